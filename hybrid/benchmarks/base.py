@@ -57,6 +57,8 @@ class Source:
     for_predictions: bool = False
     # The folder that the paths of a table's images begin in, where it is not the table's own.
     images_root: Path | None = None
+    # Whether the questions were generated: their ids say so.
+    generated: bool = False
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _click_option(field: OptionField) -> click.Option:
         names = f"{names}/--no-{names.removeprefix('--')}"
     kind = ListOption if field.is_many and option.metavar == "A,B" and form != "A,B" else FromEnvironment
     return kind(
-        [names, option.key],
+        [names, *filter(None, (option.short,)), option.key],
         type=_click_type(field),
         default=default if isinstance(default, bool | int | float | str) else None,
         show_default=field.type is not bool or form == "on|off",

@@ -67,6 +67,8 @@ class Option:
     group: Group = "ask"
     # Whether plain `--help` lists it; the others are under `--help-all`.
     common: bool = False
+    # A second name of one letter: `-o`.
+    short: str = ""
     metavar: str = ""
     at_least: float | None = None
     form: Form = ""

@@ -59,8 +59,8 @@ class Row:
         return {
             "id": self.question.id,
             "ask": self.ask,
-            "benchmark": run.benchmark.card.name,
-            "split": "generated" if run.generated else run.split,
+            "benchmark": run.data.name,
+            "split": run.data.named_split,
             "task": self.question.task,
             "solver": self.solver,
             "model": self.model,
@@ -195,7 +195,7 @@ def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
 
 def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out: LeftOutRows) -> Iterator[Row]:
     """The rows of the solvers in order, each in the order of the questions."""
-    model = str(run.identity["model"]["model"])
+    model = str(run.shown_identity["model"]["model"])
     with asyncio.Runner() as runner:
         for name in solvers:
             enactment = Enactment.of(run, name)

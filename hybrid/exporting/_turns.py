@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
+from hybrid.machine_paths import hide_paths
 from hybrid.scoring.traces import calls_of
 from hybrid.solving.styles import AS_TRAINED
 from hybrid.types import Attempt, ImageRef, Json, Step
@@ -69,7 +70,9 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
                     yield Turn("assistant", ("",), (asked,))
                 else:
                     waiting.remove(asked)
-                yield Turn("tool", (*filter(None, (step.text,)), *step.images), answers=asked, step=step)
+                # A fault may name files of this machine; what a tool found is not ours to change.
+                text = step.text if step.fault is None else hide_paths(step.text)
+                yield Turn("tool", (*filter(None, (text,)), *step.images), answers=asked, step=step)
                 said = None
         if said != exchange.reply.text or waiting:
             yield Turn("assistant", (exchange.reply.text,))

@@ -19,20 +19,23 @@ from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST
+from hybrid.machine_paths import hide_paths, hide_paths_in
 from hybrid.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
+from hybrid.scoring.pairing import Data
 from hybrid.scoring.paths import DEFAULT_RULE, protocol_of
 from hybrid.scoring.predictions.base import first, letter_of
 from hybrid.scoring.recorded_plugins import find_plugins
-from hybrid.scoring.runs import chosen, score_run
+from hybrid.scoring.runs import chosen, data_of, score_run
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, Kind, Prompt, Question, Score
 
 Images = Literal["attached", "none"]
 Only = Literal["right", "helped", "all"]
 TEST_SPLIT = "test-split"  # Allows what is to be trained on to come from a published split
+ALLOW_GENERATED = "generated"  # Allows generated questions in files that are handed to others as results
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class ExportOptions:
     images: Images = "attached"  # Whether pictures go into a format that can hold them
     only: Only = "right"  # Which questions: answered right, right with tools and wrong without, or all
     max_turns: int | None = None  # The most turns of the model in a conversation; None for any number
-    allow: tuple[str, ...] = ()  # The splits that are let in all the same: `TEST_SPLIT`
+    allow: tuple[str, ...] = ()  # What is let in all the same: `TEST_SPLIT`, `ALLOW_GENERATED`
     # Whether texts of questions go into a format that is made to be given away.
     questions: Literal["hashed", "shown"] = "hashed"
 
@@ -83,6 +86,11 @@ class ExportedRun:
         return identity
 
     @cached_property
+    def shown_identity(self) -> dict[str, Any]:
+        """The configuration as a file that leaves the machine has it."""
+        return {name: hide_paths_in(value) for name, value in self.identity.items()}
+
+    @cached_property
     def benchmark(self) -> Benchmark:
         """The benchmark of the questions."""
         benchmark: Benchmark = load("hybrid.benchmarks", self.identity["benchmark"])
@@ -93,11 +101,24 @@ class ExportedRun:
         """The split that was asked."""
         return str(self.identity["split"])
 
+    @cached_property
+    def data(self) -> Data:
+        """Where the questions come from."""
+        return data_of(self.identity)
+
     @property
     def generated(self) -> bool:
         """Whether the questions were generated here and are none of the published data."""
-        data = self.identity.get("data")
-        return isinstance(data, Mapping) and data.get("kind") == "sample"
+        return self.data.generated
+
+    def refuse_generated(self, form: str, options: ExportOptions) -> None:
+        """Raise `UsageError` for generated questions in a format that hands results on, unless that is allowed."""
+        if self.generated and ALLOW_GENERATED not in options.allow:
+            raise UsageError(
+                f"{form}: {self.folder.path} asked generated questions, and a score on them is no result of "
+                f"{self.benchmark.card.short_title}: run the benchmark's own data, or say that it is meant with "
+                f"--allow {ALLOW_GENERATED}"
+            )
 
     @cached_property
     def options(self) -> ScoreOptions:
@@ -126,8 +147,9 @@ class ExportedRun:
     @property
     def facts(self) -> dict[str, Any]:
         """The words of a file about the whole run, beside its numbers."""
-        concluded = [sentence.text for sentence in self.conclusion]
-        return {"run_sha256": self.sha256, "unanswered": self.options.unanswered, "conclusion": concluded}
+        concluded = [hide_paths(sentence.text) for sentence in self.conclusion]
+        facts = {"run_sha256": self.sha256, "unanswered": self.options.unanswered, "conclusion": concluded}
+        return {**facts, "dataset": self.data.name, "split": self.data.named_split}
 
     def only(self, form: str) -> str:
         """The one solver, for a format that holds no more. Raises `UsageError` where there are several."""
@@ -155,7 +177,7 @@ class ExportedRun:
     def mllm_of(self, scored: Scored) -> str | None:
         """The MLLM that gave a solver's answers, or had a part in them; None for specialists alone and chance."""
         model = self.identity.get("model")
-        return str(model["model"]) if model is not None and role(scored) in ("hybrid", "mllm") else None
+        return hide_paths(str(model["model"])) if model is not None and role(scored) in ("hybrid", "mllm") else None
 
     def model_of(self, scored: Scored) -> str:
         """The name of a solver in other tools: with its MLLM where it asks one, and with the control in force.

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from hybrid.exporting._turns import turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold
+from hybrid.machine_paths import hide_paths
 from hybrid.scoring.groups import role
 from hybrid.scoring.model_settings import settings_of
 from hybrid.scoring.score import Scored
@@ -36,10 +37,11 @@ class EveryEvalEver(Exporter):
 
     form = "every_eval_ever"
     about = "Every Eval Ever 0.3.0: aggregates with intervals and a row a question; texts of questions as hashes"
-    takes = ("questions",)
+    takes = ("questions", "allow")
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`."""
+        run.refuse_generated(self.form, options)
         paths: list[Path] = []
         lost = 0
         for scored in run.scored:
@@ -48,7 +50,7 @@ class EveryEvalEver(Exporter):
             lost += sum(row["error"] is not None for row in rows)
             # The same whenever the run is exported, in the form of a random one, which the store asks for.
             digest = hashlib.sha256(f"{run.sha256} {scored.solver}".encode()).digest()
-            place = Path("data", run.benchmark.card.name, *evaluation.model["id"].split("/"))
+            place = Path("data", run.data.name, *evaluation.model["id"].split("/"))
             name = str(uuid.UUID(bytes=digest[:16], version=4))
             lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
             whole = evaluation.aggregate() | {
@@ -108,13 +110,13 @@ class _Evaluation:
     @property
     def head(self) -> dict[str, str]:
         """The first two fields of each file's records."""
-        name = f"{self.run.benchmark.card.name}/{self.scored.solver}/{self.run.sha256[:16]}"
+        name = f"{self.run.data.name}/{self.scored.solver}/{self.run.sha256[:16]}"
         return {"schema_version": SCHEMA, "evaluation_id": name}
 
     def aggregate(self) -> dict[str, Any]:
         """The record of the whole: data, settings, and a result for each metric with a value."""
-        run, card, identity = self.run, self.run.benchmark.card, self.run.identity
-        source: dict[str, Any] = {"dataset_name": f"{card.name} {run.split}", "source_type": "other"}
+        run, card, identity = self.run, self.run.benchmark.card, self.run.shown_identity
+        source: dict[str, Any] = {"dataset_name": f"{run.data.name} {run.data.named_split}", "source_type": "other"}
         if card.hub_id is not None and not run.generated:
             source |= {"source_type": "hf_dataset", "hf_repo": card.hub_id, "hf_split": run.split}
             source["samples_number"] = len(self.scored.scores)
@@ -163,7 +165,7 @@ class _Evaluation:
         about = next((one.formula for one in card.metrics if one.name == name), "")
         return {
             "evaluation_result_id": name,
-            "evaluation_name": f"{card.name}/{name}",
+            "evaluation_name": f"{self.run.data.name}/{name}",
             "metric_config": {
                 "metric_id": name if name == "accuracy" else f"{card.name}.{name}",
                 "metric_name": name,
@@ -186,7 +188,7 @@ class _Evaluation:
         first = next((one.name for one in self.scored.metrics if one.value is not None), "")
         head = self.head | {
             "model_id": self.model["id"],
-            "evaluation_name": f"{self.run.benchmark.card.name}/{first}",
+            "evaluation_name": f"{self.run.data.name}/{first}",
             "evaluation_result_id": first,
         }
         for score in self.scored.scores:
@@ -199,7 +201,7 @@ class _Evaluation:
                 **self.asked(sound, attempts.get(score.id)),
                 **self.answered(score, attempts.get(score.id)),
                 # Failures are apart from wrong answers: a row with an error is in no value above.
-                "error": self.scored.reasons.get(score.id, score.outcome.value) if failed else None,
+                "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
                 "metadata": _words({"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)})
                 | _words(dict(score.groups)),
             }

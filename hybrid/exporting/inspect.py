@@ -26,7 +26,9 @@ from typing import Any
 from hybrid.errors import DataError, UsageError, install_extra
 from hybrid.exporting._turns import Turn, turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold, lost
+from hybrid.generated_mark import GENERATED
 from hybrid.images import ImageStore, home
+from hybrid.machine_paths import hide_paths
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, ImageRef, Question, Score, Usage
 from hybrid.version import __version__
@@ -107,7 +109,7 @@ class _Log:
         from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, EvalStats
 
         run, scored = self.run, self.scored
-        card, identity = run.benchmark.card, run.identity
+        card, identity = run.benchmark.card, run.shown_identity
         attempts = run.folder.recorded(scored.recorded).without_steps.values()
         ended = max(((one.started or 0.0) + one.seconds for one in attempts), default=0.0)
         samples = [self.sample(*answer) for answer in run.answers(scored)]
@@ -117,13 +119,13 @@ class _Log:
             run_id=run.sha256[:ID_CHARS],
             task_id=task_id,
             created=_time(run.began(scored)),
-            task=card.name,
-            task_display_name=card.short_title,
+            task=run.data.name,
+            task_display_name=f"{card.short_title} ({GENERATED} questions)" if run.generated else card.short_title,
             task_version=str(identity.get("hybrid", __version__)),
             task_args=dict(identity.get("settings", {})),
             solver=scored.recorded,
             dataset=EvalDataset(
-                name=f"{card.name} {run.split}",
+                name=f"{run.data.name} {run.data.named_split}",
                 location=None if run.generated else card.hub_id,
                 samples=len(samples),
                 sample_ids=[sample.id for sample in samples],
@@ -241,7 +243,9 @@ class _Log:
             elif turn.role == "assistant":
                 yield self.said(turn, id_)
             elif turn.answers is not None and (step := turn.step) is not None:
-                error = None if step.fault is None else ToolCallError("unknown", step.text or str(step.fault))
+                error = (
+                    None if step.fault is None else ToolCallError("unknown", hide_paths(step.text) or str(step.fault))
+                )
                 # Under the name that the model called it by, also where one of our tools ran in its place.
                 named = {"tool_call_id": turn.answers.id, "function": turn.answers.tool}
                 yield ChatMessageTool(content=list(map(content, turn.parts)), error=error, id=id_, **named)

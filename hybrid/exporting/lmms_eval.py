@@ -40,7 +40,7 @@ class LmmsEval(Exporter):
         for row in replies:
             # A name as lmms-eval writes it: `blink_multi_view_reasoning`.
             task = re.sub(r"[^a-z0-9]+", "_", row.question.task.casefold())
-            by_task.setdefault(f"{run.benchmark.card.name}_{task}", []).append(row)
+            by_task.setdefault(f"{run.data.name}_{task}", []).append(row)
         (scored,) = run.scored
         date = datetime.fromtimestamp(run.began(scored), UTC).strftime("%Y%m%d_%H%M%S")
         folder = path / re.sub(r'["<>:/|\\?*\[\]]+', "__", run.model_of(scored))
@@ -77,7 +77,7 @@ def _results(
     run: ExportedRun, scored: Scored, by_task: Mapping[str, Sequence[SingleReply]], date: str
 ) -> Mapping[str, Json]:
     """The file of aggregated numbers: the benchmark's metrics for all, and the accuracy of each task."""
-    whole, model = run.benchmark.card.name, run.model_of(scored)
+    whole, model = run.data.name, run.model_of(scored)
     metrics = {f"{metric.name},none": metric.value for metric in scored.metrics}
     results: dict[str, Json] = {whole: {"alias": whole, **metrics}}
     for task, rows in by_task.items():

@@ -58,7 +58,7 @@ class Parquet(Exporter):
         }
         metadata = {
             "hybrid_version": __version__,
-            "identity": json.dumps(run.identity),
+            "identity": json.dumps(run.shown_identity),
             **{name: fact if isinstance(fact, str) else json.dumps(fact) for name, fact in run.facts.items()},
         }
         schema = pa.schema([(name, kinds[kind]) for name, kind in table.columns.items()], metadata=metadata)

@@ -17,12 +17,13 @@ class Submission(Exporter):
     """One file of the benchmark's own form."""
 
     form = "submission"
+    takes = ("allow",)
     about = "what the benchmark's server takes for a split with hidden answers; one solver"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`."""
-        del options
         card = run.benchmark.card
+        run.refuse_generated(self.form, options)
         if run.split not in card.hidden_splits:
             hidden = ", ".join(f"{card.name} {split}" for split in card.hidden_splits)
             raise UsageError(

@@ -18,7 +18,9 @@ from pathlib import Path
 from hybrid.errors import DataError, UsageError
 from hybrid.exporting._single_replies import SingleReply, single_replies
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions import vlmevalkit
+from hybrid.scoring.rendering import neutral
 
 Row = Sequence[str | int]
 
@@ -35,22 +37,26 @@ class VlmEvalKit(Exporter):
         if path.suffix.lower() not in WRITERS:
             raise UsageError(f"-o {path}: a sheet of {self.form} ends in .xlsx or .tsv")
         replies, notes = single_replies(run, run.only(self.form), self.form)
-        write_sheet(path, replies)
+        write_sheet(path, replies, run.data)
         return Written((path,), notes)
 
 
-def write_sheet(path: Path, rows: Sequence[SingleReply]) -> None:
+def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
     """Write the sheet and read it back; the suffix of `path` says which of both forms it has.
+
+    Rows of generated questions say so in two columns more, `dataset` and `split`.
 
     Raises:
         UsageError: a reply would not come back as it was; no file is left.
     """
     options = string.ascii_uppercase[: max(len(row.question.choices) for row in rows)]
-    sheet: list[Row] = [("index", "question", *options, "answer", "category", "idx", "cluster", "prediction")]
+    more = {"dataset": data.name, "split": data.named_split} if data.generated else {}
+    sheet: list[Row] = [("index", "question", *options, "answer", "category", "idx", "cluster", *more, "prediction")]
     for index, row in enumerate(rows):
         asked = row.question
         choices = (*asked.choices, *[""] * (len(options) - len(asked.choices)))
-        sheet.append((index, asked.text, *choices, row.gold, asked.task, asked.id, asked.cluster, row.text))
+        facts = (row.gold, asked.task, asked.id, asked.cluster, *more.values())
+        sheet.append((index, asked.text, *choices, *facts, row.text))
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         WRITERS[path.suffix.lower()](path, sheet)
@@ -62,7 +68,9 @@ def write_sheet(path: Path, rows: Sequence[SingleReply]) -> None:
 
 def _write_tsv(path: Path, rows: Sequence[Row]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter="\t").writerows(rows)
+        # A spreadsheet would compute a reply that begins with "="; reading the sheet takes the apostrophe away again.
+        safe = ([neutral(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        csv.writer(file, delimiter="\t").writerows(safe)
 
 
 def _write_xlsx(path: Path, rows: Sequence[Row]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.errors import DataError
+from hybrid.machine_paths import hide_paths
 from hybrid.registry import load
 from hybrid.report.columns import OPEN
 from hybrid.report.payload import AskEntry, Fact, QuestionPage, SolverEntry, StepEntry
@@ -53,7 +54,7 @@ def entry_of(rows: SolverRows, question: AnyQuestion, pictures: Pictures) -> Sol
         outcome=row.fact("outcome"),
         answer=row.fact("answer") or "",
         rule="" if rule == "none" else rule,
-        why="; ".join(dict.fromkeys(filter(None, why))),
+        why=hide_paths("; ".join(dict.fromkeys(filter(None, why)))),
         wall_s=None if attempt is None or is_imported(scored) else row.fact("seconds"),
         asks=() if attempt is None else tuple(_ask(each, question, pictures) for each in attempt.exchanges),
     )
@@ -101,7 +102,7 @@ class QuestionBook:
             entries = tuple(entry_of(rows, question, self._pictures) for rows in self._solvers)
             shared, sampled = (question.id, question.task, groups), question.id in self._sampled
             if isinstance(question, BrokenQuestion):
-                yield QuestionPage(*shared, "", (), "", (), entries, question.error, sampled)
+                yield QuestionPage(*shared, "", (), "", (), entries, hide_paths(question.error), sampled)
                 continue
             yield QuestionPage(
                 *shared,

@@ -16,6 +16,7 @@ write_site(pages, Path("site"))        # then open site/index.html
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -30,6 +31,7 @@ from typing import Any
 
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
+from hybrid.machine_paths import hide_paths, hide_paths_in
 from hybrid.report.columns import QuestionList
 from hybrid.report.data_files import chunks, overview_values, script, section_values, wrapped
 from hybrid.report.payload import BenchmarkPages, Pages, QuestionPage
@@ -119,7 +121,8 @@ def _write(pages: Pages, folder: Path) -> None:
     with as_file(ours / "assets") as assets:
         shutil.copytree(assets, folder / "assets")
     template = Environment(autoescape=True).from_string((ours / "templates" / "index.html").read_text("utf-8"))
-    overviews = [one.overview for one in pages.benchmarks]
+    pages = dataclasses.replace(pages, made_by=hide_paths(pages.made_by))
+    overviews = [hide_paths_in(one.overview) for one in pages.benchmarks]
     page = template.render(pages=pages, overviews=overviews, scripts=SCRIPTS)
     (folder / "index.html").write_text(page, "utf-8", errors="replace")
     bring = partial(_bring, ImageStore(pages.images), folder, set[str]())
@@ -132,7 +135,7 @@ def _write(pages: Pages, folder: Path) -> None:
         "id": hashlib.sha256(json.dumps([pages.title, named]).encode()).hexdigest()[:16],
         "title": pages.title,
         "heading": ": ".join([pages.title, *(" | ".join(one.head) for one in overviews if one.head)]),
-        "made_by": pages.made_by,
+        "made_by": hide_paths(pages.made_by),
         "live": pages.live,
         "answers": answers,
         "tags": pages.tags,
@@ -156,7 +159,8 @@ def _write(pages: Pages, folder: Path) -> None:
 
 def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, bring: partial[None]) -> QuestionList:
     """The list of the questions that were written."""
-    place, overview = folder / "data" / pages.key, pages.overview
+    # A page leaves the machine; the text of questions and replies is not ours to change.
+    place, overview = folder / "data" / pages.key, hide_paths_in(pages.overview)
     for name in ("questions", "sections"):
         (place / name).mkdir(parents=True)
 

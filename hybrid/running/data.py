@@ -11,6 +11,7 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError, did_you_mean
+from hybrid.generated_mark import ID_PREFIX, MARKER
 from hybrid.images import ImageStore, files_read, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import difference
@@ -68,7 +69,8 @@ def mount(
     if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
         why = "there is no such folder" if benchmark.takes_images_root else f"{card.name} says where its images lie"
         raise UsageError(f"--images-root {images_root}: {why}")
-    source = Source(folder, store, chosen, (), values, images_root=images_root and images_root.expanduser())
+    root = images_root and images_root.expanduser()
+    source = Source(folder, store, chosen, (), values, images_root=root, generated=origin["kind"] == "sample")
     where = f"{origin['id']} at {str(origin['revision'])[:12]}" if is_hub(data) else ""
     try:
         present = benchmark.tasks(source)
@@ -122,6 +124,9 @@ def _folder(
         raise UsageError(f"--data {data}: this is a file; give the folder that the benchmark's data lie in")
     if not folder.is_dir():
         raise UsageError(f"--data {data}: there is no such folder (or say hub or sample)")
+    if (folder / MARKER).is_file():
+        # Made here and copied: it may have been changed, so that its fingerprint says what it is.
+        return folder, {"kind": "sample", "folder": True}
     return folder, {"kind": "folder"}
 
 
@@ -246,9 +251,14 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
             if (grouped := next(streams[place], None)) is None:
                 live.remove(place)
                 continue
-            unit = [*grouped[1]]
+            unit = [*map(mark_generated, grouped[1])] if source.generated else [*grouped[1]]
             yield from ((place, question) for question in unit)
             total += len({question.base if isinstance(question, Question) else question.id for question in unit})
+
+
+def mark_generated(question: AnyQuestion) -> AnyQuestion:
+    """A generated question under an id that no question of its benchmark has."""
+    return replace(question, id=f"{ID_PREFIX}{question.id}")
 
 
 def reading_key(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:

@@ -15,10 +15,12 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import needed_by
+from hybrid.generated_mark import MARKER
+from hybrid.log.files import write_atomic
 from hybrid.samples.seeds import Purpose
 
 # Raised when a generator changes what it makes.
-VERSION = 1
+VERSION = 2
 # Generated questions of a task where no limit says how many are wanted.
 PER_TASK = 50
 # Samples are made in steps of so many, so that near limits share one.
@@ -51,6 +53,8 @@ def generate(
     try:
         with needed_by(f"the generator of {name}"):
             benchmark.generate(making, tasks, per_task, seed, purpose)
+        facts = {"benchmark": name, "tasks": list(tasks), "per_task": per_task, "seed": seed, "generator": VERSION}
+        write_atomic(making / MARKER, f"{json.dumps(facts)}\n".encode())
         try:
             making.rename(folder)
         except OSError:

@@ -43,7 +43,7 @@ def resolved_identity(
         code_of_model = {"code": object_code(type(handed_in))}
     # Generated rows follow from seed and generator alone, so a larger sample is the same data.
     read: dict[str, Json] = {"generator": GENERATOR}
-    if not mounted.is_sample:
+    if not mounted.is_sample or "folder" in mounted.origin:
         read = {"sha256": fingerprint(benchmark.files(source), source.folder)}
     facts: dict[str, Json] = {
         "benchmark": benchmark.card.name,

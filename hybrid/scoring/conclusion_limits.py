@@ -56,6 +56,7 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
         yield worded("limits.failed", each=", ".join(failed))
     if waiting:
         yield worded("limits.open", each=", ".join(waiting))
+    yield from _predicted(solvers)
     if partial := partly_there(solvers[0]):
         yield worded("limits.partial", parts=listed(partial))
     counts = {short_name(solver): _unanswered(solver) for solver in solvers}
@@ -98,6 +99,14 @@ def _unanswered(solver: Scored) -> tuple[int, int]:
     """How many of a solver's questions have no readable answer, and how many did not fail."""
     present = [score for score in solver.scores if not score.outcome.failed]
     return sum(score.answer is None for score in present), len(present)
+
+
+def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
+    """The part of the data's questions that predictions have, where it is not all."""
+    for one in solvers:
+        if left_out := one.without_prediction:
+            whole = len(one.scores) + left_out
+            yield worded("limits.predicted", solver=clipped(one.solver, NAME_WIDTH), n=len(one.scores), whole=whole)
 
 
 def _faults(found: ConclusionRows) -> Iterator[str]:

@@ -180,7 +180,7 @@ def _solvers(
     lines = []
     for one in comparison.solvers:
         value, count = values.get(one.solver), answered.get(one.solver)
-        line = [clipped(one.solver, NAME), NONE, NONE, NONE if count is None else share(count.value, count.n)]
+        line = [clipped(one.solver, NAME), NONE, NONE, NONE if count is None else _answered(one, count)]
         if value is not None:
             line[1:3] = _number(value), bounds(value.interval)
         if (own := where_answered.get(one.solver)) is not None:
@@ -194,6 +194,15 @@ def _solvers(
             line += [NONE] * 3
         lines.append(tuple(line))
     return Table(title, tuple(columns), tuple(lines), (WHERE_ANSWERED,) if where_answered else ())
+
+
+def _answered(scored: Scored, count: Result) -> str:
+    """Answered questions of all that were asked; of predictions of a part of the data also of how many there are."""
+    if not (left_out := scored.without_prediction):
+        return share(count.value, count.n)
+    answered, asked = int(count.value or 0), int(count.n or 0)
+    predicted = "" if answered == asked else f", {asked} predicted"
+    return f"{answered} of {asked + left_out} questions{predicted}"
 
 
 def _number(row: Result) -> str:

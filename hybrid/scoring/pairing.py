@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from hybrid.errors import UsageError
+from hybrid.generated_mark import GENERATED
 from hybrid.log.lines import Records
 from hybrid.types import BrokenQuestion, Json, Question
 
@@ -34,6 +35,16 @@ class Data:
     def generated(self) -> bool:
         """Whether the questions were generated."""
         return self.facts.get("kind") == "sample"
+
+    @property
+    def name(self) -> str:
+        """The data set in tables and other tools' files: the benchmark's name, marked if generated."""
+        return f"{self.benchmark}_{GENERATED}" if self.generated else self.benchmark
+
+    @property
+    def named_split(self) -> str:
+        """The split there: `generated` for generated questions."""
+        return GENERATED if self.generated else self.split
 
     def __str__(self) -> str:
         """`blink val, folder, sha256 4ccd46bb3f5f`."""

@@ -14,6 +14,7 @@ from typing import Literal
 from hybrid.benchmarks.base import Benchmark, Prediction, ScoreOptions
 from hybrid.benchmarks.card import metric_of
 from hybrid.errors import UsageError
+from hybrid.generated_mark import ID_PREFIX
 from hybrid.log.attempts import attempt_line
 from hybrid.log.codec import codec
 from hybrid.log.files import writing
@@ -25,6 +26,8 @@ from hybrid.scoring.score import Scored, counted_twice
 from hybrid.scoring.tally import Replies, tally_replies
 from hybrid.types import Attempt, Cell, Exchange, Json, Prompt, Question, Reply
 
+# As a run over generated questions has it (`hybrid/running/state.py`).
+LABEL = "generated questions"
 Field = Literal["stored", "text"]
 
 
@@ -73,7 +76,8 @@ def score_predictions(
         counted=counted,
         unanswered=options.unanswered,
         questions=asked,
-        data=Data(benchmark.card.name, benchmark.card.splits[0], _origin_of(data), {}),
+        data=(origin := Data(benchmark.card.name, benchmark.card.splits[0], _facts(joined), {})),
+        labels=(LABEL,) if origin.generated else (),
         reasons=made.reasons,
         origin=joined.origin,
         recorded=_name_of(path),
@@ -81,9 +85,11 @@ def score_predictions(
     )
 
 
-def _origin_of(data: str | None) -> dict[str, Json]:
-    """What is known of the data that predictions were joined to: whether the questions were generated."""
-    return {"kind": "sample"} if data == "sample" else {}
+def _facts(joined: Joined) -> dict[str, Json]:
+    """What a manifest says of the data of predictions: that they are of generated questions, also without the data."""
+    if any(question.id.startswith(ID_PREFIX) for question, _ in joined.pairs):
+        return {"kind": "sample", **joined.data}
+    return dict(joined.data)
 
 
 def _field_of(joined: Joined) -> Field:
@@ -120,11 +126,13 @@ def import_run(
             "benchmark": benchmark.card.name,
             "split": benchmark.card.splits[0],
             "imported": {"name": name, "field": field},
-            **({"data": origin_of_data} if (origin_of_data := _origin_of(data)) else {}),
+            **({"data": facts} if (facts := _facts(joined)) else {}),
         }
         origin = codec(Origin).dump_python(joined.origin, mode="json")
         labels: list[Json] = [f"imported ({field})"]
-        facts: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
+        if facts:
+            labels.append(LABEL)
+        beside: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
         with writing(out):
             folder.write_questions(question for question, _ in joined.pairs)
             journal = folder.journal(name)
@@ -132,5 +140,5 @@ def import_run(
             journal.close()
             parts = (QUESTIONS, attempts_of(name))
             files = {part: asdict(folder.measure(part).extent) for part in parts}
-            folder.write_manifest({"identity": identity, **facts, "files": files})
+            folder.write_manifest({"identity": identity, **beside, "files": files})
     return folder

@@ -56,6 +56,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hybrid.log.attempts import Recorded
+from hybrid.machine_paths import hide_paths
 from hybrid.rotation import ROTATED
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import repetition
@@ -153,9 +154,9 @@ def _tokens(row: Row) -> int | None:
 
 # How a column is made of a row; `NAME` stands for each key of the mapping.
 MADE: Mapping[str, Callable[[Row], Any]] = {
-    "benchmark": lambda row: row.solver.scored.benchmark,
-    "split": lambda row: row.solver.scored.identity.get("split"),
-    "model": lambda row: row.solver.scored.model,
+    "benchmark": lambda row: row.solver.scored.data.name,
+    "split": lambda row: _split(row.solver.scored),
+    "model": lambda row: row.solver.scored.model and hide_paths(row.solver.scored.model),
     "solver": lambda row: row.solver.scored.solver,
     "tool_output": lambda row: row.solver.scored.tool_output,
     "repetition": lambda row: repetition(row.solver.scored),
@@ -259,3 +260,11 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
     def as_csv(self) -> str:
         """A heading and a line for each row; a name that a spreadsheet would compute gets an apostrophe."""
         return lines_of(self.columns, (row.values() for row in self._rows))
+
+
+def _split(scored: Scored) -> str | None:
+    """The split that a run asked; None for predictions, which do not say it."""
+    if scored.data.generated:
+        return scored.data.named_split
+    split: str | None = scored.identity.get("split")
+    return split

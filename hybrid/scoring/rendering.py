@@ -186,8 +186,10 @@ _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("id
 # The last is the rule of the whole output, also of rows in which it makes no difference (`none`).
 COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "unanswered")
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-_NAMED = re.compile(r"'+[=+\-@\t\r\n]")
+# Blanks in front are passed over, and full-width signs taken for the narrow ones, by some spreadsheets.
+_SIGN = r" *[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
+_FORMULA = re.compile(f"'*{_SIGN}")
+_NAMED = re.compile(f"'+{_SIGN}")
 
 
 def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
@@ -80,7 +80,7 @@ def _scored(
         counted=counted_twice(benchmark, questions, made, rule),
         unanswered=rule,
         questions=questions,
-        data=Data(identity["benchmark"], identity["split"], identity.get("data", {}), identity.get("settings", {})),
+        data=data_of(identity),
         open=made.open,
         usage=None if imported else made.usage,
         wall_s=None if imported else made.wall_s,
@@ -171,3 +171,8 @@ def write_submission(folder: RunFolder, solver: str) -> Path:
     with writing(path.parent):
         write_redacted(path, benchmark.submission(answers).encode() + b"\n")
     return path
+
+
+def data_of(identity: Mapping[str, Any]) -> Data:
+    """Where the questions of a run come from, as its manifest says it."""
+    return Data(identity["benchmark"], identity["split"], identity.get("data") or {}, identity.get("settings", {}))

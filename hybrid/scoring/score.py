@@ -130,6 +130,14 @@ class Scored:
         return sum(score.outcome.failed for score in self.scores)
 
     @property
+    def without_prediction(self) -> int:
+        """The number of the data's questions that predictions leave out; 0 for a run of our own."""
+        if self.origin is not None:
+            return len(self.origin.missing)
+        predictions = self.manifest.get("predictions") if self.folder is not None else None
+        return len(predictions["missing"]) if predictions else 0
+
+    @property
     def answered_nothing(self) -> bool:
         """Whether no question has a readable answer, so that its metrics measure nothing."""
         return nothing_answered(self.scores)

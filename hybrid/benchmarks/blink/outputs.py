@@ -1,5 +1,7 @@
 """BLINK's published model outputs: `saved_outputs/MODEL/TASK.json`, file names with spaces or with underscores.
 
+Files are `TASK_concat.json` where the pictures of a question were sent as one.
+
 Each file is {"val": [...], "test": [...]} of rows {"idx", "answer", "full_prediction", "prediction"}. The answers of
 the test rows are "hidden"; only val rows are scored.
 """
@@ -14,6 +16,9 @@ from typing import Any
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.errors import DataError
 
+# How the name of a file ends whose questions were asked with their pictures joined into one.
+CONCAT = "_concat"
+
 
 def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
     """Every recorded val reply of a folder or file, in the order of the files; None when it is not this layout.
@@ -23,6 +28,11 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path] if path.suffix == ".json" else []
     rows: dict[str, PredictedRow] = {}
+    stems = {file.stem for file in files}
+    if both := sorted(stem for stem in stems if f"{stem}{CONCAT}" in stems):
+        raise DataError(
+            f"{path} holds {both[0]}.json and {both[0]}{CONCAT}.json: they are of two runs; put each into a folder"
+        )
     for file in files:
         splits = splits_of(file)
         if "val" not in splits:
@@ -36,6 +46,11 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
             if earlier is not row:
                 raise DataError(f"{row.where}: the id {row.id!r} also stands in {earlier.where}")
     return tuple(rows.values()) or None
+
+
+def task_of(file: Path) -> str:
+    """The task that a file is named by."""
+    return file.stem.replace(" ", "_").removesuffix(CONCAT)
 
 
 def splits_of(file: Path) -> Mapping[str, list[Any]]:
@@ -61,7 +76,7 @@ def rows_of(file: Path, splits: Mapping[str, list[Any]]) -> Iterator[PredictedRo
                 where,
                 text or "",
                 id=row["idx"],
-                task=file.stem.replace(" ", "_"),
+                task=task_of(file),
                 answer=str(row["answer"]) if "answer" in row else None,
                 stored=str(row["prediction"] or "") if "prediction" in row else None,
             )

@@ -15,6 +15,7 @@ from typing import Any, Final
 from hybrid.benchmarks._shared.paths import located, read_located
 from hybrid.benchmarks._shared.rows import DataRow, checked_text
 from hybrid.errors import DataError
+from hybrid.types import LETTERS
 
 # Bytes of the largest picture of a row.
 MAX_IMAGE_BYTES: Final = 200_000_000
@@ -73,6 +74,79 @@ def listed(value: Any) -> list[Any] | None:
         if isinstance(found, list):
             return found
     return None
+
+
+# Names of the two parts of a choice in data sets of the hub: its text, and what it is called.
+_TEXT_KEYS: Final = ("text", "texts", "choice", "choices", "option", "options", "value", "values", "content")
+_LABEL_KEYS: Final = ("label", "labels", "key", "keys", "letter", "letters", "id", "ids", "index")
+
+
+def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The labels and texts of choices that a cell gives as a mapping, also one written as text; None for other cells.
+
+    Read are `{"A": TEXT, ...}`, `{"text": [TEXT, ...], "label": ["A", ...]}` and `[{"label": "A", "text": TEXT}, ...]`.
+    Raises `DataError` for labels that leave one out or are there twice, and for texts that are none.
+    """
+    pairs = _label_pairs(_mapping(row.cell(column)))
+    if pairs is None:
+        return None
+    where = f"{row.where}, column {column}"
+    # A table with typed columns holds a key for each choice that any row has.
+    while pairs and pairs[-1][1] in (None, ""):
+        pairs.pop()
+    labels = tuple(_as_text(label, where) for label, _ in pairs)
+    if len(set(labels)) < len(labels) or "" in labels:
+        raise DataError(f"{where}: two choices have one label, or one has none: {', '.join(labels):.120}")
+    return labels, tuple(_as_text("" if text is None else text, where) for _, text in pairs)
+
+
+def _mapping(value: Any) -> Any:
+    """A cell, read where it is text that writes a mapping or a list of mappings in JSON's or Python's way."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if not (text.startswith("{") and text.endswith("}") and len(text) <= MAX_LIST_LENGTH):
+        return listed(value)
+    found = listed(f"[{text}]")
+    return found[0] if found is not None and len(found) == 1 else None
+
+
+def _label_pairs(value: Any) -> list[tuple[Any, Any]] | None:
+    if isinstance(value, list) and value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
+        # Arrow gives a column of maps as pairs.
+        value = dict(value)
+    if isinstance(value, list | tuple) and value and all(isinstance(item, dict) for item in value):
+        found = [(_part(item, _LABEL_KEYS), _part(item, _TEXT_KEYS)) for item in value]
+        return None if any(text is None or isinstance(text, list | dict) for _, text in found) else _numbered(found)
+    if not isinstance(value, dict) or not value:
+        return None
+    texts_of, labels = _part(value, _TEXT_KEYS), _part(value, _LABEL_KEYS)
+    if isinstance(texts_of, list | tuple):
+        if labels is None:
+            return _numbered([(None, text) for text in texts_of])
+        same = isinstance(labels, list | tuple) and len(labels) == len(texts_of)
+        return list(zip(labels, texts_of, strict=True)) if same else None
+    one_choice = texts_of is not None and labels is not None
+    if one_choice or any(isinstance(text, list | tuple | dict) for text in value.values()):
+        return None
+    pairs = [(str(label), text) for label, text in value.items()]
+    # Letters and numbers name their order; the keys of JSON have none that is certain.
+    if all(re.fullmatch(r"\(?[A-Za-z][).]?", label) for label, _ in pairs):
+        return sorted(pairs, key=lambda pair: pair[0].strip("().").upper())
+    if all(label.isascii() and label.isdigit() for label, _ in pairs):
+        return sorted(pairs, key=lambda pair: int(pair[0]))
+    return pairs
+
+
+def _part(item: dict[str, Any], names: Sequence[str]) -> Any:
+    return next((item[name] for name in names if name in item), None)
+
+
+def _numbered(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Pairs with letters for labels where none has a label."""
+    if any(label is not None for label, _ in pairs):
+        return pairs
+    return [(letter, text) for letter, (_, text) in zip(LETTERS, pairs, strict=False)]
 
 
 def numbers(value: Any) -> tuple[float, ...] | None:

@@ -50,7 +50,8 @@ class Columns:
     @property
     def indexed(self) -> tuple[str, ...]:
         """Those that the first pass over a table needs."""
-        return tuple(name for name in (self.id, self.task, self.cluster) if name)
+        content = (self.question, *self.choices) if self.circular else ()
+        return tuple(dict.fromkeys(name for name in (self.id, self.task, self.cluster, *content) if name))
 
 
 def resolve(names: Sequence[str], layout: Layout, where: str) -> Columns:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow
-from hybrid.benchmarks.questions.cells import scalar_text
+from hybrid.benchmarks.questions.cells import listed, scalar_text
 from hybrid.benchmarks.questions.columns import Columns
 from hybrid.benchmarks.questions.tables import At, Table, table_of
 from hybrid.errors import DataError
@@ -37,6 +37,8 @@ class Index:
     first: Mapping[int, At]
     # By the line of a row its number from 0; empty where units are not counted by rows.
     number: Mapping[int, int]
+    # By the line of a row whose id can be that of a rotation, or of its base, the hash of its question and options.
+    content: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -46,6 +48,18 @@ class Index:
     def place_of(self, identity: str) -> At | None:
         """The first row of that id."""
         return self.first.get(hashed(identity))
+
+    def rotation_of(self, said: str, at: At) -> str | None:
+        """The id of a row of a circular table that is a rotation of another row; None for any other row.
+
+        Ids of other tables look the same (262148000 of VQAv2): a rotation has the question and the options of its base.
+        """
+        if not self.content or not is_number(said) or (turn := int(said) // CIRCULAR_STEP) == 0:
+            return None
+        base = self.place_of(str(int(said) % CIRCULAR_STEP))
+        if base is None or self.content.get(base.line, -1) != self.content.get(at.line):
+            return None
+        return f"{int(said) % CIRCULAR_STEP}#circ{turn}"
 
 
 def hashed(text: str) -> int:
@@ -78,6 +92,7 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
     numbers: dict[int, int] = {}
     by_task: dict[str, list[At]] = {}
     units: dict[int, int] = {}
+    content: dict[int, int] = {}
     for number, (at, row, said, identity) in enumerate(_rows(table, columns, task)):
         if number > MAX_ROWS:
             raise DataError(f"{path} has more than {MAX_ROWS:,} rows")
@@ -92,9 +107,23 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
                 unit = None if isinstance(row, DataError) else cluster_in(row, columns.cluster)
         elif columns.circular and identity and is_number(identity):
             unit = str(int(identity) % CIRCULAR_STEP)
+            if isinstance(row, DataRow):
+                content[at.line] = _content(row, columns)
         if unit:
             units[at.line] = hashed(unit)
-    return Index({name: _together(places, units) for name, places in by_task.items()}, first, numbers)
+    return Index({name: _together(places, units) for name, places in by_task.items()}, first, numbers, content)
+
+
+def _content(row: DataRow, columns: Columns) -> int:
+    """The hash of a row's question and of its options in any order."""
+    cells = []
+    for column in columns.choices:
+        with suppress(DataError):
+            value = row.cell(column)
+            cells += sorted(map(str, listed(value) or [value]))
+    with suppress(DataError):
+        return hashed("\n".join((str(row.cell(columns.question)), *sorted(cells))))
+    return hash(row.where)
 
 
 def _rows(table: Table, columns: Columns, task: str) -> Iterator[tuple[At, DataRow | DataError, str, str | None]]:

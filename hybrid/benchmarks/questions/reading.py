@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.questions.cells import ImageOfRow, images, listed, scalar_text, texts
+from hybrid.benchmarks.questions.cells import ImageOfRow, images, labelled, listed, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
+from hybrid.benchmarks.questions.doubts import Doubts
+from hybrid.benchmarks.questions.frames import Size, in_pixels
 from hybrid.benchmarks.questions.index import CIRCULAR_STEP, Index, cluster_in, index_of, is_number, name_in
 from hybrid.benchmarks.questions.options import split
 from hybrid.benchmarks.questions.schema import Layout
 from hybrid.benchmarks.questions.tables import At, Table, table_of
 from hybrid.benchmarks.questions.targets import kind_of, target_of
 from hybrid.errors import DataError
-from hybrid.images import ImageStore
+from hybrid.images import ImageStore, inspect
 from hybrid.rotation import rotated
 from hybrid.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
 
-_IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
 # Rules look at what a question's text shows.
 ROUTE: Final = "by_text"
+PLACES: Final = (Kind.POINT, Kind.BOX)
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ class Reader:
                 # Saved predictions are scored without pictures, which only say which questions belong together.
                 with nullcontext() if needs_images else suppress(DataError):
                     question = replace(question, images=self._images(row, store, identity))
+            if question.kind in PLACES:
+                question = replace(question, target=self._target_in_pixels(row, question))
         except DataError as error:
             return BrokenQuestion(identity, task, str(error), cluster=cluster)
         return question
@@ -98,17 +101,36 @@ class Reader:
         if unused := [name for name in self.table.columns() if name not in used]:
             yield f"{self.table.path}: columns that are not used: {', '.join(unused)}"
         for task in tasks:
-            shown: dict[Kind, list[str]] = {}
+            doubts = Doubts(self.columns, self.layout, task)
             for at, row in self.table.some(self.index.places.get(task, ())):
                 question = self._asked(at, row, task, None)
-                if isinstance(question, Question) and isinstance(row, DataRow):
-                    shown.setdefault(question.kind, []).append(row.where)
-                    yield from (f"{row.where}: {doubt}" for doubt in doubts_of(question))
-            if len(shown) > 1 and not self.columns.kind and self.layout.kind is None:
-                usual = max(shown, key=lambda kind: len(shown[kind]))
-                mostly = f"where {len(shown.pop(usual))} of {task} are {usual}"
-                for kind, places in shown.items():
-                    yield from (f"{where}: {kind} by its answer, {mostly}" for where in places)
+                if isinstance(row, DataRow):
+                    yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
+                    yield from self._id_doubt(row, at)
+            yield from doubts.of_table()
+
+    def _sizes_for_doubts(self, row: DataRow, question: Question | BrokenQuestion) -> Sequence[Size]:
+        """The sizes of the pictures of a box or point whose frame the layout does not say; none if unreadable."""
+        if not (isinstance(question, Question) and question.kind in PLACES and self.layout.frame is None):
+            return ()
+        try:
+            return self._sizes(row)
+        except DataError:
+            return ()
+
+    def _id_doubt(self, row: DataRow, at: At) -> Iterator[str]:
+        """The doubt about an id that is that of a rotation by its number and not by its row."""
+        with suppress(DataError):
+            said = name_in(row, self.columns.id) if self.columns.circular else None
+            if said is None or not is_number(said) or self.index.rotation_of(said, at) is not None:
+                return
+            base = self.index.place_of(str(int(said) % CIRCULAR_STEP))
+            if int(said) >= CIRCULAR_STEP and base is not None:
+                yield (
+                    f"{row.where}: the id {said} would be rotation {int(said) // CIRCULAR_STEP} of "
+                    f"{int(said) % CIRCULAR_STEP}, whose question or options differ: it is read as a question of its "
+                    "own; a mapping with `columns: {id: index}` settles it"
+                )
 
     def _identity(self, row: DataRow, at: At) -> str:
         """The id of a row. Raises `DataError` for none, for one of an earlier row, and for one with a mark of ours."""
@@ -124,26 +146,29 @@ class Reader:
         first = self.index.place_of(said)
         if first is not None and first.line != at.line:
             raise DataError(f"{where}: the id {said!r:.80} is that of {self.table.counted} {first.line} too")
-        if self.columns.circular and is_number(said) and (turn := int(said) // CIRCULAR_STEP):
-            base = str(int(said) % CIRCULAR_STEP)
-            if self.index.place_of(base) is not None:
-                return f"{base}#circ{turn}"
-        return said
+        return self.index.rotation_of(said, at) or said
 
     def _question(self, row: DataRow, identity: str, task: str, cluster: str) -> Question:
         columns = self.columns
         asked = scalar_text(row, columns.question)
         if asked is None:
             raise DataError(f"{row.where}, column {columns.question}: there is no question")
-        stem, choices = self._choices(row, asked)
+        stem, choices, labels = self._choices(row, asked)
         kind = kind_of(row, columns, self.layout, choices)
-        target = target_of(kind, row, columns, self.layout, choices)
+        target = target_of(kind, row, columns, self.layout, choices, labels)
         hint = scalar_text(row, columns.hint) if columns.hint else None
         # pandas, by which VLMEvalKit reads its tables, takes these words for an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
         shown = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
         facts = (self._text(stem, shown, hint or ""), kind, shown, target, ROUTE, self._groups(row))
         return Question(identity, task, (), *facts, cluster=cluster)
+
+    def _target_in_pixels(self, row: DataRow, question: Question) -> Any:
+        """The box or point of a question in pixels of its picture. Raises `DataError` if it lies outside."""
+        sizes: Sequence[Size] = [(picture.width, picture.height) for picture in question.images]
+        if not sizes and self.layout.frame not in (None, "pixels"):
+            sizes = self._sizes(row)
+        return in_pixels(question.target, self.layout.frame, sizes, f"{row.where}, column {self.columns.answer}")
 
     def _text(self, question: str, choices: Sequence[str], hint: str) -> str:
         option, prompt = self.layout.option or self.texts["option"], self.layout.prompt or self.texts["prompt"]
@@ -155,17 +180,24 @@ class Reader:
         empty = {f"{{{name}}}" for name, text in said.items() if not text}
         return "\n".join(line for line in prompt.split("\n") if line.strip() not in empty).format(**said).strip()
 
-    def _choices(self, row: DataRow, asked: str) -> tuple[str, tuple[str, ...]]:
-        """The question without options that stand in it, and the options. Raises `DataError` for options that clash."""
-        columns, stem = self.columns.choices, asked
+    def _choices(self, row: DataRow, asked: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """The question without options that stand in it, the options, and the table's labels where it has its own.
+
+        Raises `DataError` for options that clash.
+        """
+        columns, stem, labels = self.columns.choices, asked, tuple[str, ...]()
         if not columns:
-            return asked, ()
+            return asked, (), ()
         where = f"{row.where}, column {columns[0]}"
         if len(columns) > 1:
             said = [scalar_text(row, column) or "" for column in columns]
             while said and not said[-1]:
                 said.pop()
             choices = tuple(said)
+        elif (pairs := labelled(row, columns[0])) is not None:
+            labels, choices = pairs
+            # Letters in order are the letters that the choices are shown by.
+            labels = () if tuple(map(str.upper, labels)) == tuple(LETTERS[: len(labels)]) else labels
         else:
             text = scalar_text(row, columns[0]) if self.layout.split_choices else None
             if text is None:
@@ -181,7 +213,15 @@ class Reader:
             raise DataError(f"{where}: a choice is there twice: {choices!r:.120}")
         if choices and not 2 <= len(choices) <= len(LETTERS):
             raise DataError(f"{where}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
-        return stem, choices
+        return stem, choices, labels
+
+    def _sizes(self, row: DataRow) -> Sequence[Size]:
+        """Width and height of the pictures of a row. Raises `DataError` for one that cannot be read."""
+        found = []
+        for place, data in images(row, self.columns.image, self.images_root):
+            picture = inspect(self._referred(data, place) if isinstance(data, ImageOfRow) else data, place)
+            found.append((picture.width, picture.height))
+        return found
 
     def _images(self, row: DataRow, store: ImageStore, identity: str) -> tuple[StoredImage, ...]:
         where = f"question {identity}"
@@ -215,19 +255,6 @@ class Reader:
             elif (text := name_in(row, column)) is not None:
                 found[column] = text
         return found
-
-
-def doubts_of(question: Question) -> Iterator[str]:
-    """Doubts about one question."""
-    if mark := _IMAGE_MARK.search(question.text):
-        yield f"its text holds {mark[0]}, which is shown as it stands: images come before the text"
-    for letter, choice in zip(LETTERS, question.choices, strict=False):
-        if choice.casefold() == "nan":
-            yield f"the choice ({letter}) {choice} may be an empty cell that pandas wrote"
-        elif re.match(rf"\(?{letter}[).:]\s", choice):
-            yield f"the choice {choice!r:.40} begins with its letter, which is shown before it again"
-        elif question.text.count(choice) > 1 and f"{letter}. {choice}" in question.text:
-            yield f"the choice {choice!r:.40} stands in the question too: options are shown twice"
 
 
 def folder_of(source: Source) -> Path:

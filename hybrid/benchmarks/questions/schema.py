@@ -41,6 +41,9 @@ SEVERAL: Final = frozenset({"image", "choices", "group"})
 # How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1.
 Answer = Literal["letter", "text", "index0", "index1"]
 
+# What the numbers of a box or point count: pixels, shares of width and height (0 to 1), or thousandths of them.
+Frame = Literal["pixels", "normalised", "thousandths"]
+
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
 
 
@@ -66,6 +69,8 @@ class Layout:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata={"check": _known})
     kind: Kind | None = None
     answer: Answer | None = None
+    # None is pixels too, but `data check` then doubts numbers that look like another frame.
+    frame: Frame | None = None
     # The name of a pattern by which one cell holds all options.
     split_choices: str | None = field(default=None, metadata={"check": partial(_one_of, words=PATTERNS)})
     prompt: str | None = field(default=None, metadata={"check": partial(check_template, known=PLACEHOLDERS)})

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hybrid.answers.numbers import value_of
 from hybrid.answers.words import comparable
 from hybrid.benchmarks._shared.rows import DataRow
 from hybrid.benchmarks.questions.cells import listed, numbers, scalar_text, texts
@@ -22,9 +21,24 @@ from hybrid.types import LETTERS, Json, Kind
 
 YES: Final = frozenset({"yes", "true"})
 NO: Final = frozenset({"no", "false"})
+# Further words for yes and no, which an answer may be where the kind is said.
+YES_IF_KIND: Final = YES | {"1", "y", "t"}
+NO_IF_KIND: Final = NO | {"0", "n", "f"}
 _LETTER: Final = re.compile(r"\(?([A-Za-z])[).:]?")
-_WHOLE: Final = re.compile(r"[0-9]{1,9}")
+WHOLE: Final = re.compile(r"[0-9]{1,9}")
+# Commas only between groups of three digits: of "12,5" nobody can say whether it is 12.5 or a list.
+_NUMBER: Final = re.compile(
+    r"[-+\u2212]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,300})(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][-+]?[0-9]{1,3})?"
+)
 MAX_ACCEPTED: Final = 1000
+
+
+def number_in(text: str) -> float | None:
+    """The finite number that a whole cell writes: `-2.5`, `1,204.75`, `1e3`; None for anything else."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text.replace(",", "").replace("\u2212", "-"))
+    return value if math.isfinite(value) else None
 
 
 def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str]) -> Kind:
@@ -50,16 +64,16 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
         if numbers(value) is not None:
             raise DataError(f"{where}: {value!r:.60} may be a point, a box or a number: say its kind")
         return Kind.TEXT
-    text = _answer(row, columns.answer).casefold()
+    text = answer_in(row, columns.answer).casefold()
     if text in YES | NO:
         return Kind.YES_NO
-    if _WHOLE.fullmatch(text):
+    if WHOLE.fullmatch(text):
         return Kind.INTEGER
-    return Kind.TEXT if value_of(text) is None else Kind.NUMBER
+    return Kind.TEXT if number_in(text) is None else Kind.NUMBER
 
 
-def _answer(row: DataRow, column: str) -> str:
-    # `["B"]` is one answer in a list.
+def answer_in(row: DataRow, column: str) -> str:
+    """The answer of a row as text; `["B"]` is one answer in a list. Raises `DataError` for none, and for a list."""
     one = texts(row, column)
     text = one[0] if one is not None and len(one) == 1 else scalar_text(row, column)
     if text is None:
@@ -67,44 +81,49 @@ def _answer(row: DataRow, column: str) -> str:
     return text
 
 
-def target_of(kind: Kind, row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str]) -> Json:
-    """The right answer. Raises `DataError` for an answer that is none of the kind, or none of the choices."""
+def target_of(
+    kind: Kind, row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str], labels: Sequence[str] = ()
+) -> Json:
+    """The right answer; `labels` are the table's own names of the choices, where it has such.
+
+    Raises `DataError` for an answer that is none of the kind, or none of the choices.
+    """
     column = columns.answer
     where = f"{row.where}, column {column}"
     match kind:
         case Kind.CHOICE:
-            return _letter(_answer(row, column), choices, layout.answer, where)
+            return _letter(answer_in(row, column), choices, labels, layout.answer, where)
         case Kind.ORDER:
-            return _order(row, column, choices, layout.answer)
+            return _order(row, column, choices, labels, layout.answer)
         case Kind.TEXT:
             return {"accepted": list(_accepted(row, column))}
         case Kind.POINT | Kind.BOX:
             return _place(kind, row, columns)
-    text = _answer(row, column)
+    text = answer_in(row, column)
     if kind is Kind.YES_NO:
-        if (word := text.casefold()) not in YES | NO:
+        if (word := text.casefold()) not in YES_IF_KIND | NO_IF_KIND:
             raise DataError(f"{where}: {text!r:.60} is neither yes nor no")
-        return "yes" if word in YES else "no"
+        return "yes" if word in YES_IF_KIND else "no"
     if kind is Kind.INTEGER:
-        if not _WHOLE.fullmatch(text):
+        if not WHOLE.fullmatch(text):
             raise DataError(f"{where}: {text!r:.60} is no whole number from 0; `kind: number` takes others")
         return int(text)
-    value = value_of(text)
+    value = number_in(text)
     if value is None:
-        raise DataError(f"{where}: {text!r:.60} is no number")
+        raise DataError(f"{where}: {text!r:.60} is no number; write 1204.75 or 1,204.75")
     return {"number": value, **_tolerance(row, columns.tolerance)}
 
 
-def _letter(answer: str, choices: Sequence[str], form: Answer | None, where: str) -> str:
+def _letter(answer: str, choices: Sequence[str], labels: Sequence[str], form: Answer | None, where: str) -> str:
     if not choices:
         raise DataError(f"{where}: the question has no choices")
     offered = ", ".join(f"({letter}) {choice}" for letter, choice in zip(LETTERS, choices, strict=False))
     if form in ("index0", "index1"):
-        place = int(answer) - (form == "index1") if _WHOLE.fullmatch(answer) else -1
+        place = int(answer) - (form == "index1") if WHOLE.fullmatch(answer) else -1
         if not 0 <= place < len(choices):
             raise DataError(f"{where}: {answer!r:.60} is none of the {len(choices)} choices by number: {offered:.200}")
         return LETTERS[place]
-    by_letter = None if form == "text" else _by_letter(answer, choices)
+    by_letter = None if form == "text" else _by_label(answer, labels) if labels else _by_letter(answer, choices)
     by_text = None if form == "letter" else _by_text(answer, choices)
     if by_letter is not None and by_text is not None and by_letter != by_text:
         raise DataError(
@@ -113,10 +132,23 @@ def _letter(answer: str, choices: Sequence[str], form: Answer | None, where: str
         )
     found = by_letter if by_letter is not None else by_text
     if found is None:
-        by_number = form is None and _WHOLE.fullmatch(answer)
+        by_number = form is None and WHOLE.fullmatch(answer)
         more = " (a mapping may say `answer: index0` or `index1`)" if by_number else ""
         raise DataError(f"{where}: {answer!r:.60} is none of the choices: {offered:.200}{more}")
     return LETTERS[found]
+
+
+def _by_label(answer: str, labels: Sequence[str]) -> int | None:
+    """The place of the choice that the table calls so: `B`, `(b)`, `2`."""
+    for same in (str.strip, _bare):
+        places = [place for place, label in enumerate(labels) if same(label) == same(answer)]
+        if len(places) == 1:
+            return places[0]
+    return None
+
+
+def _bare(label: str) -> str:
+    return label.strip().strip("().:").casefold()
 
 
 def _by_letter(answer: str, choices: Sequence[str]) -> int | None:
@@ -139,13 +171,13 @@ def _by_text(answer: str, choices: Sequence[str]) -> int | None:
     return None
 
 
-def _order(row: DataRow, column: str, choices: Sequence[str], form: Answer | None) -> str:
+def _order(row: DataRow, column: str, choices: Sequence[str], labels: Sequence[str], form: Answer | None) -> str:
     where = f"{row.where}, column {column}"
     answer = texts(row, column)
     if answer is None:
-        said = _answer(row, column)
+        said = answer_in(row, column)
         answer = tuple(part.strip() for part in said.split(",")) if "," in said else tuple(said.replace(" ", ""))
-    letters = "".join(_letter(part, choices, form, where) for part in answer)
+    letters = "".join(_letter(part, choices, labels, form, where) for part in answer)
     if sorted(letters) != list(LETTERS[: len(choices)]):
         raise DataError(f"{where}: {letters} does not have each of the {len(choices)} choices once")
     return letters
@@ -155,7 +187,7 @@ def _accepted(row: DataRow, column: str) -> tuple[str, ...]:
     """The accepted spellings: a list, or one text with `|` between them."""
     found = texts(row, column)
     if found is None:
-        found = tuple(part.strip() for part in _answer(row, column).split("|"))
+        found = tuple(part.strip() for part in answer_in(row, column).split("|"))
     where = f"{row.where}, column {column}"
     if not found or any(not comparable(each) for each in found):
         raise DataError(f"{where}: an accepted spelling is empty")
@@ -170,7 +202,7 @@ def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
     if said is None:
         return {"tolerance": 0.0, "relative": False}
     relative = said.endswith("%")
-    value = value_of(said.removesuffix("%").strip())
+    value = number_in(said.removesuffix("%").strip())
     if value is None or value < 0:
         raise DataError(f"{row.where}, column {column}: {said!r:.40} is no tolerance: write 0.5, or 5%")
     return {"tolerance": value / 100 if relative else value, "relative": relative}
@@ -184,12 +216,14 @@ def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
     if found is not None and len(found) == 4:
         x0, y0, x1, y1 = found
         if not (x0 < x1 and y0 < y1):
-            raise DataError(f"{where}: {value!r:.60} is no box: write left, top, right, bottom")
+            raise DataError(
+                f"{where}: {value!r:.60} is no box: write left, top, right, bottom (and no width and height)"
+            )
         return {"box": [x0, y0, x1, y1]}
     if kind is Kind.BOX or found is None or len(found) != 2:
         wanted = "a box: four numbers" if kind is Kind.BOX else "a point or a box: two numbers or four"
-        raise DataError(f"{where}: {value!r:.60} is not {wanted} in pixels")
-    within = value_of(scalar_text(row, columns.tolerance) or "") if columns.tolerance else None
+        raise DataError(f"{where}: {value!r:.60} is not {wanted}")
+    within = number_in(scalar_text(row, columns.tolerance) or "") if columns.tolerance else None
     if within is None or within < 0 or not math.isfinite(within):
         raise DataError(f"{where}: a point counts within a distance: give a tolerance in pixels, or a box")
     return {"point": list(found), "within": within}

@@ -1,20 +1,23 @@
 """Predictions in formats that belong to no single benchmark: `hybrid score FILE --benchmark blink --data DIR`.
 
-One module a format: `vlmevalkit` (sheets, tsv and xlsx) and `lmms_eval` (sample logs, jsonl). Each recognises its
-files by their columns or fields, not by their names. `join` puts the rows to the benchmark's questions; one more format
-is one more module in `READERS`.
+One module a format: `vlmevalkit` (sheets, tsv and xlsx), `lmms_eval` (sample logs, jsonl), `inspect` (logs, eval and
+json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by their columns or fields, not by their
+names. `join` puts the rows to the benchmark's questions; one more format is one more module in `READERS`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from hybrid.scoring.predictions import lmms_eval, vlmevalkit
+from hybrid.scoring.predictions import every_eval_ever, flat, inspect, lmms_eval, vlmevalkit
 from hybrid.scoring.predictions.base import Recognised
 
-READERS = (vlmevalkit.read, lmms_eval.read)
+READERS = (vlmevalkit.read, lmms_eval.read, inspect.read, every_eval_ever.read, flat.read)
 
-FORMATS = "VLMEvalKit sheets (.tsv, .xlsx) and lmms-eval sample logs (.jsonl)"
+FORMATS = (
+    "VLMEvalKit sheets (.tsv, .xlsx), lmms-eval sample logs (.jsonl), Inspect logs (.eval, .json), files of Every Eval "
+    "Ever and answers by id (.json)"
+)
 
 
 def recognise(path: Path) -> Recognised | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hybrid.benchmarks.base import PredictedRow, Prediction
-from hybrid.types import Question
+from hybrid.types import Json, Question
 
 # So many ids are named where a list is counted.
 NAMED = 5
@@ -53,6 +53,8 @@ class Joined:
 
     pairs: tuple[tuple[Question, Prediction], ...]
     origin: Origin
+    # Where the data come from, as a manifest has it (`{"kind": "sample", ...}`); empty without `--data`.
+    data: Mapping[str, Json] = field(default_factory=dict)
 
 
 def first(names: Sequence[str]) -> str:

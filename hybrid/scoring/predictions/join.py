@@ -1,6 +1,7 @@
 """Rows of a foreign format put to the benchmark's own questions, by the safest way that is open to them.
 
-In this order: by the benchmark's id; by the place within the task, where all that the file says of question, options
+In this order: by the benchmark's id; by an index that is the id of one's own questions; by the place within the task,
+where all that the file says of question, options
 and answer agrees in every row of the task; by question text and options, where they fit one question only. What fits
 none is listed, never dropped in silence.
 """
@@ -14,6 +15,7 @@ from dataclasses import replace
 
 from hybrid.benchmarks.base import Benchmark, PredictedRow, Prediction
 from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.benchmarks.questions.index import CIRCULAR_STEP
 from hybrid.errors import DataError
 from hybrid.same_pictures import PICTURE, cluster_by_pictures
 from hybrid.scoring.predictions.base import Joined, Origin, Recognised, first, letter_of
@@ -21,6 +23,7 @@ from hybrid.types import Question, base_id
 
 HOW: Mapping[str, str] = {
     "id": "by the benchmark's ids",
+    "index": "by their index, which is the data's id",
     "place": "by order within the task (what the file says of question, options and answer agrees in every row)",
     "text": "by question text and options",
 }
@@ -39,6 +42,12 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
     for row in named if trusted else ():
         table.put(row, row.id, "id")
     unnamed = [row for row in recognised.rows if row.id is None or not trusted]
+    by_index = _by_index(unnamed, by_id)
+    for row in unnamed if by_index else ():
+        if row.where in by_index:
+            table.put(row, by_index[row.where], "index")
+    unnamed = [row for row in unnamed if row.where not in by_index]
+    refuse_rotations(unnamed)
     by_task: defaultdict[str | None, list[PredictedRow]] = defaultdict(list)
     for row in unnamed:
         by_task[card.task_in(row.task or "")].append(row)
@@ -67,6 +76,7 @@ def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
         UsageError: a benchmark whose scores need its data.
         DataError: a row that does not tell its question, a question that appears twice, or no row.
     """
+    refuse_rotations(recognised.rows)
     pairs: dict[str, tuple[Question, Prediction]] = {}
     where: dict[str, str] = {}
     for row in recognised.rows:
@@ -143,6 +153,31 @@ def prediction_of(row: PredictedRow, question: Question) -> Prediction:
     if stored and re.fullmatch(r"\([A-Z]\)", str(question.target)):
         stored = f"({letter_of(stored)})"
     return Prediction(row.reply, stored)
+
+
+def refuse_rotations(rows: Sequence[PredictedRow]) -> None:
+    """Raise `DataError` for a row of a circular data set, whose question the data do not hold under its index."""
+    for row in rows:
+        if row.index is not None and row.index >= CIRCULAR_STEP:
+            raise DataError(
+                f"{row.where}, column index: {row.index} is a rotation of a circular data set, or the id of a table of "
+                "your own: give that table with --data (hybrid score FILE --benchmark questions --data TABLE.tsv)"
+            )
+
+
+def _by_index(rows: Sequence[PredictedRow], questions: Mapping[str, Question]) -> Mapping[str, str]:
+    """Where of each row -> the question whose id is the row's index; empty where one of them says something else."""
+    named: dict[str, str] = {}
+    for row in rows:
+        if row.index is None:
+            continue
+        rotation = f"{row.index % CIRCULAR_STEP}#circ{row.index // CIRCULAR_STEP}"
+        if (place := next((name for name in (str(row.index), rotation) if name in questions), None)) is None:
+            continue
+        if not _fits(row, questions[place]) or _same_answer(row, questions[place]) is False:
+            return {}
+        named[row.where] = place
+    return named
 
 
 def _by_place(rows: Sequence[PredictedRow], questions: Sequence[Question], expected: int) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,17 @@ def read(path: Path) -> Recognised | None:
     if not logs:
         return None
     named = {file: match[1] if (match := re.search(r"samples_(.+)$", file.stem)) else None for file in logs}
-    rows = tuple(_row(values, named[file], where) for file in logs for values, where in json_lines(file))
-    return Recognised(f"lmms-eval sample log ({len(logs)} files, {len(rows)} rows)", rows)
+    samples = [(values, named[file], where) for file in logs for values, where in json_lines(file)]
+    rows = tuple(_row(*sample) for sample in samples)
+    counts = [len(_replies(values)) for values, _, _ in samples]
+    several = [count for count in counts if count > 1]
+    many = f"{min(several)} to {max(several)}" if len(set(several)) > 1 else str(max(several, default=1))
+    notes = (
+        (f"{len(several)} of {len(rows)} lines hold {many} replies each: the first is scored, the others are not",)
+        if several
+        else ()
+    )
+    return Recognised(f"lmms-eval sample log ({len(logs)} files, {len(rows)} rows)", rows, notes)
 
 
 def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedRow:
@@ -76,12 +85,22 @@ def _table(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _reply(values: Mapping[str, Any], where: str) -> str:
-    """The model's full text: `resps` where it is kept, else `filtered_resps`."""
+def _replies(values: Mapping[str, Any]) -> list[Any]:
+    """The replies to one line, in order: several where the model was asked again."""
     value = values.get("resps", values.get("filtered_resps"))
-    while isinstance(value, Sequence) and not isinstance(value, str) and value:
+    # One list for the requests of the line, one for the replies to each.
+    while isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if value is None or (not isinstance(value, str) and value == []):
+    found = value if isinstance(value, list) else [value]
+    return [reply[0] if isinstance(reply, list) and len(reply) == 1 else reply for reply in found]
+
+
+def _reply(values: Mapping[str, Any], where: str) -> str:
+    """The first of the model's full texts: `resps` where it is kept, else `filtered_resps`."""
+    value: Any = next(iter(_replies(values)), None)
+    if isinstance(value, list):
+        value = next(iter(value), None)
+    if value is None:
         return ""
     if not isinstance(value, str):
         raise DataError(f"{where}, field filtered_resps: expected text, found {type(value).__name__}")

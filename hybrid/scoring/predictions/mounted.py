@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from hybrid.same_pictures import cluster_by_pictures
 from hybrid.scoring.predictions import FORMATS, recognise
 from hybrid.scoring.predictions.base import Joined, Origin, first
 from hybrid.scoring.predictions.join import join, missing_from, pictures_note, without_data
-from hybrid.types import Question
+from hybrid.types import Json, Question
 
 
 def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...], ...]:
@@ -51,13 +51,19 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
         if not one.exists():
             raise UsageError(f"{one}: there is no such file or folder")
     name = benchmark.card.name
+    mounted: tuple[Question, ...] = ()
+    facts: Mapping[str, Json] = {}
     pairs = _recorded((path, *more), benchmark)
     recognised = recognise(path) if pairs is None else None
+    if data is not None:
+        mounted, facts = _mounted(benchmark, data)
     if recognised is not None:
+        if data is None and not any(row.answer or row.text for row in recognised.rows):
+            raise UsageError(f"{path} holds neither questions nor right answers: give --data DIR")
         joined = (
             without_data(recognised, benchmark)
             if data is None
-            else join(recognised, benchmark.card, _mounted(benchmark, data))
+            else replace(join(recognised, benchmark.card, mounted), data=facts)
         )
         return joined if any(row.cluster for row in recognised.rows) else _with_note(joined)
     if pairs is None:
@@ -65,7 +71,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
     layout = f"{name}: the benchmark's own layout ({len(pairs)} rows)"
     if data is None:
         return _with_note(Joined(pairs, Origin(layout)))
-    real = {question.id: question for question in _mounted(benchmark, data)}
+    real = {question.id: question for question in mounted}
     asked = cluster_by_pictures([real[question.id] for question, _ in pairs if question.id in real])
     predicted = [prediction for question, prediction in pairs if question.id in real]
     known = tuple(zip(asked, predicted, strict=True))
@@ -78,7 +84,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
                 f"{question.id}: {path} says the answer is {question.target!r}, the data {real[question.id].target!r}"
             )
     missing = missing_from(real, {question.id: question for question, _ in known})
-    return _with_note(Joined(known, Origin(layout, missing, extra)))
+    return _with_note(Joined(known, Origin(layout, missing, extra), facts))
 
 
 def _with_note(joined: Joined) -> Joined:
@@ -100,9 +106,11 @@ def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Questi
     return tuple(by_id.values())
 
 
-def _mounted(benchmark: Benchmark, data: str) -> tuple[Question, ...]:
-    """All questions that may have been predicted."""
+def _mounted(benchmark: Benchmark, data: str) -> tuple[tuple[Question, ...], Mapping[str, Json]]:
+    """All questions that may have been predicted, and what a manifest says of generated ones; nothing of others."""
     store = ImageStore(home() / "images")
     mounted = mount(benchmark, data, split=None, tasks=(), settings={}, store=store)
     source = replace(mounted.source, for_predictions=True)
-    return tuple(q for q in questions(benchmark, source, None) if isinstance(q, Question))
+    # What else is known of data is their fingerprint, which was not taken.
+    facts = mounted.origin if mounted.is_sample else {}
+    return tuple(q for q in questions(benchmark, source, None) if isinstance(q, Question)), facts

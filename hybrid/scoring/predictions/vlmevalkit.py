@@ -1,9 +1,10 @@
 """Sheets of VLMEvalKit: `MODEL_DATASET.tsv` or `.xlsx`, one row a question.
 
-Columns: `index` (a whole number, unique), `question`, the options `A`, `B`, ... (empty where there are fewer), `answer`
-(a letter), `category`, `task` or `split`, and `prediction` (the model's full text). A column `idx` or `id` is taken for
-the benchmark's own id, a column `cluster` for what belongs together. Sheets of results (`..._result.xlsx`, with `hit`
-and `log`) are read like the others; `hit` is not used, because every solver goes through our own parser.
+Columns: `index` (unique; a whole number, or a name), `question`, the options `A`, `B`, ... (empty where there are
+fewer), `answer` (a letter), `category`, `task` or `split`, and `prediction` (the model's full text). A column `idx` or
+`id` is taken for the benchmark's own id, a column `cluster` for what belongs together. Sheets of results
+(`..._result.xlsx`, with `hit` and `log`) are read like the others; `hit` is not used, because every solver goes through
+our own parser.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from zipfile import BadZipFile
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.benchmarks.questions.tables import Separated
 from hybrid.errors import DataError, UsageError
-from hybrid.scoring.predictions.base import Recognised, letter_of
+from hybrid.scoring.predictions.base import Recognised, first, letter_of
 
 NEEDED = ("index", "question", "prediction")
-IDS = ("idx", "id", "question_id")
+OURS = "idx"
+IDS = (OURS, "id", "question_id")
 TASKS = ("category", "task", "sub_task", "split")
-# The rotations of its circular data sets have the index of their question plus a multiple of this.
-ROTATED_FROM = 1_000_000
+# Characters that a cell of a workbook holds: what writes them cuts a longer text there, or leaves the cell empty.
+MAX_CELL = 32_767
 
 # The text that VLMEvalKit writes where the provider did not reply.
 FAILED = "Failed to obtain answer via API."
@@ -46,25 +48,43 @@ def read(path: Path) -> Recognised | None:
     (sheet,) = sheets
     lines = _tsv(sheet) if sheet.suffix.lower() == ".tsv" else _xlsx(sheet)
     rows = tuple(_row(cells, where) for cells, where in _records(sheet, lines))
-    seen: dict[int | None, str] = {}
+    seen: dict[int | str | None, str] = {}
     for row in rows:
-        if row.index in seen:
-            raise DataError(f"{row.where}, column index: {row.index} also stands in {seen[row.index]}")
-        seen[row.index] = row.where
-    failed = sum(row.reply.strip() == FAILED for row in rows)
-    notes = (
-        (f'{failed} replies are "{FAILED}": the provider did not answer, and they count as wrong',) if failed else ()
-    )
+        key = row.id if row.index is None else row.index
+        if key in seen:
+            raise DataError(f"{row.where}, column index: {key} also stands in {seen[key]}")
+        seen[key] = row.where
+    notes = tuple(_notes(rows, is_workbook=sheet.suffix.lower() == ".xlsx"))
     return Recognised(f"VLMEvalKit sheet ({sheet.suffix.lower()[1:]}, {len(rows)} rows)", rows, notes)
 
 
+def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
+    """Sentences about replies that are none, or not all of one."""
+    failed = [row.name for row in rows if row.reply.strip() == FAILED]
+    if failed:
+        yield f'{len(failed)} replies are "{FAILED}": the provider did not answer, and they count as wrong'
+    empty = [row.name for row in rows if not row.reply.strip()]
+    if empty:
+        yield f"{len(empty)} of {len(rows)} cells of prediction are empty, and count as no answer: {first(empty)}"
+    cut = [row.name for row in rows if is_workbook and len(row.reply) >= MAX_CELL]
+    if cut:
+        yield (
+            f"{len(cut)} of {len(rows)} replies have {MAX_CELL:,} characters, where a workbook cuts a text: their "
+            f"answers may be lost with their ends; take the .tsv or .json of this run: {first(cut)}"
+        )
+
+
 def _tsv(path: Path) -> Iterator[Sequence[str]]:
+    from hybrid.scoring.rendering import named  # imports what imports this module
+
     sheet = Separated(path, "\t")
     yield (names := sheet.columns())
+    # Cells of a sheet that `hybrid export` wrote, which has this column, are kept from being formulas.
+    plain = named if OURS in names else str
     for _, row in sheet.scan(names):
         if isinstance(row, DataError):
             raise row
-        yield [str(row.values.get(name, "")) for name in names]
+        yield [plain(str(row.values.get(name, ""))) for name in names]
 
 
 def _xlsx(path: Path) -> Iterator[Sequence[str]]:
@@ -72,7 +92,8 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
     from openpyxl.utils.exceptions import InvalidFileException
 
     try:
-        book = load_workbook(path, read_only=True, data_only=True)
+        # Of a reply that begins with "=" a writer made a formula: its text is the reply, its value (0) is not.
+        book = load_workbook(path, read_only=True, data_only=False)
     except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
         raise DataError(f"{path} is not a workbook ({error})") from error
     try:
@@ -80,11 +101,19 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
         if sheet is None:
             raise DataError(f"{path} has no sheet")
         for values in sheet.iter_rows(values_only=True):
-            # A number that a spreadsheet made of "3" is "3" again.
-            whole = (int(one) if isinstance(one, float) and one.is_integer() else one for one in values)
-            yield ["" if one is None else str(one) for one in whole]
+            yield [_cell_text(value) for value in values]
     finally:
         book.close()
+
+
+def _cell_text(value: object) -> str:
+    """The text of a cell; a number that a spreadsheet made of "3" is "3" again."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    # Array formulas, `{=...}`, are objects with a text.
+    return str(getattr(value, "text", value))
 
 
 def _records(path: Path, lines: Iterator[Sequence[str]]) -> Iterator[tuple[Cells, str]]:
@@ -106,17 +135,8 @@ def _records(path: Path, lines: Iterator[Sequence[str]]) -> Iterator[tuple[Cells
 
 
 def _row(cells: Cells, where: str) -> PredictedRow:
-    answer, value = cells.get("answer", "").strip(), cells["index"]
-    try:
-        number = float(value)
-    except ValueError:
-        raise DataError(f"{where}, column index: {value!r} is not a number") from None
-    if not number.is_integer():
-        raise DataError(f"{where}, column index: {value!r} is not a whole number")
-    if number >= ROTATED_FROM:
-        raise DataError(
-            f"{where}, column index: {value} is a rotation of a circular data set; only plain sheets are read"
-        )
+    answer, value = cells.get("answer", "").strip(), cells["index"].strip()
+    index = _index(value, where)
     texts = [cells.get(letter, "").strip() for letter in string.ascii_uppercase]
     texts = ["" if text == "nan" else text for text in texts]
     count = next((place for place, text in enumerate(texts) if not text), len(texts))
@@ -126,14 +146,27 @@ def _row(cells: Cells, where: str) -> PredictedRow:
     return PredictedRow(
         where=where,
         reply=cells.get("prediction", ""),
-        id=_first(cells, IDS),
+        id=_first(cells, IDS) or (value if index is None else None),
         task=_first(cells, TASKS),
-        index=int(number),
+        index=index,
         text=cells.get("question", "").strip() or None,
         choices=tuple(texts[:count]),
         answer=letter_of(answer) if answer else None,
         cluster=cells.get("cluster", "").strip(),
     )
+
+
+def _index(value: str, where: str) -> int | None:
+    """The number of a row; None for an index that is a name, which VLMEvalKit takes too."""
+    try:
+        number = float(value)
+    except ValueError:
+        if value and not value.startswith("="):
+            return None
+        raise DataError(f"{where}, column index: {value!r} is neither a number nor a name") from None
+    if not number.is_integer():
+        raise DataError(f"{where}, column index: {value!r} is not a whole number")
+    return int(number)
 
 
 def _first(cells: Cells, names: Sequence[str]) -> str | None:

@@ -23,6 +23,28 @@ def test_of_a_box_the_middle_is_the_point() -> None:
     assert parse_point("[10, 20, 10, 60]").value is None
 
 
+@pytest.mark.parametrize(
+    "text", ["(10, 20), (30, 60)", "<|box_start|>(10,20),(30,60)<|box_end|>", "<box>10 20 30 60</box>"]
+)
+def test_of_two_corners_the_middle_is_the_point(text: str) -> None:
+    found = parse_point(text)
+    assert (found.value, found.rule) == (Point(20, 40), "middle_of_box")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(25%, 50%)", "x = 25%, y = 50%", "It is at 25% and 50%.", "(1, 2, 3)", "x = 5", "<point>", "width: 3, height: 4"],
+)
+def test_what_is_no_place_in_the_frame_that_was_asked_for_is_not_read(text: str) -> None:
+    assert parse_point(text).value is None
+    assert parse_box(text).value is None
+
+
+@pytest.mark.parametrize("text", ["(1, 2), (3, 4), (5, 6)", "[1, 2, 3]", '<points x1="1" y1="2"/>', "x1 = 3, y1 = 4"])
+def test_points_are_no_box(text: str) -> None:
+    assert parse_box(text).value is None
+
+
 @pytest.mark.parametrize(*cases(__file__, "test_a_box_is_read_with_its_corners_in_order", box=Box))
 def test_a_box_is_read_with_its_corners_in_order(text: str, box: Box) -> None:
     found = parse_box(text)

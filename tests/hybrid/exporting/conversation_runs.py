@@ -53,7 +53,7 @@ SAID: Mapping[str, tuple[Said, ...]] = {
     name: tuple(Said(words, tuple((tool, args) for tool, args in calls), broken) for words, calls, broken in own)
     for name, own in stored(__file__, "SAID").items()
 }
-BROKEN = "val_Relative_Depth_3"
+BROKEN = "generated_val_Relative_Depth_3"
 
 
 # Apart from each of its replies.
@@ -95,7 +95,7 @@ class ScriptClient:
         answer = self.right[key.question]
         other = "(B)" if "A" in answer else "(A)"
         if key.solver != "controller":
-            return AssistantMessage(f"Answer: {other if key.question == 'val_Jigsaw_1' else answer}")
+            return AssistantMessage(f"Answer: {other if key.question == 'generated_val_Jigsaw_1' else answer}")
         said = SAID[key.question.partition("#")[0]][len(asked) - 1]
         words = said.words.format(right=f"Answer: {answer}", wrong=f"Answer: {other}")
         return self._as_text(words, said) if self.as_text else self._native(words, said, key)

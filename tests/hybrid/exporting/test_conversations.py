@@ -79,7 +79,7 @@ def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path:
 def test_a_conversation_whose_pictures_were_not_all_kept_is_left_out(tmp_path: Path) -> None:
     rows, written = exported(write(tmp_path, solvers=("controller",), keep_images=1).path, tmp_path / "out")
     assert written.left_out["requests left older pictures out (--keep-pictures)"] == 2
-    assert set(rows) == {"val_Jigsaw_2", "val_Jigsaw_3", "val_Relative_Depth_2"}
+    assert set(rows) == {"generated_val_Jigsaw_2", "generated_val_Jigsaw_3", "generated_val_Relative_Depth_2"}
 
 
 def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
     cli.main(["calibrate", str(measured), "-o", str(trust)], standalone_mode=False)
     made = write(tmp_path / "second", solvers=("controller",), trust=trust, options_as_used={"trust": str(trust)})
     rows, _ = exported(made.path, tmp_path / "out")
-    assert "How often each tool was right" in rows["val_Jigsaw_1"]["messages"][0]["content"][0]["text"]
+    assert "How often each tool was right" in rows["generated_val_Jigsaw_1"]["messages"][0]["content"][0]["text"]
     for name, row in rows.items():
         assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made.sent(name))
     trust.write_text(trust.read_text() + "\n")
@@ -101,7 +101,7 @@ def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRu
     assert written.left_out == {"a tool call that is no JSON object": 1}
     assert set(rows) == set(SAID) - {BROKEN}
     # It holds calls of a tool that there is not, and with images that are none.
-    rows.pop("val_Jigsaw_2")
+    rows.pop("generated_val_Jigsaw_2")
     for name, row in rows.items():
         check_trl(row)
         schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in row["tools"]}
@@ -204,11 +204,11 @@ def test_an_image_that_is_gone_costs_its_rows(
 ) -> None:
     shutil.copytree(home(), tmp_path / "home2")
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home2"))
-    question = RunFolder(made["native"].path).questions().by_id["val_Jigsaw_3"]
+    question = RunFolder(made["native"].path).questions().by_id["generated_val_Jigsaw_3"]
     ImageStore(home() / "images").path(question.images[0].sha256).unlink()  # type: ignore[union-attr]
     rows, written = exported(made["native"].path, tmp_path / "out")
     assert written.left_out["an image is not in the store as it was sent"] == 1
-    assert "val_Jigsaw_3" not in rows
+    assert "generated_val_Jigsaw_3" not in rows
 
 
 def test_where_nothing_is_left_nothing_is_written(made: dict[str, ScriptedRun], tmp_path: Path) -> None:

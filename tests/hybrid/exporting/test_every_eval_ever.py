@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
+from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli import cli
+from hybrid.errors import UsageError
+from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.exporting.every_eval_ever import EXPORTER
+from hybrid.registry import load
+from hybrid.scoring.predicted import score_predictions
 
 pytestmark = pytest.mark.system
 PYTHON = os.environ.get("PYTHON312")
@@ -24,7 +30,7 @@ def exported(traced: Path, tmp_path: Path) -> Callable[..., dict[str, tuple[Any,
 
     def export(*options: str) -> dict[str, tuple[Any, list[Any]]]:
         out = tmp_path / "-".join(["shared", *options])
-        words = ["export", str(traced), "--to", "every_eval_ever", "-o", str(out), *options]
+        words = ["export", str(traced), "--to", "every_eval_ever", "-o", str(out), *options, "--allow", "generated"]
         assert cli.main(words, standalone_mode=False) == 0
         made = {}
         for file in sorted(out.rglob("*.json")):
@@ -67,6 +73,22 @@ def test_questions_are_hashes_unless_they_are_asked_for(exported: Callable[..., 
             assert row["input"]["raw"] == f"sha256:{hashlib.sha256(asked.encode()).hexdigest()}"
             assert asked.splitlines()[0] not in json.dumps(row)
             assert row["sample_hash"] == full["sample_hash"]
+
+
+def test_generated_questions_are_refused_without_a_word_and_marked_with_it(
+    traced: Path, exported: Callable[..., Any], tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=r"asked generated questions, .* --allow generated"):
+        EXPORTER.export(ExportedRun.at(traced), tmp_path / "out", ExportOptions())
+    assert not (tmp_path / "out").exists()
+    for whole, rows in exported().values():
+        assert "blink_generated" in whole["detailed_evaluation_results"]["file_path"]
+        assert {one["source_data"]["dataset_name"] for one in whole["evaluation_results"]} == {
+            "blink_generated generated"
+        }
+        assert all(row["sample_id"].startswith("generated_") for row in rows)
+    file = next((tmp_path / "shared").rglob("*_samples.jsonl"))
+    assert score_predictions(file, load("hybrid.benchmarks", "blink"), None, ScoreOptions()).data.generated
 
 
 @pytest.mark.slow

@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 
 import hybrid
+from hybrid.benchmarks.base import ScoreOptions
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.inspect import ATTACHMENT, EXPORTER
 from hybrid.integrations.langchain import langchain_tools
 from hybrid.log.folder import RunFolder
+from hybrid.registry import load
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.traces import calls_of
 from hybrid.solving.agent import Agent
 from hybrid.types import Fault, Kind, Prompt
@@ -73,7 +76,18 @@ def test_a_run_is_a_folder_of_logs_that_the_viewer_lists(traced: Path, tmp_path:
     assert [path.name for path in again.paths] == [path.name for path in written.paths]
     for path, log in zip(written.paths, logs, strict=True):
         # As Inspect's own pattern of a log's name: {timestamp}_{task}_{id}.
-        assert path.name.split("_")[1:] == ["blink", f"{log.eval.task_id}.eval"]
+        assert path.name.split("_")[1:] == ["blink-generated", f"{log.eval.task_id}.eval"]
+
+
+@pytest.mark.parametrize("name", ["a.eval", "2026-01-01T00-00-00_a.json"])
+def test_a_log_is_read_back_with_the_scores_and_the_mark_of_the_run(traced: Path, tmp_path: Path, name: str) -> None:
+    exported(traced, tmp_path / name)
+    (own,) = ExportedRun.at(traced / "specialist").scored
+    back = score_predictions(tmp_path / name, load("hybrid.benchmarks", "blink"), None, ScoreOptions(), "sample")
+    assert {score.id: score.correct for score in back.scores} == {score.id: score.correct for score in own.scores}
+    assert back.data.generated
+    alone = score_predictions(tmp_path / name, load("hybrid.benchmarks", "blink"), None, ScoreOptions())
+    assert alone.data.generated, "the ids say it where no data are given"
 
 
 def test_a_json_that_the_viewer_does_not_list_is_said(traced: Path, tmp_path: Path) -> None:
@@ -90,7 +104,7 @@ def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Pa
     run = ExportedRun.at(traced / "specialist")
     (own,) = run.scored
     log = exported(traced, tmp_path / f"a.{suffix}")
-    assert (log.status, log.eval.task, log.eval.solver) == ("success", "blink", "specialist")
+    assert (log.status, log.eval.task, log.eval.solver) == ("success", "blink_generated", "specialist")
     assert log.eval.dataset.location is None  # generated questions are not the published ones
     assert log.eval.metadata["run_sha256"] == run.sha256
     assert log.eval.metadata["conclusion"] == [sentence.text for sentence in run.conclusion] != []
@@ -196,7 +210,7 @@ def test_what_cannot_be_written_is_one_line(traced: Path, tmp_path: Path, monkey
     with pytest.raises(UsageError, match="inspect holds one solver: give RUN/SOLVER, one of"):
         EXPORTER.export(ExportedRun.at(traced), tmp_path / "a.eval", ExportOptions())
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "empty"))
-    with pytest.raises(UsageError, match=r"specialist/val_.* is not in the store .* --images none"):
+    with pytest.raises(UsageError, match=r"specialist/generated_val_.* is not in the store .* --images none"):
         EXPORTER.export(run, tmp_path / "a.eval", ExportOptions())
     assert not list(tmp_path.glob("a.*"))
 

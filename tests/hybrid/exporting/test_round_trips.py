@@ -1,5 +1,6 @@
 """`hybrid score` reads exports to lmms_eval and vlmevalkit back with the same numbers, or the export is refused."""
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +15,12 @@ from hybrid.cli import cli
 from hybrid.errors import UsageError
 from hybrid.exporting import vlmevalkit
 from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.exporting.every_eval_ever import EXPORTER as EVERY_EVAL_EVER
 from hybrid.exporting.lmms_eval import EXPORTER as LMMS_EVAL
 from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load, names
+from hybrid.scoring.pairing import Data
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions import vlmevalkit as reader
 from hybrid.scoring.score import Scored
@@ -27,6 +30,7 @@ CHANCE = "chance"
 GENERATED = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 HELD = ("blink", "hvsbench", "mvp_bench")
 OPTIONS = ScoreOptions("strict", "wrong")
+DATA = Data("blink", "val", {}, {})
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +68,13 @@ def read_back(path: Path, name: str, data: Path) -> Scored:
 @pytest.mark.parametrize("name", HELD)
 @pytest.mark.parametrize(
     ("exporter", "out"),
-    [(LMMS_EVAL, "logs"), (VLMEVALKIT, "s.xlsx"), (VLMEVALKIT, "s.tsv")],
-    ids=["lmms", "xlsx", "tsv"],
+    [(LMMS_EVAL, "logs"), (VLMEVALKIT, "s.xlsx"), (VLMEVALKIT, "s.tsv"), (EVERY_EVAL_EVER, "shared")],
+    ids=["lmms", "xlsx", "tsv", "every_eval_ever"],
 )
 def test_the_same_numbers_come_back(made: Any, name: str, exporter: Any, out: str, tmp_path: Path) -> None:
     data, folder = made(name)
     run = ExportedRun.at(folder / CHANCE)
-    written = exporter.export(run, tmp_path / out, ExportOptions())
+    written = exporter.export(run, tmp_path / out, ExportOptions(allow=("generated",)))
     assert not written.notes
     assert all(path.is_file() for path in written.paths)
     (own,) = run.scored
@@ -161,7 +165,7 @@ REPLIES = st.lists(
 def test_a_sheet_holds_every_reply_as_it_was_or_is_refused(tmp_path: Path, replies: list[str], name: str) -> None:
     rows = rows_of(replies)
     try:
-        vlmevalkit.write_sheet(tmp_path / name, rows)
+        vlmevalkit.write_sheet(tmp_path / name, rows, DATA)
     except UsageError as error:
         assert name == "s.xlsx"
         assert "name a .tsv" in str(error)  # noqa: PT017
@@ -176,5 +180,17 @@ def test_a_sheet_holds_every_reply_as_it_was_or_is_refused(tmp_path: Path, repli
 @pytest.mark.parametrize("reply", ["a\x0bb", "x" * 40_000])
 def test_what_a_workbook_would_lose_is_an_error(tmp_path: Path, reply: str) -> None:
     with pytest.raises(UsageError, match=r"name a \.tsv"):
-        vlmevalkit.write_sheet(tmp_path / "s.xlsx", rows_of([reply]))
-    vlmevalkit.write_sheet(tmp_path / "s.tsv", rows_of([reply]))
+        vlmevalkit.write_sheet(tmp_path / "s.xlsx", rows_of([reply]), DATA)
+    vlmevalkit.write_sheet(tmp_path / "s.tsv", rows_of([reply]), DATA)
+
+
+@pytest.mark.parametrize("reply", ["=1+1", "+B", "-B", "@B", " =B", "\uff1d1", "\n=B", "'=B", "B"])
+def test_no_cell_of_a_table_is_a_formula_and_every_reply_comes_back(tmp_path: Path, reply: str) -> None:
+    path = tmp_path / "s.tsv"
+    vlmevalkit.write_sheet(path, rows_of([reply]), DATA)
+    with path.open(newline="", encoding="utf-8") as file:
+        (row,) = csv.DictReader(file, delimiter="\t")
+    assert row["prediction"].lstrip(" ")[:1] not in set("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+    found = reader.read(path)
+    assert found is not None
+    assert [each.reply for each in found.rows] == [reply]

@@ -112,6 +112,6 @@ def test_a_run_is_a_folder_that_its_description_fits(tmp_path: Path) -> None:
         assert [tool["name"] for tool in json.loads(row["tools"])] == ["depth", "jigsaw", "crop"]
         assert row["system"].startswith("You answer a question about images.")
     by_id = {row["id"]: row["conversations"] for row in rows}
-    words, _, call = by_id["val_Jigsaw_1"][1]["value"].partition("\n<tool_call>")
+    words, _, call = by_id["generated_val_Jigsaw_1"][1]["value"].partition("\n<tool_call>")
     assert words == "I look closer."
     assert [one["name"] for one in json.loads(call.removesuffix("</tool_call>"))] == ["crop", "jigsaw"]

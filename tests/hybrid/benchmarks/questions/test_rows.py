@@ -1,15 +1,28 @@
 """One row: which kind it is, what is right, why it cannot be used; and whether a reply is right."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.images import ImageStore
 from hybrid.registry import load
+from hybrid.running.data import mount
 from hybrid.types import Exchange, Outcome, Prompt, Question, Reply, Score
+from tests.saved import saved
 from tests.tables import cases
 
 BENCH = load("hybrid.benchmarks", "questions")
+
+
+def doubts_in(made: Any, path: Path) -> list[str]:
+    """The doubts of `data check` about the rows of a file."""
+    source = mount(BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(made.folder / "store")).source
+    return list(BENCH.doubts(source))
 
 
 def score(question: Question, reply: str, unanswered: str = "wrong", outcome: Outcome = Outcome.ANSWERED) -> Score:
@@ -62,11 +75,7 @@ def test_what_may_not_be_meant_so(made: Any) -> None:
     for row in rows[:3]:
         row["task"] = "y"
     path = made.table(rows)
-    from hybrid.benchmarks.base import Source
-    from hybrid.images import ImageStore
-
-    source = Source(path, ImageStore(made.folder / "s"), "all", ("y", "x"), {"mapping": "beside"})
-    doubts = [doubt.removeprefix(str(path)) for doubt in BENCH.doubts(source)]
+    doubts = [doubt.removeprefix(str(path)) for doubt in doubts_in(made, path)]
     assert doubts == [
         ": columns that are not used: note",
         ":3: integer by its answer, where 2 of y are yes_no",
@@ -76,3 +85,146 @@ def test_what_may_not_be_meant_so(made: Any) -> None:
         ":6: the choice 'one' stands in the question too: options are shown twice",
         ":6: the choice 'two' stands in the question too: options are shown twice",
     ]
+
+
+@pytest.mark.parametrize(*cases(__file__, "test_a_row_that_may_be_read_otherwise_says_what_settles_it", list))
+def test_a_row_that_may_be_read_otherwise_says_what_settles_it(
+    made: Any, changed: dict[str, object], said: str, mapping: str
+) -> None:
+    path = made.table([made.row(**changed)])
+    (doubt,) = doubts_in(made, path)
+    assert doubt.startswith(f"{path}:1: ")
+    assert said in doubt
+    path.with_suffix(".yaml").write_text(mapping)
+    assert doubts_in(made, path) == []
+    made.sound(path)
+
+
+@pytest.mark.parametrize(*cases(__file__, "test_a_row_that_is_clear_raises_no_doubt", list))
+def test_a_row_that_is_clear_raises_no_doubt(made: Any, changed: dict[str, object]) -> None:
+    path = made.table([made.row(**changed)])
+    made.sound(path)
+    assert doubts_in(made, path) == []
+
+
+@pytest.mark.parametrize("answer", ["hidden", "N/A", "-1", "[HIDDEN]", "unknown", ["n/a"], -1])
+def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(made: Any, answer: object) -> None:
+    (doubt,) = doubts_in(made, made.table([made.row(choices=None, answer=answer)]))
+    assert "may stand for a hidden one" in doubt
+
+
+def test_zeros_and_ones_alone_may_be_yes_and_no(made: Any) -> None:
+    rows = [made.row(id="a", choices=None, answer=0), made.row(id="b", choices=None, answer=1)]
+    path = made.table(rows)
+    found = doubts_in(made, path)
+    assert len(found) == 2
+    assert all("`kind: yes_no` reads no and yes" in doubt for doubt in found)
+    path.with_suffix(".yaml").write_text("kind: integer\n")
+    assert doubts_in(made, path) == []
+    path.with_suffix(".yaml").unlink()
+    assert doubts_in(made, made.table([*rows, made.row(id="c", choices=None, answer=2)])) == []
+
+
+def test_a_number_that_no_choice_has_shows_that_answers_are_texts(made: Any) -> None:
+    numbers = ["1", "2", "7"]
+    rows = [made.row(id="a", choices=numbers, answer=2), made.row(id="b", choices=numbers, answer=7)]
+    assert len(doubts_in(made, made.table(rows[:1]))) == 1
+    assert doubts_in(made, made.table(rows)) == []
+
+
+@pytest.mark.parametrize(*cases(__file__, "test_choices_of_the_hub_are_read", list))
+def test_choices_of_the_hub_are_read(made: Any, choices: object, answer: object, read: list[str], target: str) -> None:
+    for form in (choices, json.dumps(choices), repr(choices)):
+        (question,) = made.sound(made.table([made.row(choices=form, answer=answer)]))
+        assert (list(question.choices), question.target) == (read, target)
+
+
+def test_choices_of_typed_columns_are_read(made: Any) -> None:
+    rows = [
+        made.row(id="a", choices={"A": "one", "B": "two", "C": None}),
+        made.row(id="b", choices={"A": "one", "B": "two", "C": "three"}, answer="C"),
+    ]
+    first, second = made.sound(made.table(rows, "questions.parquet"))
+    assert (first.choices, first.target) == (("one", "two"), "B")
+    assert (second.choices, second.target) == (("one", "two", "three"), "C")
+
+
+# Pictures of `made` have 40 x 30 px.
+@pytest.mark.parametrize(*cases(__file__, "test_places_are_converted_exactly", list))
+def test_places_are_converted_exactly(
+    made: Any, changed: dict[str, object], frame: str, target: dict[str, object]
+) -> None:
+    path = made.table([made.row(choices=None, **changed)])
+    path.with_suffix(".yaml").write_text(f"frame: {frame}\n")
+    (question,) = made.sound(path)
+    assert question.target == target
+    source = mount(BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(made.folder / "s")).source
+    (unseen,) = BENCH.questions(replace(source, for_predictions=True))
+    assert unseen.target == target, "predictions are joined without a store"
+
+
+@pytest.mark.parametrize(*cases(__file__, "test_a_place_outside_of_its_picture_is_broken", list))
+def test_a_place_outside_of_its_picture_is_broken(made: Any, changed: dict[str, object], frame: str, said: str) -> None:
+    path = made.table([made.row(choices=None, **changed)])
+    if frame:
+        path.with_suffix(".yaml").write_text(f"frame: {frame}\n")
+    (broken,) = made.asked(path)
+    assert f"{path}:1, column answer: " in broken.error
+    assert said in broken.error
+
+
+@pytest.mark.parametrize(
+    ("places", "size", "doubtful"),
+    [
+        ([[0.1, 0.2, 0.5, 0.8]], (40, 30), ["frame: normalised"]),
+        ([[0, 0, 1, 1]], (40, 30), ["frame: normalised"]),
+        ([[100, 200, 300, 400]], (1200, 1300), ["frame: thousandths"]),
+        # One number above 1,000 shows that they are pixels.
+        ([[100, 200, 300, 400], [100, 200, 1100, 400]], (1200, 1300), []),
+        # One place outside of a small picture shows that they may be none.
+        ([[5, 5, 20, 20], [5, 5, 900, 20]], (40, 30), ["frame: thousandths"]),
+        ([[5, 5, 20, 20]], (40, 30), []),
+    ],
+)
+def test_numbers_that_look_like_another_frame_are_doubtful(
+    made: Any, places: list[list[float]], size: tuple[int, int], doubtful: list[str]
+) -> None:
+    (made.folder / "sized.png").write_bytes(saved(Image.new("RGB", size)))
+    rows = [
+        made.row(id=f"q{number}", image="sized.png", choices=None, kind="box", answer=place)
+        for number, place in enumerate(places)
+    ]
+    path = made.table(rows)
+    found = doubts_in(made, path)
+    assert len(found) == len(doubtful)
+    assert all(option in doubt for option, doubt in zip(doubtful, found, strict=True))
+    path.with_suffix(".yaml").write_text("frame: pixels\n")
+    assert doubts_in(made, path) == []
+
+
+def test_a_frame_needs_pictures_of_one_size(made: Any) -> None:
+    (made.folder / "sized.png").write_bytes(saved(Image.new("RGB", (80, 30))))
+    row = made.row(choices=None, kind="box", answer=[0, 0, 0.5, 0.5], image=["red.png", "sized.png"])
+    path = made.table([row])
+    path.with_suffix(".yaml").write_text("frame: normalised\n")
+    (broken,) = made.asked(path)
+    assert "its pictures have different sizes" in broken.error
+
+
+def test_a_large_id_is_a_rotation_only_with_the_question_and_options_of_its_base(made: Any) -> None:
+    rows = [
+        {"index": "148000", "image": "red.png", "question": "Which?", "A": "one", "B": "two", "answer": "A"},
+        {"index": "1148000", "image": "red.png", "question": "Which?", "A": "two", "B": "one", "answer": "B"},
+        {"index": "262148000", "image": "red.png", "question": "What?", "A": "one", "B": "two", "answer": "B"},
+        {"index": "3148000", "image": "red.png", "question": "Which?", "A": "one", "B": "six", "answer": "B"},
+    ]
+    for name in ("questions.tsv", "questions.parquet"):
+        path = made.table(rows, name)
+        assert [question.id for question in made.sound(path)] == ["148000", "148000#circ1", "262148000", "3148000"]
+        first, second = doubts_in(made, path)
+        assert "the id 262148000 would be rotation 262 of 148000, whose question or options differ" in first
+        assert "the id 3148000 would be rotation 3 of 148000" in second
+        path.with_suffix(".yaml").write_text("columns: {id: index}\n")
+        assert doubts_in(made, path) == []
+        path.unlink()
+        path.with_suffix(".yaml").unlink()

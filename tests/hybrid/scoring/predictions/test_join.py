@@ -10,16 +10,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from hybrid.benchmarks.base import PredictedRow, ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
 from hybrid.errors import DataError, UsageError
+from hybrid.registry import load
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions.base import Recognised
 from hybrid.scoring.predictions.join import join
+from hybrid.scoring.reports import score_paths
 from hybrid.types import Kind, Question
+from tests.saved import saved
 
+OWN = load("hybrid.benchmarks", "questions")
 OPTIONS = ScoreOptions()
 HEADING = ("index", "question", "A", "B", "answer", "category", "prediction")
 
@@ -182,3 +187,97 @@ def test_the_order_of_whole_tasks_finds_the_published_questions(shared_data: Pat
     )
     assert len(scored.scores) == 75
     assert {s.id: s.correct for s in scored.scores} == {s.id: s.correct for s in direct.scores}
+
+
+def own_table(folder: Path, count: int = 6) -> Path:
+    """A TSV of one's own as VLMEvalKit asks it, with indices that are no counter."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "red.png").write_bytes(saved(Image.new("RGB", (8, 8), (200, 30, 30))))
+    path = folder / "own.tsv"
+    heading = ("index", "image_path", "question", "A", "B", "answer", "category")
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, delimiter="\t")
+        writer.writerow(heading)
+        for number in range(count):
+            writer.writerow(
+                (262148000 + 3 * number, "red.png", f"Which of {number}?", "left", "right", "AB"[number % 2], "x")
+            )
+    return path
+
+
+def predicted_sheet(table: Path, path: Path, reply: str = "A", rows: int = 6) -> Path:
+    """The sheet that VLMEvalKit's inference writes: the table's rows without pictures, and `prediction`."""
+    with table.open(newline="") as file:
+        asked = list(csv.DictReader(file, delimiter="\t"))[:rows]
+    with path.open("w", newline="") as file:
+        names = [name for name in asked[0] if name != "image_path"]
+        writer = csv.DictWriter(file, [*names, "prediction"], delimiter="\t", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({**row, "prediction": reply} for row in asked)
+    return path
+
+
+def test_a_sheet_of_ones_own_table_joins_by_index(tmp_path: Path) -> None:
+    table = own_table(tmp_path)
+    sheet = predicted_sheet(table, tmp_path / "model_own.tsv")
+    scored = score_predictions(sheet, OWN, None, OPTIONS, str(table))
+    assert scored.origin is not None
+    assert "joined 6 rows by their index, which is the data's id" in scored.origin.lines()
+    assert [score.id for score in scored.scores] == [str(262148000 + 3 * number) for number in range(6)]
+    assert [score.correct for score in scored.scores] == [1.0, 0.0] * 3
+
+
+def test_a_sheet_of_another_table_with_the_same_index_is_not_joined(tmp_path: Path) -> None:
+    table = own_table(tmp_path)
+    sheet = predicted_sheet(table, tmp_path / "model_own.tsv")
+    sheet.write_text(sheet.read_text().replace("Which of 3?", "What is 3?"))
+    with pytest.raises(DataError, match=r"262148000 is a rotation of a circular data set, or the id of a table"):
+        score_predictions(sheet, OWN, None, OPTIONS, str(table))
+
+
+def test_rotations_join_the_rotations_of_the_table(tmp_path: Path) -> None:
+    table = own_table(tmp_path, 0)
+    lines = ["7\tred.png\tWhich?\tleft\tright\tA\tx", "1000007\tred.png\tWhich?\tright\tleft\tB\tx"]
+    table.write_text(table.read_text() + "".join(f"{line}\n" for line in lines))
+    sheet = predicted_sheet(table, tmp_path / "model_own.tsv", "B")
+    scored = score_predictions(sheet, OWN, None, OPTIONS, str(table))
+    assert [(score.id, score.correct) for score in scored.scores] == [("7", 0.0), ("7#circ1", 1.0)]
+
+
+def test_predictions_of_a_part_say_of_how_many_questions(tmp_path: Path) -> None:
+    table = own_table(tmp_path)
+    sheet = predicted_sheet(table, tmp_path / "model_own.tsv", rows=4)
+    report = score_paths([sheet], benchmark="questions", data=str(table), out=tmp_path / "run")
+    direct = score_paths([sheet], benchmark="questions", data=str(table))
+    for each in (report, direct):
+        text = " ".join(each.render().split())
+        assert "4 of 6 questions" in text
+        assert "has predictions for 4 of 6 questions of the data" in text
+        assert "4/4" not in text
+
+
+def test_a_submission_is_read_with_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "submission.json"
+    path.write_text(json.dumps({"1": "(A)", "2": "(Z)", "3": None, "4": "B", "9": "A"}))
+    table = own_table(tmp_path, 0)
+    rows = "".join(f"{number}\tred.png\tWhich?\tleft\tright\tA\tx\n" for number in range(1, 5))
+    table.write_text(table.read_text() + rows)
+    scored = score_predictions(path, OWN, None, OPTIONS, str(table))
+    assert [score.answer for score in scored.scores] == ["A", None, None, "B"]
+    assert scored.origin is not None
+    assert scored.origin.extra == ("9",)
+    with pytest.raises(UsageError, match="holds neither questions nor right answers: give --data DIR"):
+        score_predictions(path, OWN, None, OPTIONS)
+
+
+def test_files_of_joined_pictures_are_read_by_their_task(shared_data: Path, tmp_path: Path) -> None:
+    source = shared_data / "blink_outputs" / "GPT4o" / "Jigsaw.json"
+    (tmp_path / "Jigsaw_concat.json").write_bytes(source.read_bytes())
+    concat = score_predictions(tmp_path, BENCHMARK, "stored", OPTIONS)
+    assert len(concat.scores) == 150
+    assert [score.correct for score in concat.scores] == [
+        score.correct for score in score_predictions(source, BENCHMARK, "stored", OPTIONS).scores
+    ]
+    (tmp_path / "Jigsaw.json").write_bytes(source.read_bytes())
+    with pytest.raises(DataError, match=r"Jigsaw\.json and Jigsaw_concat\.json: they are of two runs"):
+        score_predictions(tmp_path, BENCHMARK, "stored", OPTIONS)

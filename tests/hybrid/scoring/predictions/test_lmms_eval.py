@@ -53,3 +53,23 @@ def test_other_json_lines_are_not_ours(tmp_path: Path) -> None:
     assert read(tmp_path / "b.jsonl") is None
     (tmp_path / "c.jsonl").write_text("")
     assert read(tmp_path / "c.jsonl") is None
+
+
+@pytest.mark.parametrize(
+    ("resps", "first", "many"),
+    [
+        ([["A", "B", "B"]], "A", "3"),
+        ([["A"], ["B"]], "A", "2"),
+        (["A", "B"], "A", "2"),
+        ([["A"]], "A", ""),
+        ("A", "A", ""),
+    ],
+)
+def test_of_several_replies_the_first_is_scored_and_that_is_said(
+    tmp_path: Path, resps: Any, first: str, many: str
+) -> None:
+    found = read(log(tmp_path / "samples_a.jsonl", sample(0) | {"resps": resps}, sample(1)))
+    assert found is not None
+    assert found.rows[0].reply == first
+    said = f"1 of 2 lines hold {many} replies each: the first is scored, the others are not"
+    assert found.notes == ((said,) if many else ())

@@ -84,3 +84,36 @@ def test_every_reply_comes_back_as_it_was_written(tmp_path: Path, replies: list[
     found = read(tsv(tmp_path / "a.tsv", [line(number, reply) for number, reply in enumerate(replies)]))
     assert found is not None
     assert [row.reply for row in found.rows] == replies
+
+
+def test_a_reply_that_became_a_formula_is_read_as_its_text(tmp_path: Path) -> None:
+    from openpyxl.worksheet.formula import ArrayFormula
+
+    path = xlsx(tmp_path / "a.xlsx", [line(1, "=B"), line(2, "=(A) it is nearer"), line(3, "B")])
+    from openpyxl import load_workbook
+
+    book = load_workbook(path)
+    book.worksheets[0]["I4"] = ArrayFormula("I4", "=A")
+    book.save(path)
+    found = read(path)
+    assert found is not None
+    assert [row.reply for row in found.rows] == ["=B", "=(A) it is nearer", "=A"]
+
+
+def test_empty_and_cut_cells_are_counted_apart_and_named(tmp_path: Path) -> None:
+    long = "x" * 32_767
+    found = read(xlsx(tmp_path / "a.xlsx", [line(1, long), line(2, ""), line(3, long[1:]), line(4, "  ")]))
+    assert found is not None
+    empty, cut = found.notes
+    assert empty == "2 of 4 cells of prediction are empty, and count as no answer: Counting 2, Counting 4"
+    assert cut.startswith("1 of 4 replies have 32,767 characters, where a workbook cuts a text")
+    assert cut.endswith("Counting 1")
+    sheet = read(tsv(tmp_path / "a.tsv", [line(1, long)]))
+    assert sheet is not None
+    assert sheet.notes == (), "a .tsv cuts nothing"
+
+
+def test_an_index_that_is_a_name_is_the_id(tmp_path: Path) -> None:
+    found = read(tsv(tmp_path / "a.tsv", [line("left-1"), line("left-2")]))
+    assert found is not None
+    assert [(row.id, row.index) for row in found.rows] == [("left-1", None), ("left-2", None)]

@@ -1,0 +1,199 @@
+"""Doubts of `hybrid data check`: rows that can be asked and may be meant otherwise, each with what would settle it.
+
+    doubts = Doubts(columns, layout, task)
+    for row, question in rows:
+        yield from doubts.look_at(row, question, sizes)
+    yield from doubts.of_table()          # what only the rows together show
+
+A mapping that says the kind, the form of answers or the frame leaves no doubt about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+from hybrid.benchmarks._shared.rows import DataRow
+from hybrid.benchmarks.questions.cells import scalar_text, texts
+from hybrid.benchmarks.questions.columns import Columns
+from hybrid.benchmarks.questions.frames import FrameDoubts, Size
+from hybrid.benchmarks.questions.options import PATTERNS, split
+from hybrid.benchmarks.questions.schema import Layout
+from hybrid.benchmarks.questions.targets import WHOLE, answer_in, number_in
+from hybrid.errors import DataError
+from hybrid.types import LETTERS, BrokenQuestion, Kind, Question
+
+_IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
+# Patterns of options that stand behind a question; the first that fits is named.
+_LETTERED: Final = ("(a) X (b) Y", "a) X b) Y", "a. X b. Y", "a: X b: Y")
+_LISTED: Final = re.compile(
+    r"(?s)(?:^|\s)\(?1[).:]\s.{1,400}?\s\(?2[).:]\s|(?:^|[\s?])[\[(]?A[\]).:].{1,400}?[\s,;][\[(]?B[\]).:]"
+)
+_NAMED_OPTIONS: Final = re.compile(r"(?i)\b(?:options|choices)\s?:")
+_ASKS_YES_NO: Final = re.compile(
+    r"(?i)(?:^|[.!?:,\n]\s*)(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should)\b[^?\n]*(?:\?|\Z)"
+    r"|\byes\b.{0,20}\bno\b|\btrue or false\b|\b(?:true|correct)\?"
+)
+_COUNTS: Final = re.compile(r"(?i)\bhow (?:many|much|often)\b|\bnumber of\b|\bcount\b")
+# Words that data sets publish in place of an answer that they keep back or have not.
+_PLACEHOLDERS: Final = frozenset(
+    {
+        *("hidden", "withheld", "masked", "n/a", "na", "none", "null", "nil", "nan", "undefined", "unknown"),
+        *("unavailable", "tbd", "todo", "test", "?", "??", "???", "-", "--", "-1", "-1.0", "-100", "not available"),
+        *("not applicable", "not given", "no answer", "to be determined", "to be released"),
+    }
+)
+_FOREIGN_NUMBER: Final = re.compile(
+    r"[-+\u2212]?(?:[0-9]{1,3}(?:[.' \u00a0\u202f][0-9]{3})+(?:[,.][0-9]+)?|[0-9]+,[0-9]+)"
+)
+
+
+class Doubts:
+    """Looks at the rows of one task, in order."""
+
+    def __init__(self, columns: Columns, layout: Layout, task: str) -> None:
+        self._columns, self._layout, self._task = columns, layout, task
+        self._frames = FrameDoubts()
+        # By kind the places of the rows, where neither a column nor the mapping says it.
+        self._by_kind: dict[Kind, list[str]] = {}
+        # Doubts about answers that may be the numbers of choices, and whether one of them cannot be.
+        self._index_like: list[str] = []
+        self._is_text = False
+        # Whole numbers without choices: the places of 0 and 1, and whether another was there.
+        self._zero_one: dict[str, str] = {}
+        self._counts = False
+
+    def look_at(self, row: DataRow, question: Question | BrokenQuestion, sizes: Sequence[Size]) -> Iterator[str]:
+        """The doubts about one row; `sizes` are those of the pictures of a box or point, where they are known."""
+        if isinstance(question, BrokenQuestion):
+            return
+        self._by_kind.setdefault(question.kind, []).append(row.where)
+        if question.kind is Kind.INTEGER and not self._kind_is_said(row):
+            if question.target in (0, 1) and not _COUNTS.search(question.text):
+                if not _asks_yes_no(question):
+                    self._zero_one[row.where] = str(question.target)
+            else:
+                self._counts = True
+        if self._layout.frame is None:
+            yield from self._frames.look_at(question.target, sizes, row.where)
+        # Where the options stand in the text, that also explains what is odd about the answer.
+        doubts = list(self._of_options(row, question)) or list(self._of_answer(row, question))
+        for doubt in (*_of_text(question), *doubts):
+            yield f"{row.where}: {doubt}"
+
+    def of_table(self) -> Iterator[str]:
+        """The doubts that the rows raise together."""
+        yield from self._frames.of_table()
+        if not self._is_text:
+            yield from self._index_like
+        if not self._counts and len(set(self._zero_one.values())) == 2:
+            yield from (
+                f"{where}: its answer {answer}, as every other of {self._task}, is 0 or 1 and read as a number: "
+                "`kind: yes_no` reads no and yes, `kind: integer` settles that they are numbers"
+                for where, answer in self._zero_one.items()
+            )
+        if len(self._by_kind) > 1 and not self._columns.kind and self._layout.kind is None:
+            usual = max(self._by_kind, key=lambda kind: len(self._by_kind[kind]))
+            mostly = f"where {len(self._by_kind.pop(usual))} of {self._task} are {usual}"
+            for kind, places in self._by_kind.items():
+                yield from (f"{where}: {kind} by its answer, {mostly}" for where in places)
+
+    def _kind_is_said(self, row: DataRow) -> bool:
+        column = self._columns.kind
+        return self._layout.kind is not None or bool(column and row.values.get(column))
+
+    def _of_answer(self, row: DataRow, question: Question) -> Iterator[str]:
+        """Doubts about what the answer says."""
+        with suppress(DataError):
+            listed = texts(row, self._columns.answer)
+            answers = listed if listed else (answer_in(row, self._columns.answer),)
+            said = self._kind_is_said(row)
+            if question.kind in (Kind.CHOICE, Kind.ORDER):
+                self._note_index(row, question, answers)
+            elif not said or question.kind is Kind.TEXT:
+                yield from _of_open_answer(question, answers, said)
+        target = question.target
+        if isinstance(target, dict) and "within" in target and 0 < float(target["within"]) < 1:
+            yield f"its point counts within {target['within']:g} px: a tolerance is in pixels in every frame"
+
+    def _note_index(self, row: DataRow, question: Question, answers: Sequence[str]) -> None:
+        """Note an answer that is the text of a choice and may be the number of another."""
+        parts = [part.strip() for answer in answers for part in answer.split(",")]
+        if self._layout.answer is not None or not all(map(WHOLE.fullmatch, parts)):
+            return
+        numbers = [choice for choice in question.choices if number_in(choice) is not None]
+        if len(numbers) < len(question.choices):
+            return
+        if max(map(int, parts)) > len(question.choices):
+            self._is_text = True
+            return
+        self._index_like.append(
+            f"{row.where}: the answer {', '.join(parts)} is read as the text of a choice, and may be the number of "
+            "another: a mapping says which (`answer: text`, `answer: index0` or `answer: index1`)"
+        )
+
+    def _of_options(self, row: DataRow, question: Question) -> Iterator[str]:
+        """Doubts about options that stand in the text of a question without choices."""
+        if question.choices or self._layout.split_choices:
+            return
+        asked = scalar_text(row, self._columns.question) or ""
+        for pattern in _LETTERED:
+            if split(pattern, asked)[1]:
+                yield (
+                    f"its text shows options, and it is asked as {question.kind}; a mapping with `columns: {{choices: "
+                    f'{self._columns.question}}}` and `split_choices: "{pattern}"` reads them'
+                )
+                return
+        if _LISTED.search(asked) or (_NAMED_OPTIONS.search(asked) and question.kind is not Kind.YES_NO):
+            yield f"its text shows options, and it is asked as {question.kind}; a column of choices makes it a choice"
+
+
+def _of_open_answer(question: Question, answers: Sequence[str], said: bool) -> Iterator[str]:
+    """Doubts about an answer without choices; `said` is whether the table or its mapping says the kind."""
+    first = answers[0].strip()
+    if any(answer.strip().casefold().strip("[]<>()") in _PLACEHOLDERS for answer in answers):
+        yield f"its answer {first!r:.40} may stand for a hidden one: leave the row out, or give its answer"
+    if said:
+        return
+    if question.kind is Kind.INTEGER and first in ("0", "1"):
+        if _asks_yes_no(question):
+            word = ("no", "yes")[int(first)]
+            yield f"its answer {first} is read as a number, and may be {word}: `kind: yes_no` reads it so"
+    elif question.kind is Kind.TEXT and re.fullmatch(r"\(?[A-Za-z][).]?", first):
+        yes_no = " (or `kind: yes_no`)" if first.casefold() in "ynft" else ""
+        yield f"its answer {first!r} is one letter, and it has no choices: give them{yes_no}, or `kind: text`"
+    elif question.kind is Kind.TEXT and any(map(_FOREIGN_NUMBER.fullmatch, answers)):
+        yield (
+            f"its answer {first!r:.40} is read as a text, and may be a number: write 1204.75 for 1.204,75, "
+            "or `kind: text` settles it"
+        )
+
+
+def _asks_yes_no(question: Question) -> bool:
+    return bool(_ASKS_YES_NO.search(question.text)) and not _COUNTS.search(question.text)
+
+
+def _of_text(question: Question) -> Iterator[str]:
+    """Doubts about the text of a question and its choices."""
+    if mark := _IMAGE_MARK.search(question.text):
+        yield f"its text holds {mark[0]}, which is shown as it stands: images come before the text"
+    inside = _options_inside(question)
+    for place, (letter, choice) in enumerate(zip(LETTERS, question.choices, strict=False)):
+        if choice.casefold() == "nan":
+            yield f"the choice ({letter}) {choice} may be an empty cell that pandas wrote"
+        elif re.match(rf"\(?{letter}[).:]\s", choice):
+            yield f"the choice {choice!r:.40} begins with its letter, which is shown before it again"
+        elif inside[place : place + 1] == (choice.casefold(),):
+            yield f"the choice {choice!r:.40} stands in the question too: options are shown twice"
+
+
+def _options_inside(question: Question) -> tuple[str, ...]:
+    """The options that the question's own text shows before those that follow it; none where it shows none."""
+    for pattern in PATTERNS:
+        if pattern.startswith(("(a)", "a")):
+            _, options = split(pattern, question.text)
+            if len(options) > 1 and question.text.count(options[0].split("\n")[0]) > 1:
+                return tuple(option.partition("\n")[0].strip().casefold() for option in options)
+    return ()

@@ -1,0 +1,113 @@
+"""The frame in which a table gives boxes and points, and its conversion to pixels of the picture.
+
+    in_pixels({"box": [0.1, 0.2, 0.5, 0.8]}, "normalised", [(640, 480)], "q.jsonl:1")     # {"box": [64, 96, 320, 384]}
+
+Numbers are converted as the decimals that the table writes, so that 0.1 of 640 px is 64 px exactly. Only the tolerance
+of a point is in pixels in every frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, cast
+
+from hybrid.benchmarks.questions.schema import Frame
+from hybrid.errors import DataError
+from hybrid.types import Json
+
+# Width and height in pixels.
+Size = tuple[int, int]
+
+UNITS: Final[Mapping[Frame, int]] = {"normalised": 1, "thousandths": 1000}
+# Pixels by which a number may lie beside its picture: annotation tools round.
+ROUNDING: Final = 0.5
+SMALLEST: Final = 1.0
+THOUSAND: Final = 1000.0
+
+
+def coordinates(target: Json) -> tuple[float, ...]:
+    """The numbers of a box or point, x before y; none of another target."""
+    facts: Mapping[str, Any] = target if isinstance(target, Mapping) else {}
+    return tuple(cast("Sequence[float]", facts.get("box") or facts.get("point") or ()))
+
+
+def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], where: str) -> Json:
+    """The target of a box or point in pixels of its picture.
+
+    Args:
+        target: as `targets.py` makes it, its numbers in the frame.
+        frame: of the table; None for pixels.
+        sizes: of the pictures of the question; nothing is checked without one.
+        where: file, row and column, for errors.
+
+    Raises:
+        DataError: a place outside of every picture, or a frame that needs a size where there is none or several.
+    """
+    numbers = coordinates(target)
+    if not numbers or not isinstance(target, Mapping):
+        return target
+    if (unit := UNITS.get(frame or "pixels")) is not None:
+        if len(set(sizes)) != 1:
+            why = "its pictures have different sizes" if sizes else "it has no picture"
+            raise DataError(f"{where}: frame: {frame} says nothing of pixels where {why}: write pixels")
+        numbers = tuple(
+            float(Fraction(repr(number)) * sizes[0][place % 2] / unit) for place, number in enumerate(numbers)
+        )
+    if sizes and not any(_inside(numbers, size) for size in sizes):
+        hint = "" if frame is not None else _hint(coordinates(target), sizes)
+        shown = ", ".join(f"{number:g}" for number in coordinates(target))
+        pictures = ", ".join(f"{width} x {height}" for width, height in dict.fromkeys(sizes))
+        said = "" if frame in (None, "pixels") else f" as frame: {frame}"
+        raise DataError(f"{where}: [{shown}]{said} is outside of the picture of {pictures} px{hint}")
+    return {**target, "box" if "box" in target else "point": list(numbers)}
+
+
+def _inside(numbers: Sequence[float], size: Size) -> bool:
+    return all(-ROUNDING <= number <= size[place % 2] + ROUNDING for place, number in enumerate(numbers))
+
+
+def _hint(numbers: Sequence[float], sizes: Sequence[Size]) -> str:
+    if min(numbers) < 0:
+        return ""
+    if max(numbers) <= THOUSAND:
+        return ": a mapping with `frame: thousandths` reads thousandths of width and height"
+    return "" if len(sizes) > 1 else ": is it that of a picture of another size?"
+
+
+class FrameDoubts:
+    """Doubts about the frame of the places of a table that says none; a whole table shows more than a row."""
+
+    def __init__(self) -> None:
+        # Each place of numbers up to 1,000 in a picture with a longer side, or of a table with one outside of it.
+        self._large: list[str] = []
+        self._small: list[str] = []
+        self._beyond = self._outside = False
+
+    def look_at(self, target: Json, sizes: Sequence[Size], where: str) -> Iterator[str]:
+        """Take a place up; yields the doubt that it raises alone."""
+        numbers = coordinates(target)
+        if not numbers or not sizes:
+            return
+        if max(numbers) <= SMALLEST:
+            yield (
+                f"{where}: no number is larger than 1, and they are read as pixels; a mapping with "
+                "`frame: normalised` reads shares of width and height, `frame: pixels` settles that they are pixels"
+            )
+        elif max(numbers) > THOUSAND:
+            self._beyond = True
+        elif not any(_inside(numbers, size) for size in sizes):
+            self._outside |= min(numbers) >= 0
+        else:
+            (self._large if max(map(max, sizes)) > THOUSAND else self._small).append(where)
+
+    def of_table(self) -> Iterator[str]:
+        """What is doubtful of the places together."""
+        if self._beyond:
+            return
+        for where in (*self._large, *(self._small if self._outside else ())):
+            yield (
+                f"{where}: no number of the table is larger than 1,000, though pictures have other sizes, and they are "
+                "read as pixels; a mapping with `frame: thousandths` reads thousandths of width and height, "
+                "`frame: pixels` settles that they are pixels"
+            )

@@ -1,0 +1,55 @@
+"""Takes the paths of this machine out of what we write about a run: pages, exports, their commands and errors.
+
+    hide_paths("--data /home/ada/BLINK: no such folder")      # "--data BLINK: no such folder"
+
+What lies below the working directory stays as a relative path, so that a printed command still runs there; of any other
+path its last part stays. Only our own words are changed, never the text of a question, a reply or a tool.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+_PART: Final = r"[^\s\\/'\"`<>|*?:;,()\[\]{}]+"
+# At least two parts; no URL, no closing tag, no route of a server (`/v1/chat/completions`).
+_ABSOLUTE: Final = re.compile(
+    rf"(?<![\w/.<~\\])(?:file://)?(?:~\w*|[A-Za-z]:)?[\\/](?!v\d+\w*/|api/)(?:{_PART}[\\/])+(?:{_PART})?"
+)
+# In quotation marks a path may hold blanks.
+_QUOTED: Final = re.compile(
+    r"(?P<quote>['\"])(?P<path>(?:~\w*|[A-Za-z]:)?[\\/](?!v\d+\w*/|api/)(?:(?!(?P=quote))[^\n\\/])+[\\/]"
+    r"(?:(?!(?P=quote))[^\n])*)(?P=quote)"
+)
+
+
+def hide_paths(text: str) -> str:
+    """The text with each absolute path shortened; of a traceback too."""
+    text = _QUOTED.sub(lambda found: f"{found['quote']}{_shorten(found['path'])}{found['quote']}", text)
+    return _ABSOLUTE.sub(lambda found: _shorten(found[0].removeprefix("file://")), text)
+
+
+def hide_paths_in(value: Any) -> Any:
+    """A value of JSON, or of dataclasses, with the paths of all its texts shortened."""
+    if isinstance(value, str):
+        return hide_paths(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{one.name: hide_paths_in(getattr(value, one.name)) for one in fields(value) if one.init}
+        )
+    if isinstance(value, dict):
+        return {key: hide_paths_in(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(hide_paths_in(part) for part in value)
+    return [hide_paths_in(part) for part in value] if isinstance(value, list) else value
+
+
+def _shorten(path: str) -> str:
+    full = os.path.normpath(os.path.expanduser(path))
+    here = os.getcwd()
+    if full.startswith(f"{here}{os.sep}"):
+        return Path(full).relative_to(here).as_posix()
+    return re.split(r"[\\/]", path.rstrip("\\/"))[-1]

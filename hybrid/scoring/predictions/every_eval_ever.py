@@ -1,0 +1,87 @@
+"""Files of Every Eval Ever: `UUID.json` with `UUID_samples.jsonl` beside it, or a folder with one such pair.
+
+Rows have `sample_id`, `input.reference` (the right answer), `output.raw` or `messages`, `error` and `metadata.task`.
+Questions stand there as hashes or as one text with their options, so they are joined by id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hybrid.benchmarks.base import PredictedRow
+from hybrid.errors import DataError, UsageError
+from hybrid.log.lines import json_lines
+from hybrid.scoring.predictions.base import Recognised, first, letter_of
+from hybrid.scoring.predictions.inspect import words_of
+
+SAMPLES = "_samples.jsonl"
+MAX_AGGREGATE = 50_000_000
+
+
+def read(path: Path) -> Recognised | None:
+    """The rows of a file of samples, of the one that an aggregate names, or of the only one in a folder.
+
+    Raises:
+        DataError: a row without its fields, or an aggregate without its rows.
+        UsageError: a folder with several.
+    """
+    if (file := _samples_of(path)) is None:
+        return None
+    rows, failed = [], []
+    for values, where in json_lines(file):
+        if not isinstance(values.get("sample_id"), str) or "evaluation_id" not in values:
+            raise DataError(f"{where}: expected sample_id and evaluation_id")
+        if values.get("error"):
+            failed.append(values["sample_id"])
+        else:
+            rows.append(_row(values, where))
+    notes = (f"{len(failed)} rows have an error and are left out: {first(failed)}",) if failed else ()
+    return Recognised(f"Every Eval Ever ({len(rows)} rows)", tuple(rows), notes)
+
+
+def _samples_of(path: Path) -> Path | None:
+    """The file of rows; None for another format."""
+    if path.is_dir():
+        found = sorted(path.rglob(f"*{SAMPLES}"))
+        if len(found) > 1:
+            raise UsageError(
+                f"{path} holds {len(found)} files of Every Eval Ever: give one of them, such as {found[0]}"
+            )
+        return found[0] if found else None
+    if path.name.endswith(SAMPLES):
+        return path
+    if path.suffix.lower() != ".json" or not path.is_file() or path.stat().st_size > MAX_AGGREGATE:
+        return None
+    try:
+        whole = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if not (isinstance(whole, dict) and {"schema_version", "evaluation_id"} <= whole.keys()):
+        return None
+    file = path.with_name(f"{path.stem}{SAMPLES}")
+    if not file.is_file():
+        raise DataError(f"{path}: its rows, {file.name}, do not lie beside it")
+    return file
+
+
+def _row(values: Mapping[str, Any], where: str) -> PredictedRow:
+    given, metadata = values.get("input") or {}, values.get("metadata") or {}
+    reference = given.get("reference") or []
+    return PredictedRow(
+        where=where,
+        reply=_reply(values),
+        id=values["sample_id"],
+        task=metadata.get("task"),
+        answer=letter_of(str(reference[0])) if len(reference) == 1 else None,
+    )
+
+
+def _reply(values: Mapping[str, Any]) -> str:
+    raw = (values.get("output") or {}).get("raw")
+    if isinstance(raw, list) and raw:
+        return str(raw[-1])
+    spoken = [one for one in values.get("messages") or () if one.get("role") == "assistant"]
+    return words_of(spoken[-1]) if spoken else ""

@@ -1,0 +1,39 @@
+"""A JSON object of ids and answers, the form that servers of benchmarks take: `{"val_Jigsaw_1": "(A)", ...}`.
+
+It says neither question nor right answer, so the data have to be given.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hybrid.benchmarks.base import PredictedRow
+from hybrid.scoring.predictions.base import Recognised
+
+# Bytes of the largest file that is read: a letter for each of a million questions.
+MAX_BYTES = 100_000_000
+
+
+def read(path: Path) -> Recognised | None:
+    """The answers of a .json file whose values are all text or null; None for any other file."""
+    if path.suffix.lower() != ".json" or not path.is_file() or path.stat().st_size > MAX_BYTES:
+        return None
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or not content:
+        return None
+    if not all(answer is None or isinstance(answer, str) for answer in content.values()):
+        return None
+    rows = tuple(
+        PredictedRow(f"{path}, {name}", answer or "", id=name, stored=_letter(answer or ""))
+        for name, answer in content.items()
+    )
+    return Recognised(f"answers by id ({len(rows)} rows)", rows)
+
+
+def _letter(answer: str) -> str:
+    """The answer; nothing for `(Z)`, which a submission holds where there was none."""
+    return "" if answer.strip().strip("()").upper() == "Z" else answer

@@ -1,0 +1,128 @@
+"""Logs of Inspect AI, `.eval` (a zip of JSON) and `.json`, also those that `hybrid export --to inspect` wrote.
+
+Read without Inspect: `samples` of a `.json`, `samples/ID_epoch_N.json` of a `.eval`. Of a sample count `id`, `epoch`,
+`target`, `choices`, the last reply (`output`, else the last message of the assistant) and `metadata.task`.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hybrid.benchmarks.base import PredictedRow
+from hybrid.errors import DataError, needed_by
+from hybrid.scoring.predictions.base import Recognised, first, letter_of
+
+# The number of zstd among the compressions of a zip.
+ZSTD = 93
+# Bytes of one sample, and of a whole `.json`: pictures are in them.
+MAX_SAMPLE, MAX_LOG = 200_000_000, 2_000_000_000
+
+
+def read(path: Path) -> Recognised | None:
+    """The first epoch of every sample; None for a file that is no such log. Raises `DataError` for a broken one."""
+    if not path.is_file():
+        return None
+    if path.suffix.lower() == ".eval":
+        samples = list(_of_zip(path))
+    elif path.suffix.lower() == ".json":
+        log = _log(path)
+        if log is None:
+            return None
+        samples = [(sample, f"{path}, sample {number}") for number, sample in enumerate(log.get("samples") or (), 1)]
+    else:
+        return None
+    rows, repeated, failed = [], set[int](), []
+    for sample, where in samples:
+        if not isinstance(sample, dict) or "id" not in sample or "messages" not in sample:
+            raise DataError(f"{where}: expected a sample with id and messages")
+        if (epoch := sample.get("epoch", 1)) != 1:
+            repeated.add(epoch)
+        elif sample.get("error"):
+            failed.append(str(sample["id"]))
+        else:
+            rows.append(_row(sample, where))
+    notes = []
+    if repeated:
+        notes.append(f"{len(repeated) + 1} epochs: the first is scored, the others are not")
+    if failed:
+        notes.append(f"{len(failed)} samples ended in an error and are left out: {first(failed)}")
+    return Recognised(f"Inspect log ({path.suffix.lower()[1:]}, {len(rows)} samples)", tuple(rows), tuple(notes))
+
+
+def _log(path: Path) -> Mapping[str, Any] | None:
+    if path.stat().st_size > MAX_LOG:
+        raise DataError(f"{path}: more than {MAX_LOG:,} bytes; write it as .eval")
+    try:
+        log = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    return log if isinstance(log, dict) and {"eval", "samples"} <= log.keys() else None
+
+
+def _of_zip(path: Path) -> Iterator[tuple[Any, str]]:
+    try:
+        with zipfile.ZipFile(path) as file:
+            for entry in file.infolist():
+                if not (entry.filename.startswith("samples/") and entry.filename.endswith(".json")):
+                    continue
+                where = f"{path}, {entry.filename}"
+                if entry.file_size > MAX_SAMPLE:
+                    raise DataError(f"{where}: a sample of {entry.file_size:,} bytes; at most {MAX_SAMPLE:,} are read")
+                data = _unzstd(path, entry) if entry.compress_type == ZSTD else file.read(entry)
+                yield json.loads(data), where
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, RecursionError, OSError) as error:
+        raise DataError(f"{path} is not a log of Inspect that can be read ({error})") from error
+
+
+def _unzstd(path: Path, entry: zipfile.ZipInfo) -> bytes:
+    """The content of an entry that is compressed by zstd, which `zipfile` cannot read before Python 3.14."""
+    with needed_by(f"{path} (compressed by zstd; a log in .json needs nothing)"):
+        import pyarrow as pa
+
+    with path.open("rb") as file:
+        file.seek(entry.header_offset)
+        # A local header of 30 bytes; its last two numbers are the lengths of the name and of what follows it.
+        name_length, more_length = struct.unpack("<HH", file.read(30)[26:])
+        file.seek(name_length + more_length, 1)
+        packed = file.read(entry.compress_size)
+    try:
+        data: bytes = pa.Codec("zstd").decompress(packed, decompressed_size=entry.file_size, asbytes=True)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}, {entry.filename}: cannot be unpacked ({error})") from error
+    return data
+
+
+def _row(sample: Mapping[str, Any], where: str) -> PredictedRow:
+    target, metadata, choices = sample.get("target"), sample.get("metadata"), sample.get("choices")
+    task = metadata.get("task") if isinstance(metadata, dict) else None
+    return PredictedRow(
+        where=where,
+        reply=_reply(sample),
+        id=str(sample["id"]),
+        task=task if isinstance(task, str) else None,
+        choices=tuple(map(str, choices)) if isinstance(choices, list) else (),
+        answer=letter_of(target) if isinstance(target, str) else None,
+    )
+
+
+def _reply(sample: Mapping[str, Any]) -> str:
+    output = sample.get("output")
+    choices = output.get("choices") if isinstance(output, dict) else None
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        return words_of(choices[0].get("message"))
+    spoken = [one for one in sample["messages"] if isinstance(one, dict) and one.get("role") == "assistant"]
+    return words_of(spoken[-1]) if spoken else ""
+
+
+def words_of(message: Any) -> str:
+    """The text of a message, whose content is text or a list of parts; reasoning is no part of a reply."""
+    content = message.get("content") if isinstance(message, dict) else message
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("type") == "text")

@@ -1,0 +1,54 @@
+"""Paths of the machine in what we write about a run: shortened in every form, and nothing else touched."""
+
+from pathlib import Path
+
+import pytest
+
+from hybrid.machine_paths import hide_paths, hide_paths_in
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("hybrid run blink --data /mnt/d/BLINK --out /home/ada/runs/r1", "hybrid run blink --data BLINK --out r1"),
+        ("hybrid run blink --out='/home/ada/my runs/r1'", "hybrid run blink --out='r1'"),
+        ("~/runs/r1", "r1"),
+        ("hf:/home/ada/weights/qwen", "hf:qwen"),
+        ("file:///home/ada/x.png is broken", "x.png is broken"),
+        (r"C:\\Users\\ada\\runs\\r1", "r1"),
+        ('File "/usr/lib/python3.11/json/decoder.py", line 3', 'File "decoder.py", line 3'),
+        ("/home/ada/q.csv:3: there is no id", "q.csv:3: there is no id"),
+        ("(/tmp/a/b)", "(b)"),
+        ("data=/data/set/", "data=set"),
+    ],
+)
+def test_a_path_is_shortened(text: str, shown: str) -> None:
+    assert hide_paths(text.replace("\\\\", "\\")) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://host/a/b/c",
+        "POST /v1/chat/completions",
+        "18/18 and 1/2/3",
+        "runs/blink/mllm",
+        "</div></span>",
+        "openai/gpt-4o",
+        "and/or",
+        "./runs/r1",
+        "../runs/r1",
+    ],
+)
+def test_what_is_no_path_of_the_machine_stays(text: str) -> None:
+    assert hide_paths(text) == text
+
+
+def test_what_is_below_the_working_directory_stays_runnable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert hide_paths(f"hybrid compare {tmp_path}/runs/r1 --all") == "hybrid compare runs/r1 --all"
+
+
+def test_every_text_of_a_value_is_looked_at() -> None:
+    value = {"a": ["/mnt/x/y", 3, None], "b": ({"c": "/mnt/x/z"},)}
+    assert hide_paths_in(value) == {"a": ["y", 3, None], "b": ({"c": "z"},)}
