@@ -31,12 +31,12 @@ from tools._shared.dense_features import FeatureInput
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
 from tools._shared.overlay import PALETTE, WHITE, overlay
-from tools._shared.reading import shrink
+from tools._shared.picture_content import shows_something
 from tools.saliency.background import over, superpixels
-from tools.saliency.cues import WORK_PX, SaliencyMap, stretch, without_lines
+from tools.saliency.cues import SaliencyMap, stretch, without_lines
 from tools.saliency.models import Attention, contrasted
 from tools.saliency.objects import Region, in_box, object_map, salient_objects
-from tools.saliency.rules import RULES
+from tools.saliency.rules import RULES, TIE
 
 MAX_OBJECTS = 12
 # As many as there are letters to call them by; HVSBench's Q1 names each box by one.
@@ -44,14 +44,16 @@ MAX_BOXES = 26
 MAX_PARTS = 8
 # How many objects the text describes.
 LISTED = 4
-# Below this spread of grey levels, as a fraction of 255, nothing stands out.
-FLAT = 0.02
 # Prominence of the second object over the first: up to the former the order was right in 95 % of the generated pictures
 # 0 to 59, at the latter it is a guess.
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
 # Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but how
 # often people agree on a photograph was never measured, and the two kinds are not distinguished.
 MAX_CERTAINTY = 0.6
+# Mean saliency, 0..1 of the map, below which a box does not stand out.
+LEAST_SALIENCY = 0.02
+# Where nothing comes first.
+UNDECIDED = 0.3
 # Confidence in a single object, of which there is no second one to compare with.
 LONE = 0.55
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
@@ -85,10 +87,17 @@ def rank_boxes(boxes: Sequence[Box], names: Sequence[str], regions: Sequence[Reg
     ]
 
 
+def decides(ranked: Sequence[Ranked]) -> bool:
+    """Whether one comes first: it stands out at all, and more than the second by what the map resolves."""
+    if not ranked or ranked[0].mean < LEAST_SALIENCY:
+        return False
+    return len(ranked) == 1 or 1 - ranked[1].relative > TIE
+
+
 def confidence(ranked: Sequence[Ranked]) -> float:
     """Probability that the first of a ranking is the most salient: from how far the second is behind it."""
-    if not ranked:
-        return 0.3
+    if not decides(ranked):
+        return UNDECIDED
     if len(ranked) == 1:
         return LONE
     ratio = min(max(ranked[1].relative, CLEAR_RATIO), EQUAL_RATIO)
@@ -109,7 +118,7 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
     Returns:
         Evidence with data `{"objects": [{"rank", "label", "box_px", "saliency_0_1", "mean_saliency_0_1"}], "count",
         "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`; `saliency_0_1` is relative to the first,
-        `count` is null when boxes were given, `most_salient` is the first one's label or null. `objects` holds the
+        `count` is null when boxes were given, `most_salient` is the first one's label, or null where none comes first. `objects` holds the
         12 most salient, `count` counts all.
 
     Raises:
@@ -117,13 +126,13 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
     """
     size = (seen.shape[0], seen.shape[1])
     given = read_boxes("saliency", args.boxes, size)
+    if not shows_something(seen):
+        saliency = np.zeros_like(saliency)
     if given:
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
         ranked, count = rank_boxes(given, names, [in_box(saliency, box, size) for box in given]), None
     else:
-        low, high = np.percentile(shrink(seen, WORK_PX), (0.5, 99.5))
-        varied = float(high - low) > FLAT * 255
-        regions = salient_objects(saliency) if varied else []
+        regions = salient_objects(saliency)
         (height, width), whole = size, [region.box_0_1 for region in regions[:MAX_OBJECTS]]
         boxes = [
             Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
@@ -138,7 +147,7 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         (
             item.box,
             item.name if item.name == str(item.rank) else f"{item.rank}: {item.name}",
-            PALETTE[1] if item.rank == 1 else WHITE,
+            PALETTE[1] if item.rank == 1 and decides(ranked) else WHITE,
         )
         for item in reversed(ranked)
     ]
@@ -160,7 +169,7 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
             for item in ranked
         ],
         "count": count,
-        "most_salient": ranked[0].name if ranked else None,
+        "most_salient": ranked[0].name if decides(ranked) else None,
         "map": {
             "peak_px": [round(float((cell + 0.5) * side / cells), 1) for cell, side, cells in places],
             "mean_0_1": round(float(saliency.mean()), 4),
@@ -183,7 +192,8 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
     if not ranked:
         return f"{head}nothing stands out from its surroundings.\n{ground}"
     if count is None:
-        head += f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
+        first = f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
+        head += first if decides(ranked) else "undecided which box is the most salient: none stands out from the others."
         # All boxes in order; where they take more than `room` characters the first few, and of how many.
         room = Lines().most - length(head) - len(ground) - 2
         words = [f"{item.name} {item.relative:.2f}" for item in ranked]
@@ -192,7 +202,8 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
         parts = (f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in fewer)
         order = Lines(most=room).fitting((whole, *parts))
         return f"{head}\n{order}\n{ground}"
-    head += f"{count} salient object{'s' if count > 1 else ''}; number 1 is the most salient, confidence {sure:.2f}."
+    first = f"number 1 is the most salient, confidence {sure:.2f}." if decides(ranked) else "two are equally salient."
+    head += f"{count} salient object{'s' if count > 1 else ''}; {first}"
     head += f" The first {LISTED}:" if count > LISTED else ""
     rows = [f"{item.name}: saliency {item.relative:.2f}, {span_px(item.box, to=' to ')}" for item in ranked[:LISTED]]
     return "\n".join((head, *rows, ground))
