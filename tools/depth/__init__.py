@@ -18,7 +18,7 @@ from pydantic import Field
 
 from hybrid.marks.marks_json import Label
 from hybrid.places import at, spot_px
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
@@ -266,6 +266,7 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedDepth, DepthCues, point_markers),
     args=DepthArgs,
     checks=CHECKS,
+    claims=Claims(("nearer_index",), compares="points"),
     # Alone it answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
 )

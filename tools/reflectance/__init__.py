@@ -22,7 +22,7 @@ from pydantic import Field
 from hybrid.errors import ToolError, WeightsError
 from hybrid.marks.marks_json import Label
 from hybrid.places import spot_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
@@ -345,6 +345,7 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedAlbedo, PaintCues, point_markers),
     args=ReflectanceArgs,
     checks=CHECKS,
+    claims=Claims(("darker_index", "same"), compares="points"),
     # Alone it answers which drawn point lies on the darker surface, or that both are the same.
     rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
 )

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.places import length, size_px, span_px
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
@@ -118,8 +118,8 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
     Returns:
         Evidence with data `{"objects": [{"rank", "label", "box_px", "saliency_0_1", "mean_saliency_0_1"}], "count",
         "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`; `saliency_0_1` is relative to the first,
-        `count` is null when boxes were given, `most_salient` is the first one's label, or null where none comes first. `objects` holds the
-        12 most salient, `count` counts all.
+        `count` is null when boxes were given, `most_salient` is the first one's label, null
+        if none comes first. `objects` holds the 12 most salient, `count` counts all.
 
     Raises:
         ToolError: a given box lies outside of the image.
@@ -193,7 +193,7 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
         return f"{head}nothing stands out from its surroundings.\n{ground}"
     if count is None:
         first = f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
-        head += first if decides(ranked) else "undecided which box is the most salient: none stands out from the others."
+        head += first if decides(ranked) else "undecided which box is the most salient: none stands out more."
         # All boxes in order; where they take more than `room` characters the first few, and of how many.
         room = Lines().most - length(head) - len(ground) - 2
         words = [f"{item.name} {item.relative:.2f}" for item in ranked]
@@ -297,4 +297,10 @@ CHECKS = tuple(
 )
 
 
-TOOL = Tool(card=tool_card(__file__, AttentionSaliency, SaliencyCues), args=SaliencyArgs, checks=CHECKS, rules=RULES)
+TOOL = Tool(
+    card=tool_card(__file__, AttentionSaliency, SaliencyCues),
+    args=SaliencyArgs,
+    checks=CHECKS,
+    claims=Claims(("most_salient",), compares="boxes"),
+    rules=RULES,
+)
