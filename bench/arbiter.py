@@ -173,7 +173,7 @@ def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
                 task,
                 right,
                 said[model][name][1],
-                AnswerConfidence(0.5, n=TOOL_WEIGHT),
+                unmeasured,
                 prior.accuracy.get(task, 0.5),
             )
             for name, (task, right) in said[tool].items()

@@ -36,6 +36,7 @@ from tools.saliency.background import over, superpixels
 from tools.saliency.cues import SaliencyMap, stretch, without_lines
 from tools.saliency.models import Attention, contrasted
 from tools.saliency.objects import Region, in_box, object_map, salient_objects
+from tools.saliency.outline import tighten
 from tools.saliency.rules import RULES, TIE
 
 MAX_OBJECTS = 12
@@ -68,21 +69,38 @@ class SaliencyArgs(Args):
 
 
 class Ranked(NamedTuple):
-    """An object or a given box: its place 1.., its name, its box in px, prominence relative to the first, mean."""
+    """An object or a given box: its place 1.., its name, its box in px, prominence relative to the first, mean.
+
+    `outlined` is False for a box read from the map's coarse grid.
+    """
 
     rank: int
     name: str
     box: Box
     relative: float
     mean: float
+    outlined: bool = True
 
 
-def rank_boxes(boxes: Sequence[Box], names: Sequence[str], regions: Sequence[Region]) -> list[Ranked]:
+def outline(pixels: Pixels, region: Region) -> tuple[Box, bool]:
+    """The box of an object in px of an image (H, W, 3), and whether its outline was found at full resolution."""
+    height, width = pixels.shape[:2]
+    box = region.box_0_1
+    coarse = Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
+    tight = tighten(pixels, coarse)
+    if tight is None:
+        return coarse, False
+    return Box(round(tight.x0), round(tight.y0), round(tight.x1), round(tight.y1)), True
+
+
+def rank_boxes(
+    boxes: Sequence[Box], names: Sequence[str], regions: Sequence[Region], outlined: Sequence[bool]
+) -> list[Ranked]:
     """Boxes by falling prominence; equal ones keep their order."""
     order = sorted(range(len(regions)), key=lambda place: -regions[place].prominence)
     best = max(regions[order[0]].prominence, 1e-9) if order else 1.0
     return [
-        Ranked(rank, names[place], boxes[place], regions[place].prominence / best, regions[place].mean)
+        Ranked(rank, names[place], boxes[place], regions[place].prominence / best, regions[place].mean, outlined[place])
         for rank, place in enumerate(order, 1)
     ]
 
@@ -116,8 +134,8 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         basis: what the map was made of, for the text.
 
     Returns:
-        Evidence with data `{"objects": [{"rank", "label", "box_px", "saliency_0_1", "mean_saliency_0_1"}], "count",
-        "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`; `saliency_0_1` is relative to the first,
+        Evidence with data `{"objects": [{"rank", "label", "box_px", "outlined", "saliency_0_1",
+        "mean_saliency_0_1"}], "count", "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`; `saliency_0_1` is relative to the first,
         `count` is null when boxes were given, `most_salient` is the first one's label, null
         if none comes first. `objects` holds the 12 most salient, `count` counts all.
 
@@ -130,16 +148,14 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         saliency = np.zeros_like(saliency)
     if given:
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
-        ranked, count = rank_boxes(given, names, [in_box(saliency, box, size) for box in given]), None
+        regions, count = [in_box(saliency, box, size) for box in given], None
+        ranked = rank_boxes(given, names, regions, [True] * len(given))
     else:
         regions = salient_objects(saliency)
-        (height, width), whole = size, [region.box_0_1 for region in regions[:MAX_OBJECTS]]
-        boxes = [
-            Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
-            for box in whole
-        ]
-        names = [str(number) for number in range(1, len(boxes) + 1)]
-        ranked, count = rank_boxes(boxes, names, regions[:MAX_OBJECTS]), len(regions)
+        regions, count = regions[:MAX_OBJECTS], len(regions)
+        outlines = [outline(seen, region) for region in regions]
+        names = [str(number) for number in range(1, len(regions) + 1)]
+        ranked = rank_boxes([box for box, _ in outlines], names, regions, [clear for _, clear in outlines])
     sure = confidence(ranked)
     text, data = describe(ranked, size, basis, sure, count), _data(ranked, saliency, size, count)
     # The most salient is drawn last.
@@ -163,6 +179,7 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
                 "rank": item.rank,
                 "label": item.name,
                 "box_px": corners(item.box),
+                "outlined": item.outlined,
                 "saliency_0_1": round(item.relative, 4),
                 "mean_saliency_0_1": round(item.mean, 4),
             }
@@ -205,7 +222,10 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
     first = f"number 1 is the most salient, confidence {sure:.2f}." if decides(ranked) else "two are equally salient."
     head += f"{count} salient object{'s' if count > 1 else ''}; {first}"
     head += f" The first {LISTED}:" if count > LISTED else ""
-    rows = [f"{item.name}: saliency {item.relative:.2f}, {span_px(item.box, to=' to ')}" for item in ranked[:LISTED]]
+    rows = [
+        f"{item.name}: saliency {item.relative:.2f}, {'' if item.outlined else 'about '}{span_px(item.box, to=' to ')}"
+        for item in ranked[:LISTED]
+    ]
     return "\n".join((head, *rows, ground))
 
 
