@@ -135,9 +135,10 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
 
     Returns:
         Evidence with data `{"objects": [{"rank", "label", "box_px", "outlined", "saliency_0_1",
-        "mean_saliency_0_1"}], "count", "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`; `saliency_0_1` is relative to the first,
-        `count` is null when boxes were given, `most_salient` is the first one's label, null
-        if none comes first. `objects` holds the 12 most salient, `count` counts all.
+        "mean_saliency_0_1"}], "count", "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`;
+        `saliency_0_1` is relative to the first, `outlined` says whether `box_px` was found at full resolution and not
+        on the map's grid, `count` is null when boxes were given, `most_salient` is the first one's label, null if none
+        comes first. `objects` holds the 12 most salient, `count` counts all.
 
     Raises:
         ToolError: a given box lies outside of the image.
