@@ -26,7 +26,7 @@ MAX_PARTS: Final = 96
 # Least standard deviation of a piece, in grey levels: rounding is no grain.
 ROUNDING: Final = 0.4
 # Least standard deviation of a piece's texture, as a share of the texture.
-EVEN_TEXTURE: Final = 0.06
+EVEN_TEXTURE: Final = 0.1
 # Sides below this show nothing.
 MIN_SIDE_PX: Final = 16
 # Structure from which a picture shows something. Of 4,500 pictures of noise with such grain two were above 5.4, both of

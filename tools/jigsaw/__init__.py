@@ -104,6 +104,10 @@ class JigsawArgs(Args):
     )
 
 
+# Correlation of two lines at a seam that noise does not reach.
+RELATED = 0.5
+
+
 class SeamCosts(NamedTuple):
     """How badly a candidate fits, mean of the two seams; lower is better in `l1` and `step_ratio`.
 
@@ -305,7 +309,8 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
         fitted.append((piece, start, seam_costs(reference, piece, start)))
     verdict = decide([costs for _, _, costs in fitted])
     # Any line fits any other equally well in noise, up to chance. The hole itself is not part of the picture.
-    if not shows_something(reference[: height - height // 2]):
+    related = max(costs.ncc for _, _, costs in fitted) >= RELATED
+    if not related and not shows_something(reference[: height - height // 2]):
         verdict = SeamVerdict(None, 0, 0.0, 1 / len(fitted))
     return fitted, verdict
 
