@@ -29,7 +29,7 @@ ROUNDING: Final = 0.4
 EVEN_TEXTURE: Final = 0.1
 # Sides below this show nothing.
 MIN_SIDE_PX: Final = 16
-# Structure from which a picture shows something. Noise of such grain stays below 6.8, that of 16 px a side at times not;
+# Structure from which a picture shows something. Noise of such grain stays below 6.8 (at times not of 16 px a side),
 # 209 photographs lie above 8.6.
 SOMETHING: Final = 7.2
 
