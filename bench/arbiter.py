@@ -28,8 +28,8 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.display.tables import Column, Table, as_markdown
 from hybrid.registry import load
 from hybrid.scoring.calibrate import CountedAnswer, measurements
-from hybrid.solving.answer_confidence import AnswerConfidence, log_odds, probability
-from hybrid.solving.trust import MODEL, Trust, fold_of
+from hybrid.solving.answer_confidence import LIKELY, AnswerConfidence, log_odds, probability
+from hybrid.solving.trust import MODEL, MODEL_WEIGHT, TOOL_WEIGHT, Trust, fold_of
 
 FOLDS: Final = 5
 TOOL: Final = ("tool", "learned")
@@ -94,7 +94,7 @@ def arbiter(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
 
 def _followed(trust: Trust, one: Duel) -> bool:
     model = trust.model(one.task, one.usual, None)
-    return trust.tool((*TOOL, one.task), one.claimed).worth > model.worth
+    return trust.tool((*TOOL, one.task), one.claimed).lead_over(model) > LIKELY
 
 
 RIVALS: Final[Mapping[str, Rule]] = {
@@ -152,7 +152,7 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
             # Steeper than the accuracy asked for, of which the spread below takes some.
             true, ease = draw.gauss(1.15 * log_odds(of_tool), 1.2), draw.gauss(0.0, shared)
             right = draw.random() < probability(true + ease), draw.random() < probability(log_odds(of_model) + ease)
-            claimed = AnswerConfidence(0.5, probability(KINDS[kind](true, draw)))
+            claimed = AnswerConfidence(0.5, probability(KINDS[kind](true, draw)), n=TOOL_WEIGHT)
             name = f"{seed}/{task}/{number}"
             duels.append(Duel(name, f"task {task}", float(right[0]), float(right[1]), claimed, 0.6))
     return duels
@@ -165,9 +165,17 @@ def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
         rows = [row for row in json.loads(path.read_text())["val"] if row["prediction"] != "(Z)"]
         read = {row["idx"]: (path.stem, row["prediction"] == row["answer"]) for row in rows}
         said.setdefault(path.parent.name, {}).update(read)
+    unmeasured = AnswerConfidence(0.5, n=TOOL_WEIGHT)
     return {
         f"{tool} as the tool, {model}": [
-            Duel(name, task, right, said[model][name][1], AnswerConfidence(0.5), prior.accuracy.get(task, 0.5))
+            Duel(
+                name,
+                task,
+                right,
+                said[model][name][1],
+                unmeasured,
+                prior.accuracy.get(task, 0.5),
+            )
             for name, (task, right) in said[tool].items()
             if name in said[model]
         ]
@@ -212,13 +220,55 @@ def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Ta
     return Table(title, (Column("", "left"), *map(Column, heads)), tuple(rows))
 
 
+# Leads, in standard deviations, from which a tool could replace the MLLM's answer.
+LEADS: Final = (0.0, 0.25, LIKELY, 1.0, 1.64)
+# Standard deviations, in log-odds, of the difference between the skills of tool and MLLM, and of what the pictures that
+# a tool was counted on differ from those that are asked.
+APART: Final = (0.3, 0.7, 1.2)
+ELSEWHERE: Final = (0.0, 0.4)
+
+
+def losses(size: int, apart: float, elsewhere: float, draws: int) -> list[tuple[float, float]]:
+    """For each of `LEADS` what is lost per answer, 0..1, by replacing a better answer and by keeping a worse one.
+
+    Tool and MLLM, as often the one the better as the other, are each counted on `size` questions.
+    """
+    rng = np.random.default_rng(0)
+    middle, difference = rng.normal(0.7, 0.5, draws), rng.normal(0.0, apart, draws)
+    tool, model = (1 / (1 + np.exp(-(middle + side * difference / 2))) for side in (1, -1))
+    seen = 1 / (1 + np.exp(-(middle + difference / 2 + rng.normal(0.0, elsewhere, draws))))
+    of_tool, of_model = size + TOOL_WEIGHT, size + MODEL_WEIGHT
+    p = (rng.binomial(size, seen) + TOOL_WEIGHT * 0.5) / of_tool
+    m = (rng.binomial(size, model) + MODEL_WEIGHT * 0.6) / of_model
+    lead = np.log(p / (1 - p)) - np.log(m / (1 - m))
+    lead /= np.sqrt(1 / (of_tool * p * (1 - p)) + 1 / (of_model * m * (1 - m)))
+    gain = tool - model
+    return [
+        (
+            float(np.where(lead > least, np.maximum(-gain, 0), 0).mean()),
+            float(np.where(lead > least, 0, np.maximum(gain, 0)).mean()),
+        )
+        for least in LEADS
+    ]
+
+
+def overruling(draws: int) -> Table:
+    """A row for each size, spread of skills and kind of count; a column for each lead: points lost by either error."""
+    rows = []
+    for size, apart, elsewhere in product(SIZES, APART, ELSEWHERE):
+        cells = [f"{harm:.4f} + {missed:.4f}" for harm, missed in losses(size, apart, elsewhere, draws)]
+        rows.append((f"{size} counted, skills {apart} apart{', on other pictures' if elsewhere else ''}", *cells))
+    return Table("overruling", (Column("", "left"), *(Column(f"lead {one:g}") for one in LEADS)), tuple(rows))
+
+
 def main() -> None:
-    """Print the two tables in Markdown."""
+    """Print the three tables in Markdown."""
     given = options(__doc__, {"--recorded": ..., "--repeats": 150})
     benchmark: Benchmark = load("hybrid.benchmarks", "blink")
     pairs = recorded_pairs(given.recorded, benchmark.card.prior_accuracy)
     print(as_markdown(table("recorded", {name: questions(duels) for name, duels in pairs.items()})))
     print(as_markdown(table("simulated", dict(designs(given.repeats)))))
+    print(as_markdown(overruling(100_000)))
 
 
 if __name__ == "__main__":

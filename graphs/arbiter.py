@@ -9,8 +9,9 @@ A LangGraph graph of three nodes; `propose` and `ask_specialists` run side by si
 - If both agree, the proposal is kept in its own words.
 - Where they differ and each is less likely right than a guess, which only a measurement can say, there is no answer.
 - Of two independent answers that differ, right with the probabilities p and m, the first is the right one with odds
-  p (1 - m) : m (1 - p). So the larger probability is followed, and the proposal where both are the same. Answers that
-  are graded (a scanpath) are compared by the score that is expected of them, on the same scale.
+  p (1 - m) : m (1 - p). Both are estimates: the specialist replaces the proposal only if its log-odds are higher by
+  `LIKELY` standard deviations of the difference, which follow from the numbers of answers that were counted. Answers
+  that are graded (a scanpath) are compared by the score that is expected of them, on the same scale.
 
 Both probabilities are computed alike (`hybrid/solving/answer_confidence.py`). A tool has the overall rate on its card
 and the value of the card's curve at the confidence of this answer; an MLLM has its prior accuracy and its share of the
@@ -29,6 +30,7 @@ from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
 from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.solving.answer_confidence import LIKELY
 from hybrid.solving.controls import ORACLE
 from hybrid.solving.rules import counted_route
 from hybrid.solving.self_consistency import voted
@@ -117,8 +119,9 @@ def ruling(
     if prompt.kind is not Kind.SCANPATH and not oracle and _neither(specialist.worth, mllm.worth, guess):
         why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, the MLLM {mllm.worth:.2f}: less than a guess"
         return Ruling("abstain", why, data)
-    better = specialist.worth > mllm.worth or oracle
-    above = "above" if better else "not above"
+    lead = specialist.lead_over(mllm)
+    better = lead > LIKELY or oracle
+    above = "above" if better else "not above" if lead <= 0 else "not clearly above"
     why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
     return Ruling("adopt" if better else "keep", why, data)
 

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import ToolError
 from hybrid.places import at, size_px, span_px
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Finding, Json
@@ -269,4 +269,4 @@ class ExactCrop(WeightFree[CropArgs]):
         return crop_region(request) if args.box or args.point or small else crop_tiles(request, args.grid)
 
 
-TOOL = Tool(card=tool_card(__file__, ExactCrop), args=CropArgs)
+TOOL = Tool(card=tool_card(__file__, ExactCrop), args=CropArgs, claims=Claims(()))

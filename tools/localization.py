@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, Evidence, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
@@ -27,6 +27,7 @@ from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import cut
+from tools._shared.known_answers import box_arg
 from tools._shared.overlay import PALETTE, overlay
 from tools.detection.rules import ThingName, seen_from
 
@@ -267,4 +268,13 @@ RULES: Mapping[str, Rule] = {
 
 
 CARD = tool_card(__file__, DetectedFit, detection_arguments, BoxFit, marker_arguments)
-TOOL = Tool(CARD, LocalizationArgs, rules=RULES)
+
+
+def two_boxes(draw: Callable[[int, int], Pixels]) -> CheckCase:
+    """Two boxes that share their middle."""
+    height, width = 240, 320
+    boxes: list[Json] = [box_arg((80, 60, 240, 180), "A"), box_arg((100, 80, 290, 200), "B")]
+    return CheckCase((draw(height, width),), {"name": "dog", "boxes": boxes}, lambda _: None)
+
+
+TOOL = Tool(CARD, LocalizationArgs, claims=Claims(("best_index",), compares="boxes", pose=two_boxes), rules=RULES)

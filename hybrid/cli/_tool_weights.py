@@ -37,6 +37,9 @@ def check(
     The first run that loads learned weights asks their known answers by itself, and refuses weights that fail.
     A weight-free backend may miss some answers: the images are made for networks.
 
+    Then it is asked questions to which the pictures hold no answer (one colour, noise, a single pixel, all points at
+    one place): an answer with any confidence is a fault.
+
     With --contract: is the card complete, is the same question answered the same to the byte, do odd images and
     arguments get a finding or a clear refusal, are texts short and numbers finite, with their units? The arguments of
     a plain call are those of its first known answer, unless --args says others.
@@ -79,16 +82,18 @@ def check_learned(tool: Tool, weights: str | None, device: str) -> None:
 
 def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     """Print a line for each known answer. Returns the exit code."""
+    from hybrid.serving.empty_questions import ask_empty
     from hybrid.serving.input_check import run_probes
     from hybrid.serving.known_answers import failures, questions, run_checks
     from hybrid.serving.loader import Loader
 
     loader = Loader(options)
-    if not tool.checks and tool.backend("learned") is None:
+    if not tool.checks and tool.claims is None and tool.backend("learned") is None:
         raise UsageError(f"{name} has no network and no images with known answers")
     ready = loader.load(tool)
     checked, seen = run_checks(tool, ready.backend), run_probes(tool, ready.backend)
-    if not checked and not seen:
+    empty = ask_empty(tool, ready.backend)
+    if not checked and not seen and not empty:
         raise UsageError(
             f"nothing was checked: {name} has no images with known answers (`checks` of its TOOL); only the tensors "
             f"of its {ready.card.name} backend were compared with its weight files, if it has any"
@@ -104,6 +109,11 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
         click.echo(f"{mark:6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
     for one in seen:
         click.echo(f"{'ok' if one.wrong is None else 'WRONG':6} {'colours of its input':32} {one.wrong or one.network}")
+    for answer in empty:
+        verdict = f"claims {answer.claim}" if answer.claim else f"refused: {answer.refusal}"[:90]
+        verdict = verdict if answer.claim or answer.refusal else "no claim"
+        click.echo(f"{'WRONG' if answer.claim else 'ok':6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
     for line in failed:
         click.echo(f"failed: {line}")
-    return 3 if failed or any(one.wrong is not None for one in seen) else 0
+    wrong_seen = any(one.wrong is not None for one in seen) or any(answer.claim for answer in empty)
+    return 3 if failed or wrong_seen else 0

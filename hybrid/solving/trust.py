@@ -56,9 +56,14 @@ class Curve:
         return _share(reached[-1]) if reached else min([0.5, *map(_share, rising[:1])])
 
     @property
+    def n(self) -> int:
+        """How many answers were counted."""
+        return sum(bin_.n for bin_ in self.bins)
+
+    @property
     def rate(self) -> float:
         """Probability that an answer of any confidence is right, over every bin, with the same two cases added."""
-        return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), sum(bin_.n for bin_ in self.bins)))
+        return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), self.n))
 
 
 def _share(counted: Bin) -> float:
@@ -99,8 +104,8 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
     if on_card and card is not None and card.reliability:
         curve = Curve(card.reliability)
         said = None if confidence is None else curve.at(confidence)
-        return AnswerConfidence(curve.rate, said, counted_on=card.counted_on)
-    return AnswerConfidence(guess, confidence if backend == "learned" else None)
+        return AnswerConfidence(curve.rate, said, n=curve.n + TOOL_WEIGHT, counted_on=card.counted_on)
+    return AnswerConfidence(guess, confidence if backend == "learned" else None, n=TOOL_WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ class Trust:
             return claimed
         rate = (one.right + TOOL_WEIGHT * claimed.rate) / (one.n + TOOL_WEIGHT)
         said = None if one.usually is None else claimed.said
-        return replace(claimed, rate=rate, said=said, usually=one.usually, slope=one.slope)
+        return replace(claimed, rate=rate, said=said, usually=one.usually, slope=one.slope, n=one.n + TOOL_WEIGHT)
 
     def overall(self, tool: str) -> float | None:
         """Right / all of a tool over every route and backend measured, as a model may read it."""
@@ -144,9 +149,10 @@ class Trust:
         """
         one = self.measured.get((*MODEL, route), Measurement(0.0, 0))
         rate = (one.right + MODEL_WEIGHT * usual) / (one.n + MODEL_WEIGHT)
+        n = one.n + MODEL_WEIGHT
         if one.usually is None:
-            return AnswerConfidence(rate, None if said is None else min(said, rate))
-        return AnswerConfidence(rate, said, one.usually, one.slope)
+            return AnswerConfidence(rate, None if said is None else min(said, rate), n=n)
+        return AnswerConfidence(rate, said, one.usually, one.slope, n)
 
 
 @dataclass(frozen=True)

@@ -323,6 +323,25 @@ class KnownAnswer:
 
 
 @dataclass(frozen=True)
+class Claims(_Tuples):
+    """What a tool states of its pictures, and how to ask it a question to which they hold no answer.
+
+    `hybrid tools check` puts such questions (`hybrid/serving/empty_questions.py`).
+    """
+
+    # Fields of `data` that are null, false or empty if the pictures tell no answer. Without any the tool states nothing
+    # that a picture could fail to show, and is not asked.
+    fields: tuple[str, ...]
+    # The argument that lists the points or boxes that are compared: if all lie at one place, there is no answer.
+    compares: str | None = None
+    # Whether there is no answer if all pictures are the same.
+    same_pictures: bool = False
+    # The question with pictures of (height, width) px from the given function; None: the first known answer with its
+    # pictures replaced, or no arguments.
+    pose: Callable[[Callable[[int, int], Pixels]], CheckCase] | None = None
+
+
+@dataclass(frozen=True)
 class Tool(_Tuples):
     """A specialist: the card, the type of its arguments, and images with known answers for weights new to this home."""
 
@@ -333,6 +352,8 @@ class Tool(_Tuples):
     # what reaches the network is compared with what the picture should become. None: the arguments of the known
     # answers, or none at all, with the picture in the place of every image.
     probe: Callable[[Pixels], CheckCase] | None = None
+    # What it states; None: whatever it says with a confidence above a half.
+    claims: Claims | None = None
     # By route of a question how this tool answers it without an MLLM.
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
     # The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be

@@ -56,7 +56,9 @@ def grid(number: int, label: str = "") -> SaliencyArgs:
 def test_as_many_boxes_as_letters_are_ranked_and_the_text_says_how_many_it_names(
     number: int, label: str, complete: bool
 ):
-    found = ask(np.random.default_rng(4).integers(0, 256, (60, 200, 3)).astype(np.uint8), grid(number, label))
+    picture = np.random.default_rng(4).integers(60, 120, (60, 200, 3)).astype(np.uint8)
+    picture[22:38, 62:78] = (230, 40, 40)
+    found = ask(picture, grid(number, label))
     ranked = [entry["label"] for entry in found.data["objects"]]
     assert len(ranked) == len(set(ranked)) == number
     assert len(found.text) <= 450

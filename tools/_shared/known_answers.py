@@ -156,7 +156,7 @@ def box_arg(box: Sequence[float], label: str | None = None) -> dict[str, Json]:
     return {**dict(zip(("x0", "y0", "x1", "y1"), map(float, box), strict=True)), "label": label}
 
 
-def expects(key: str, value: str | int) -> Callable[[Evidence], str | None]:
+def expects(key: str, value: str | int | None) -> Callable[[Evidence], str | None]:
     """Return a check that describes the error if a field of `data` has another value."""
 
     def wrong(evidence: Evidence) -> str | None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.checkpoint import INDICES, load_verified
@@ -171,20 +171,25 @@ def judge(
     """Build the evidence from scores 0..1 and cosines -1..1; with `compares` the scores are shares among the texts.
 
     Returns:
-        Evidence with data `{"scores": [{"text", "score_0_1", "cosine", "fits": bool or null}], "best": int,
-        "compares": bool}`; `fits` is null where texts are only compared. The confidence is that `best` is the text
-        that fits best.
+        Evidence with data `{"scores": [{"text", "score_0_1", "cosine", "fits": bool or null}], "best": int, null for a
+        tie, "compares": bool}`; `fits` is null where texts are only compared. The confidence is that `best` is the
+        text that fits best.
     """
     order = sorted(range(len(texts)), key=lambda index: -scores[index])
     rows: list[Json] = [
         {"text": text, "score_0_1": score, "cosine": cosine, "fits": None if compares else score >= FITS}
         for text, score, cosine in zip(texts, scores, cosines, strict=True)
     ]
-    data: dict[str, Json] = {"scores": rows, "best": order[0], "compares": compares}
+    tied = len(order) > 1 and scores[order[0]] - scores[order[1]] < TIE
+    data: dict[str, Json] = {"scores": rows, "best": None if tied else order[0], "compares": compares}
     unit = "share among these texts" if compares else "0 = does not fit, 1 = fits"
     lines = [f'"{texts[index][:90]}": {scores[index]:.2f}.' for index in order[:LISTED]]
     head = f"Fit of {len(texts)} descriptions to image 1 ({unit}), best first; basis: {basis[:60]}."
     return Evidence("\n".join([head, *lines]), data, confidence(scores))
+
+
+# Scores closer than this are equal up to rounding.
+TIE = 1e-6
 
 
 def confidence(scores: Sequence[float]) -> float:
@@ -228,4 +233,4 @@ CHECKS = tuple(
 )
 
 
-TOOL = Tool(card=tool_card(__file__, LearnedAttributes), args=AttributesArgs, checks=CHECKS)
+TOOL = Tool(card=tool_card(__file__, LearnedAttributes), args=AttributesArgs, checks=CHECKS, claims=Claims(()))

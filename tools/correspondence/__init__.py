@@ -20,7 +20,7 @@ from pydantic import Field
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.places import at, size_px, spot_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, letter
@@ -30,6 +30,7 @@ from tools._shared.flat_pairs import NEAR, SIZES, agreeing, flat_pair, wrong_mat
 from tools._shared.known_answers import expects, known_item, number, point_args
 from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
+from tools._shared.picture_content import shows_something
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
 from tools.correspondence.point_transfer import (
@@ -110,7 +111,9 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
     choice = CandidateChoice(None, None, "none", POINT_UNKNOWN)
     if point is not None:
         where = (point.x, point.y)
-        likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
+        # Where nothing is shown, nothing looks alike; what matches is believed all the same.
+        if all(map(shows_something, request.images)):
+            likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
         choice = choose(transfers(where, matches, sizes), likeness, candidates, float(np.hypot(*sizes[1])))
         # A mark that is not where it is said to be leaves a guess among the candidates.
         trust = min(spot.confidence for spot in (point, *candidates))
@@ -298,6 +301,7 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedMatches, FeatureMatches, marker_arguments),
     args=CorrespondenceArgs,
     checks=CHECKS,
+    claims=Claims(("best_index",), compares="candidates"),
     # Alone it answers with the drawn candidate that is the point REF.
     rules={"Visual_Correspondence": OneCall("correspondence", letter())},
 )

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from hybrid.marks.marks_json import Label
 from hybrid.places import at, spot_px
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
@@ -27,6 +27,7 @@ from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
+from tools._shared.picture_content import shows_something
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
 from tools.depth.cues import WEIGHTS, depth_of, measure, score_of
@@ -69,6 +70,11 @@ class Ranking(NamedTuple):
     rows_differ: float | None
     confidence: float
     runner_up: int | None = None
+
+
+# The points of a picture that shows nothing: where they lie is then no cue, as a picture of a ground would make it one.
+UNSEEN = Ranking(None, None, 0.5)
+SHOWS_NOTHING = "Basis: the picture shows nothing but one colour or noise."
 
 
 def spots_of(request: Request[DepthArgs]) -> list[Spot]:
@@ -122,10 +128,11 @@ class DepthCues(WeightFree[DepthArgs]):
     def answer(self, request: Request[DepthArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` for a point outside of its image."""
         size = (request.images[0].shape[0], request.images[0].shape[1])
-        spots, maps = spots_of(request), measure(clean_image(request))
+        spots, image = spots_of(request), clean_image(request)
+        maps = measure(image)
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
-        ranking = rank_by_cues(scores, spots, size[0])
+        ranking = rank_by_cues(scores, spots, size[0]) if shows_something(image) else UNSEEN
         # The cue that speaks most for the nearest point against the runner-up.
         decisive = None
         if ranking.nearest is not None and ranking.runner_up is not None:
@@ -136,7 +143,7 @@ class DepthCues(WeightFree[DepthArgs]):
             "cues": {name: [values[name] for values in cues] for name in WEIGHTS},
             "decided_by": decisive,
         }
-        reason = []
+        reason = [SHOWS_NOTHING] if ranking is UNSEEN and spots else []
         if ranking.rows_differ is not None:
             row = f"rows differ by {at('height', ranking.rows_differ)} px"
             if ranking.rows_differ <= SAME_ROW * size[0]:
@@ -145,7 +152,8 @@ class DepthCues(WeightFree[DepthArgs]):
             if ranking.nearest is not None and decisive is not None:
                 reason = [f"Basis: {_name(spots, ranking.nearest)} {WORDED[decisive]}; {row}."]
         order = sorted(range(len(spots)), key=lambda index: -scores[index])
-        text = "\n".join((_head(spots, ranking), *_order(spots, order), *reason, NO_MAP))
+        title = "Points" if ranking.nearest is None else "Nearest first"
+        text = "\n".join((_head(spots, ranking), *_order(spots, order, title), *reason, NO_MAP))
         points = [(spots[index].label or str(index + 1), spots[index].x, spots[index].y) for index in order]
         drawn = partial(draw_order, request.images[0], points, decided=ranking.nearest is not None)
         pictures = (Picture(drawn),) if spots else ()
@@ -157,8 +165,8 @@ NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or
 WORDED = {"position": "lies lower in the picture", "clear": "lies behind less haze"}
 
 
-# The points of a request and its image as the network takes it.
-SpottedImage = tuple[list[Spot], DepthInput]
+# The points of a request, its image as the network takes it, and whether that shows anything.
+SpottedImage = tuple[list[Spot], DepthInput, bool]
 
 
 class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
@@ -168,7 +176,8 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
 
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
-        return spots_of(request), self.model.prepare(clean_image(request))
+        spots, image = spots_of(request), clean_image(request)
+        return spots, self.model.prepare(image), shows_something(image)
 
     def batch_key(self, prepared: SpottedImage) -> Hashable:
         """The shape of the image."""
@@ -176,15 +185,15 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
 
     def compute(self, prepared: Sequence[SpottedImage]) -> list[DepthValues]:
         """The network's output for each image; one forward pass for each shape of input."""
-        return self.model.predict([image for _, image in prepared])
+        return self.model.predict([image for _, image, _ in prepared])
 
     def finish(self, request: Request[DepthArgs], prepared: SpottedImage, output: DepthValues) -> Evidence:
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
-        spots, depth = prepared[0], depth_map(output, metric=self.model.metric)
+        (spots, _, seen), depth = prepared, depth_map(output, metric=self.model.metric)
         size = (request.images[0].shape[0], request.images[0].shape[1])
         values = [depth.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]
-        ranking = rank_by_map(depths, spots)
+        ranking = rank_by_map(depths, spots) if seen else UNSEEN
         order = sorted(range(len(spots)), key=lambda index: -depths[index])
         metres = [
             f"{spot.label or n} {v['depth_m']:.1f} m"
@@ -201,7 +210,8 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
             )
         )
         data = {**_data(spots, values, ranking), "cues": {}}
-        text = "\n".join((_head(spots, ranking), *_order(spots, order, depths), basis))
+        reason = () if seen or not spots else (SHOWS_NOTHING,)
+        text = "\n".join((_head(spots, ranking), *_order(spots, order, RELATIVE, depths), *reason, basis))
         return Evidence(text, data, ranking.confidence, (picture,))
 
 
@@ -232,8 +242,13 @@ def _head(spots: Sequence[Spot], ranking: Ranking) -> str:
     return f"Image 1: {_name(spots, ranking.nearest)} is nearest to the camera, confidence {ranking.confidence:.2f}."
 
 
-def _order(spots: Sequence[Spot], order: Sequence[int], values: Sequence[float] | None = None) -> tuple[str, ...]:
-    """The line that lists points in `order`, nearest first, with their depth where there are values; none without."""
+RELATIVE = "Relative depth (1 = nearest, 0 = farthest)"
+
+
+def _order(
+    spots: Sequence[Spot], order: Sequence[int], title: str, values: Sequence[float] | None = None
+) -> tuple[str, ...]:
+    """The line that lists points in `order` below a title, with their depth where there are values; none without."""
     if not spots:
         return ()
     named = [
@@ -241,7 +256,6 @@ def _order(spots: Sequence[Spot], order: Sequence[int], values: Sequence[float] 
         f"at {spot_px(spots[index].x, spots[index].y)}"
         for index in order
     ]
-    title = "Nearest first" if values is None else "Relative depth (1 = nearest, 0 = farthest)"
     more = [f" and {len(named) - shown} more" if len(named) > shown else "" for shown in range(len(named) + 1)]
     fewer = range(min(LISTED, len(named)), 0, -1)
     line = Lines(most=160).fitting(f"{title}: {', '.join(named[:shown])}{more[shown]}." for shown in fewer)
@@ -252,6 +266,7 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedDepth, DepthCues, point_markers),
     args=DepthArgs,
     checks=CHECKS,
+    claims=Claims(("nearer_index",), compares="points"),
     # Alone it answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
 )

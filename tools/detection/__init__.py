@@ -18,7 +18,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import span_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Json
@@ -213,4 +213,11 @@ def probe(picture: Pixels) -> CheckCase:
 CHECKS = tuple(KnownAnswer(name, partial(_signs, scale, signs)) for name, scale, signs in SCENES)
 
 
-TOOL = Tool(card=tool_card(__file__, LearnedDetection), args=DetectionArgs, checks=CHECKS, probe=probe, rules=RULES)
+TOOL = Tool(
+    card=tool_card(__file__, LearnedDetection),
+    args=DetectionArgs,
+    checks=CHECKS,
+    probe=probe,
+    claims=Claims(("boxes",)),
+    rules=RULES,
+)

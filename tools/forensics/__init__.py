@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.places import at, size_px
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.finding_data import number_of, whole_number
 from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose_matching, image_names
 from hybrid.types import Json, Prompt
 from tools._shared.overlay import Overlay, overlay
+from tools._shared.picture_content import shows_something
 from tools.forensics.models import SyntheticDetector, scores
 
 # The middle of the image is read at its own resolution: scaling would change the statistics.
@@ -172,14 +173,15 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
     def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
         """Decide which image is synthetic. Raises `ToolError` for values that are not finite."""
         synthetic = scores(output)
-        evidence = judge(synthetic, "a network trained to tell them apart")
+        seen = any(map(shows_something, request.images))
+        evidence = judge(synthetic, "a network trained to tell them apart", seen=seen)
         drawn = enumerate(zip(request.images, synthetic, strict=True))
         pictures = (overlay(pixels, f"score synthetic {score:.2f} (0-1)", of=n) for n, (pixels, score) in drawn)
         return replace(evidence, pictures=tuple(pictures))
 
 
-def judge(scores: Sequence[float], basis: str) -> Evidence:
-    """Build the evidence from detector scores 0..1, one per image.
+def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence:
+    """Build the evidence from detector scores 0..1, one per image; nothing is decided unless a picture shows something.
 
     Returns:
         Evidence with data `{"synthetic": index from 0 or null, "photograph": index from 0 or null,
@@ -189,7 +191,10 @@ def judge(scores: Sequence[float], basis: str) -> Evidence:
         right, or for a single image that what it is called is right.
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
-    if len(scores) == 1:
+    if not seen:
+        synthetic, photograph, sure, real_sure = None, None, UNDECIDED, UNDECIDED
+        head = "Undecided: every image is one colour or noise."
+    elif len(scores) == 1:
         made = scores[0] >= SYNTHETIC
         synthetic, photograph = (0, None) if made else (None, 0)
         sure = real_sure = min(MAX_CERTAINTY, max(scores[0], 1 - scores[0]))
@@ -243,4 +248,5 @@ async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer 
 RULES: Mapping[str, Rule] = {"Forensic_Detection": real_photograph}
 
 
-TOOL = Tool(card=tool_card(__file__, LearnedForensics, NoiseEvidence), args=ForensicsArgs, rules=RULES)
+CLAIMS = Claims(("synthetic", "photograph"))
+TOOL = Tool(card=tool_card(__file__, LearnedForensics, NoiseEvidence), args=ForensicsArgs, claims=CLAIMS, rules=RULES)

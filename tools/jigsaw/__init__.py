@@ -21,14 +21,15 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import at, size_px
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
 from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, FeatureInput, FeatureMap, feature_map
-from tools.jigsaw.checks import CHECKS, probe
+from tools._shared.picture_content import shows_something
+from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 
 # Distance of a place from the seam, in patches: beyond the one that the seam may cut.
 STEP = 1.0
@@ -101,6 +102,10 @@ class JigsawArgs(Args):
     trim_px: int = Field(
         default=0, ge=0, le=32, description="pixels to ignore at the edges of a piece, e.g. 2 for a drawn frame"
     )
+
+
+# Correlation of two lines at a seam that noise does not reach.
+RELATED = 0.5
 
 
 class SeamCosts(NamedTuple):
@@ -302,7 +307,12 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
         piece = whole[trim_px : whole.shape[0] - trim_px, trim_px : whole.shape[1] - trim_px]
         start = Place(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, start, seam_costs(reference, piece, start)))
-    return fitted, decide([costs for _, _, costs in fitted])
+    verdict = decide([costs for _, _, costs in fitted])
+    # Any line fits any other equally well in noise, up to chance. The hole itself is not part of the picture.
+    related = max(costs.ncc for _, _, costs in fitted) >= RELATED
+    if not related and not shows_something(reference[: height - height // 2]):
+        verdict = SeamVerdict(None, 0, 0.0, 1 / len(fitted))
+    return fitted, verdict
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
@@ -357,6 +367,7 @@ TOOL = Tool(
     args=JigsawArgs,
     checks=CHECKS,
     probe=probe,
+    claims=Claims(("best",), same_pictures=True, pose=unrelated_pieces),
     # Alone it answers with the image that completes the first.
     rules={"Jigsaw": OneCall("jigsaw", later_image)},
 )

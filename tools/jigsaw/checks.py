@@ -9,6 +9,7 @@ and things (Caron et al. 2021, section 4.2.2; Oquab et al. 2024, section 7.4).
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def probe(picture: Pixels) -> CheckCase:
     piece = reference[height // 2 :, width // 2 :].copy()
     reference[height // 2 :, width // 2 :] = 0
     return CheckCase((reference, piece, piece), {}, expects("best", 0))
+
+
+def unrelated_pieces(draw: Callable[[int, int], Pixels]) -> CheckCase:
+    """A puzzle whose two pieces come from pictures that have nothing to do with the first."""
+    reference = draw(HEIGHT, WIDTH).copy()
+    reference[HEIGHT // 2 :, WIDTH // 2 :] = 0
+    pieces = [draw(HEIGHT, WIDTH)[HEIGHT // 2 :, WIDTH // 2 :].copy() for _ in range(2)]
+    return CheckCase((reference, *pieces), {}, expects("best", None))
 
 
 CHECKS = (

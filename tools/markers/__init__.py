@@ -20,7 +20,7 @@ from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
 from hybrid.places import at, unit
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
@@ -151,4 +151,4 @@ def overlay(pixels: Pixels, marks: Marks) -> Pixels:
     return canvas.pixels
 
 
-TOOL = Tool(card=tool_card(__file__, DrawnMarks), args=MarkersArgs)
+TOOL = Tool(card=tool_card(__file__, DrawnMarks), args=MarkersArgs, claims=Claims(("points_px", "boxes_px")))

@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeGuard
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, Evidence, Picture, Request, Tool
+from hybrid.tool import Args, Claims, Evidence, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall
@@ -263,6 +263,7 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedMotion, FeatureMotion),
     args=MotionArgs,
     checks=CHECKS,
+    claims=Claims(("moved", "mainly", "camera_direction_unit"), same_pictures=True),
     # Alone it answers with the side that the camera moved to.
     rules={"Multi-view_Reasoning": OneCall("motion", side)},
 )

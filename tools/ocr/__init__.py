@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.places import span_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
@@ -177,5 +177,6 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedOcr),
     args=OcrArgs,
     checks=CHECKS,
+    claims=Claims(("lines",)),
     probe=lambda picture: CheckCase((picture,), {}, lambda _: None),
 )

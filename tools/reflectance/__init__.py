@@ -22,7 +22,7 @@ from pydantic import Field
 from hybrid.errors import ToolError, WeightsError
 from hybrid.marks.marks_json import Label
 from hybrid.places import spot_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
@@ -34,6 +34,7 @@ from tools._shared.diffusers_parts import load_parts
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import expects, point_args
 from tools._shared.overlay import PALETTE, overlay
+from tools._shared.picture_content import shows_something
 from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 
@@ -184,6 +185,12 @@ def clean_image(request: Request[ReflectanceArgs]) -> Pixels:
     return unmarked(request.images[0], request.needs.get("markers", ()), WORK_PX)
 
 
+def can_compare(spots: Sequence[Spot], cleaned: Pixels) -> bool:
+    """Whether there are two spots, at two places, in a picture that shows more than one colour or noise."""
+    apart = len({(round(spot.x), round(spot.y)) for spot in spots}) == 2
+    return apart and shows_something(cleaned)
+
+
 def evidence_of(
     request: Request[ReflectanceArgs],
     spots: Sequence[Spot],
@@ -191,7 +198,7 @@ def evidence_of(
     values: Albedo,
     basis: str,
 ) -> Evidence:
-    """A verdict on two spots as evidence, with a map (h, w) in 0..1; None when there are no two spots.
+    """A verdict on two spots as evidence, with a map (h, w) in 0..1; None if they cannot be compared.
 
     Returns:
         Evidence with data `{"darker", "darker_index", "same", "points": [{"label", "x_px", "y_px",
@@ -224,8 +231,10 @@ def evidence_of(
 def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: float, basis: str) -> str:
     """At most six lines for the model."""
     names = [spot.label or f"point {number}" for number, spot in enumerate(spots, 1)]
-    if verdict is None:
+    if verdict is None and len(spots) < 2:
         return f"Image 1: {len(spots)} point(s) given or marked; two are needed, so nothing is compared."
+    if verdict is None:
+        return "Image 1: undecided: the points lie at one place, or the picture shows nothing but one colour or noise."
     if verdict.choice == "same":
         head = f"Image 1: the surfaces at {names[0]} and {names[1]} are about equally dark, confidence {sure:.2f}."
     else:
@@ -247,7 +256,7 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         spots, cleaned = spots_of(request), clean_image(request)
         parts = segment(cleaned)
         verdict = None
-        if len(spots) == 2:
+        if can_compare(spots, cleaned):
             scale = cleaned.shape[1] / request.images[0].shape[1], cleaned.shape[0] / request.images[0].shape[0]
             first, second = (parts.at(spot.x * scale[0], spot.y * scale[1]) for spot in spots)
             levels = log_reflectance(parts, np.array([first, second]), DARKER_WEIGHTS)
@@ -275,10 +284,10 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, Albedo, IntrinsicModel
 
     def finish(self, request: Request[ReflectanceArgs], prepared: AlbedoInput, output: Albedo) -> Evidence:
         """Decide which spot is darker by its albedo."""
-        spots, logs = prepared[0], np.log(np.maximum(output, 1e-3))
+        (spots, cleaned, _), logs = prepared, np.log(np.maximum(output, 1e-3))
         size = (request.images[0].shape[0], request.images[0].shape[1])
         verdict = None
-        if len(spots) == 2:
+        if can_compare(spots, cleaned):
             first, second = (window_median(logs, spot.x, spot.y, size) for spot in spots)
             verdict = judge_albedo((first, second))
         values = np.asarray(output / max(float(output.max()), 1e-6), np.float32)
@@ -336,6 +345,7 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedAlbedo, PaintCues, point_markers),
     args=ReflectanceArgs,
     checks=CHECKS,
+    claims=Claims(("darker_index", "same"), compares="points"),
     # Alone it answers which drawn point lies on the darker surface, or that both are the same.
     rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
 )

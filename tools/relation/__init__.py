@@ -9,7 +9,7 @@ front of" and "behind" also ask `tools/depth/` at the middle of both. Without de
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import span_px
-from hybrid.tool import Args, Evidence, Found, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, Found, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule
@@ -101,8 +101,14 @@ class BoxRelation(WeightFree[RelationArgs]):
 
 
 def depths_of(finding: Finding | None) -> tuple[float, float] | None:
-    """Relative depth of subject and reference, 0..1, from a finding of the depth tool; None where it was not asked."""
+    """Relative depth of subject and reference, 0..1, from a finding of the depth tool.
+
+    None if it was not asked or is undecided.
+    """
     if finding is None:
+        return None
+    # An order that depth leaves undecided gives no degree either.
+    if finding.data.get("nearer_index", 0) is None:
         return None
     points = finding.data.get("points")
     rows = [point for point in points if isinstance(point, Mapping)] if isinstance(points, list | tuple) else []
@@ -211,4 +217,12 @@ RULES: Mapping[str, Rule] = {
 
 
 CARD = tool_card(__file__, BoxRelation, depth_arguments, detection_arguments, no_arguments)
-TOOL = Tool(CARD, RelationArgs, rules=RULES)
+
+
+def two_things(draw: Callable[[int, int], Pixels]) -> CheckCase:
+    """Whether one thing is left of another."""
+    args: dict[str, Json] = {"subject": "dog", "relation": "left of", "reference": "cat"}
+    return CheckCase((draw(240, 320),), args, lambda _: None)
+
+
+TOOL = Tool(CARD, RelationArgs, claims=Claims(("holds",), pose=two_things), rules=RULES)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names
 from hybrid.types import Box, Prompt
-from tools.saliency.rules import nearest_rank, ranked_boxes
+from tools.saliency.rules import nearest_rank, ranked_boxes, refuse_tie
 
 
 @asks("detection", "saliency")
@@ -22,6 +22,7 @@ async def more_salient_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
     """Q5: the named thing that stands out most; each is looked for by detection first."""
     names = [re.sub(r"^(?:the|an?)\s+", "", choice.strip(" .").lower()) for choice in prompt.choices]
     order, finding = await ranked_boxes(prompt, ctx, await _detected(prompt, ctx, names))
+    refuse_tie(finding, (0,))
     return choose(order[0], "saliency", finding)
 
 

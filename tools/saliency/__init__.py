@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.places import length, size_px, span_px
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
@@ -31,12 +31,13 @@ from tools._shared.dense_features import FeatureInput
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
 from tools._shared.overlay import PALETTE, WHITE, overlay
-from tools._shared.reading import shrink
+from tools._shared.picture_content import shows_something
 from tools.saliency.background import over, superpixels
-from tools.saliency.cues import WORK_PX, SaliencyMap, stretch, without_lines
+from tools.saliency.cues import SaliencyMap, stretch, without_lines
 from tools.saliency.models import Attention, contrasted
 from tools.saliency.objects import Region, in_box, object_map, salient_objects
-from tools.saliency.rules import RULES
+from tools.saliency.outline import tighten
+from tools.saliency.rules import RULES, TIE
 
 MAX_OBJECTS = 12
 # As many as there are letters to call them by; HVSBench's Q1 names each box by one.
@@ -44,14 +45,16 @@ MAX_BOXES = 26
 MAX_PARTS = 8
 # How many objects the text describes.
 LISTED = 4
-# Below this spread of grey levels, as a fraction of 255, nothing stands out.
-FLAT = 0.02
 # Prominence of the second object over the first: up to the former the order was right in 95 % of the generated pictures
 # 0 to 59, at the latter it is a guess.
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
 # Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but how
 # often people agree on a photograph was never measured, and the two kinds are not distinguished.
 MAX_CERTAINTY = 0.6
+# Mean saliency, 0..1 of the map, below which a box does not stand out.
+LEAST_SALIENCY = 0.02
+# Where nothing comes first.
+UNDECIDED = 0.3
 # Confidence in a single object, of which there is no second one to compare with.
 LONE = 0.55
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
@@ -66,29 +69,53 @@ class SaliencyArgs(Args):
 
 
 class Ranked(NamedTuple):
-    """An object or a given box: its place 1.., its name, its box in px, prominence relative to the first, mean."""
+    """An object or a given box: its place 1.., its name, its box in px, prominence relative to the first, mean.
+
+    `outlined` is False for a box read from the map's coarse grid.
+    """
 
     rank: int
     name: str
     box: Box
     relative: float
     mean: float
+    outlined: bool = True
 
 
-def rank_boxes(boxes: Sequence[Box], names: Sequence[str], regions: Sequence[Region]) -> list[Ranked]:
+def outline(pixels: Pixels, region: Region) -> tuple[Box, bool]:
+    """The box of an object in px of an image (H, W, 3), and whether its outline was found at full resolution."""
+    height, width = pixels.shape[:2]
+    box = region.box_0_1
+    coarse = Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
+    tight = tighten(pixels, coarse)
+    if tight is None:
+        return coarse, False
+    return Box(round(tight.x0), round(tight.y0), round(tight.x1), round(tight.y1)), True
+
+
+def rank_boxes(
+    boxes: Sequence[Box], names: Sequence[str], regions: Sequence[Region], outlined: Sequence[bool]
+) -> list[Ranked]:
     """Boxes by falling prominence; equal ones keep their order."""
     order = sorted(range(len(regions)), key=lambda place: -regions[place].prominence)
     best = max(regions[order[0]].prominence, 1e-9) if order else 1.0
     return [
-        Ranked(rank, names[place], boxes[place], regions[place].prominence / best, regions[place].mean)
+        Ranked(rank, names[place], boxes[place], regions[place].prominence / best, regions[place].mean, outlined[place])
         for rank, place in enumerate(order, 1)
     ]
 
 
+def decides(ranked: Sequence[Ranked]) -> bool:
+    """Whether one comes first: it stands out at all, and more than the second by what the map resolves."""
+    if not ranked or ranked[0].mean < LEAST_SALIENCY:
+        return False
+    return len(ranked) == 1 or 1 - ranked[1].relative > TIE
+
+
 def confidence(ranked: Sequence[Ranked]) -> float:
     """Probability that the first of a ranking is the most salient: from how far the second is behind it."""
-    if not ranked:
-        return 0.3
+    if not decides(ranked):
+        return UNDECIDED
     if len(ranked) == 1:
         return LONE
     ratio = min(max(ranked[1].relative, CLEAR_RATIO), EQUAL_RATIO)
@@ -107,30 +134,29 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         basis: what the map was made of, for the text.
 
     Returns:
-        Evidence with data `{"objects": [{"rank", "label", "box_px", "saliency_0_1", "mean_saliency_0_1"}], "count",
-        "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`; `saliency_0_1` is relative to the first,
-        `count` is null when boxes were given, `most_salient` is the first one's label or null. `objects` holds the
-        12 most salient, `count` counts all.
+        Evidence with data `{"objects": [{"rank", "label", "box_px", "outlined", "saliency_0_1",
+        "mean_saliency_0_1"}], "count", "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`;
+        `saliency_0_1` is relative to the first, `outlined` says whether `box_px` was found at full resolution and not
+        on the map's grid, `count` is null when boxes were given, `most_salient` is the first one's label, null if none
+        comes first. `objects` holds the 12 most salient, `count` counts all.
 
     Raises:
         ToolError: a given box lies outside of the image.
     """
     size = (seen.shape[0], seen.shape[1])
     given = read_boxes("saliency", args.boxes, size)
+    if not shows_something(seen):
+        saliency = np.zeros_like(saliency)
     if given:
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
-        ranked, count = rank_boxes(given, names, [in_box(saliency, box, size) for box in given]), None
+        regions, count = [in_box(saliency, box, size) for box in given], None
+        ranked = rank_boxes(given, names, regions, [True] * len(given))
     else:
-        low, high = np.percentile(shrink(seen, WORK_PX), (0.5, 99.5))
-        varied = float(high - low) > FLAT * 255
-        regions = salient_objects(saliency) if varied else []
-        (height, width), whole = size, [region.box_0_1 for region in regions[:MAX_OBJECTS]]
-        boxes = [
-            Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
-            for box in whole
-        ]
-        names = [str(number) for number in range(1, len(boxes) + 1)]
-        ranked, count = rank_boxes(boxes, names, regions[:MAX_OBJECTS]), len(regions)
+        regions = salient_objects(saliency)
+        regions, count = regions[:MAX_OBJECTS], len(regions)
+        outlines = [outline(seen, region) for region in regions]
+        names = [str(number) for number in range(1, len(regions) + 1)]
+        ranked = rank_boxes([box for box, _ in outlines], names, regions, [clear for _, clear in outlines])
     sure = confidence(ranked)
     text, data = describe(ranked, size, basis, sure, count), _data(ranked, saliency, size, count)
     # The most salient is drawn last.
@@ -138,7 +164,7 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         (
             item.box,
             item.name if item.name == str(item.rank) else f"{item.rank}: {item.name}",
-            PALETTE[1] if item.rank == 1 else WHITE,
+            PALETTE[1] if item.rank == 1 and decides(ranked) else WHITE,
         )
         for item in reversed(ranked)
     ]
@@ -154,13 +180,14 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
                 "rank": item.rank,
                 "label": item.name,
                 "box_px": corners(item.box),
+                "outlined": item.outlined,
                 "saliency_0_1": round(item.relative, 4),
                 "mean_saliency_0_1": round(item.mean, 4),
             }
             for item in ranked
         ],
         "count": count,
-        "most_salient": ranked[0].name if ranked else None,
+        "most_salient": ranked[0].name if decides(ranked) else None,
         "map": {
             "peak_px": [round(float((cell + 0.5) * side / cells), 1) for cell, side, cells in places],
             "mean_0_1": round(float(saliency.mean()), 4),
@@ -183,7 +210,8 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
     if not ranked:
         return f"{head}nothing stands out from its surroundings.\n{ground}"
     if count is None:
-        head += f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
+        first = f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
+        head += first if decides(ranked) else "undecided which box is the most salient: none stands out more."
         # All boxes in order; where they take more than `room` characters the first few, and of how many.
         room = Lines().most - length(head) - len(ground) - 2
         words = [f"{item.name} {item.relative:.2f}" for item in ranked]
@@ -192,9 +220,13 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
         parts = (f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in fewer)
         order = Lines(most=room).fitting((whole, *parts))
         return f"{head}\n{order}\n{ground}"
-    head += f"{count} salient object{'s' if count > 1 else ''}; number 1 is the most salient, confidence {sure:.2f}."
+    first = f"number 1 is the most salient, confidence {sure:.2f}." if decides(ranked) else "two are equally salient."
+    head += f"{count} salient object{'s' if count > 1 else ''}; {first}"
     head += f" The first {LISTED}:" if count > LISTED else ""
-    rows = [f"{item.name}: saliency {item.relative:.2f}, {span_px(item.box, to=' to ')}" for item in ranked[:LISTED]]
+    rows = [
+        f"{item.name}: saliency {item.relative:.2f}, {'' if item.outlined else 'about '}{span_px(item.box, to=' to ')}"
+        for item in ranked[:LISTED]
+    ]
     return "\n".join((head, *rows, ground))
 
 
@@ -286,4 +318,10 @@ CHECKS = tuple(
 )
 
 
-TOOL = Tool(card=tool_card(__file__, AttentionSaliency, SaliencyCues), args=SaliencyArgs, checks=CHECKS, rules=RULES)
+TOOL = Tool(
+    card=tool_card(__file__, AttentionSaliency, SaliencyCues),
+    args=SaliencyArgs,
+    checks=CHECKS,
+    claims=Claims(("most_salient",), compares="boxes"),
+    rules=RULES,
+)

@@ -24,6 +24,8 @@ COUNT_SURE, RANK_SURE, MAX_SURE_LENGTH = 0.35, 0.45, 0.3
 PATH_SURE = 0.55
 # Half the side of the box around a fixation, as a fraction of the image's long side: about one degree of sight.
 GAZE_SHARE: Final = 0.04
+# Relative prominences closer than this are a tie: rounding of a map in 0..1.
+TIE: Final = 0.001
 # Overlap over union from which a found object is the thing in the asked box.
 SAME_THING: Final = 0.3
 
@@ -32,6 +34,7 @@ SAME_THING: Final = 0.3
 async def most_salient_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q1 and Q4: the box that stands out most; the boxes stand in the text in the order of the choices."""
     order, finding = await _ranked_choices(prompt, ctx)
+    refuse_tie(finding, (0,))
     return choose(order[0], "saliency", finding)
 
 
@@ -40,6 +43,8 @@ async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
     """Q2: how many objects stand out."""
     finding = await ctx.tool("saliency", image_names(prompt), {})
     count = whole_number(finding, "count")
+    if count == 0:
+        raise Abstained("no evidence", "nothing stands out")
     return None if count is None else say(str(count), "saliency", finding, COUNT_SURE)
 
 
@@ -47,6 +52,7 @@ async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
 async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q3: the boxes from the most to the least salient; all neighbours in the order have to be right."""
     order, finding = await _ranked_choices(prompt, ctx)
+    refuse_tie(finding, range(len(order) - 1))
     sure = finding.confidence ** (len(order) - 1)
     return say("".join(LETTERS[place] for place in order), "saliency", finding, sure)
 
@@ -110,6 +116,19 @@ async def ranked_boxes(prompt: Prompt, ctx: RuleContext, boxes: Sequence[Box]) -
     return order, finding
 
 
+def refuse_tie(finding: Finding, places: Sequence[int]) -> None:
+    """Check that each of these places of a ranking, from 0, and the next are told apart, and that a first stands out.
+
+    Raises:
+        Abstained: two are alike, or the first does not stand out.
+    """
+    values = [number_of(row, "saliency_0_1") or 0.0 for row in rows_of(finding, "objects")]
+    pairs = [values[place : place + 2] for place in places if place >= 0]
+    tied = any(len(pair) == 2 and pair[0] - pair[1] <= TIE for pair in pairs)
+    if tied or (0 in places and finding.data.get("most_salient") is None):
+        raise Abstained("tie", "two boxes stand out alike, or none does")
+
+
 async def nearest_rank(prompt: Prompt, ctx: RuleContext, asked: Box) -> SpecialistAnswer | None:
     """The choice nearest to the rank of a box among the objects that stand out next to it."""
     ranks = [rank_in(choice) for choice in prompt.choices]
@@ -120,6 +139,7 @@ async def nearest_rank(prompt: Prompt, ctx: RuleContext, asked: Box) -> Speciali
     others = [box for box in objects if overlap(box, asked) < SAME_THING][: MAX_BOXES - 1]
     order, finding = await ranked_boxes(prompt, ctx, [asked, *others])
     rank = order.index(0) + 1
+    refuse_tie(finding, (rank - 2, rank - 1))
     place = min(range(len(ranks)), key=lambda place: abs((ranks[place] or 0) - rank))
     return choose(place, "saliency", finding, sure=RANK_SURE)
 

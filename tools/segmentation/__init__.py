@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend
 from hybrid.places import span_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Json
@@ -26,6 +26,7 @@ from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_bo
 from tools._shared.boxes import corners
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene
 from tools._shared.overlay import overlay
+from tools._shared.picture_content import shows_something
 from tools.segmentation.cues import contrast, cut_out
 from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
@@ -116,6 +117,8 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
         """The mask. Raises `ToolError` for values that are not finite."""
         model, pixels, args = self.model, request.images[0], request.args
         mask, score = model.mask(pixels, output)
+        if not shows_something(pixels):
+            mask = np.zeros_like(mask)
         prompt = "words" if args.words is not None else "points" if args.points else "box"
         sure = LEARNED_CERTAIN * score if mask.any() else 0.3
         return report(pixels, mask, score, sure, prompt, "a segmentation network")
@@ -254,4 +257,4 @@ CHECKS = (
 
 
 CARD = tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments)
-TOOL = Tool(CARD, SegmentationArgs, CHECKS)
+TOOL = Tool(CARD, SegmentationArgs, CHECKS, claims=Claims(("found",)))

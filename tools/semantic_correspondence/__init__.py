@@ -21,7 +21,7 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
@@ -32,6 +32,7 @@ from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap
 from tools._shared.known_answers import SEED, Plane, coloured, expects, lit, pattern, point_args
 from tools._shared.overlay import PALETTE, overlay
+from tools._shared.picture_content import shows_something
 from tools._shared.reading import shrink
 from tools.semantic_correspondence.models import FeatureModel, feature_model
 
@@ -107,6 +108,8 @@ class SpottedPair(NamedTuple):
     reference: Spot | None
     candidates: tuple[Spot, ...]
     images: tuple[FeatureInput, ...]
+    # Whether both images show something.
+    seen: bool = True
 
 
 class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureModel]):
@@ -125,7 +128,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
             for place, pixels in enumerate(request.images)
         ]
         images = tuple(self.model.prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
-        return SpottedPair(reference, tuple(candidates), images)
+        return SpottedPair(reference, tuple(candidates), images, all(map(shows_something, cleaned)))
 
     def batch_key(self, prepared: SpottedPair) -> Hashable:
         """The shapes of both images."""
@@ -147,7 +150,9 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
         )
         wanted = first.at(prepared.reference.x, prepared.reference.y)
         cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
-        match = decide(cosines, prepared.reference, prepared.candidates)
+        match = FeatureMatch(tuple(cosines), None, 1 / len(cosines))
+        if prepared.seen:
+            match = decide(cosines, prepared.reference, prepared.candidates)
         return report(request, prepared, match, there.similarity(wanted))
 
 
@@ -294,6 +299,7 @@ TOOL = Tool(
     card=tool_card(__file__, DenseMatch, marker_arguments),
     args=SemanticArgs,
     checks=CHECKS,
+    claims=Claims(("best_index",), compares="candidates"),
     # Alone it answers with the drawn candidate that is the same part, or serves the same action.
     rules={
         "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),

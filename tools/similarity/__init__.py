@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, later_image
@@ -24,6 +24,7 @@ from tools._shared.batches import side_by_side
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import FORMS, coloured, expects, lit, pattern
 from tools._shared.overlay import PALETTE, overlay
+from tools._shared.picture_content import shows_something
 from tools.similarity import cues, models
 from tools.similarity.models import Features, Layers
 
@@ -31,6 +32,8 @@ Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
 MAX_IMAGES = 6
 TIE = 1e-6
+# Gap below which pictures of one colour or noise are equally like: two pieces of one noise differ by up to 0.02.
+GRAIN_TIE = 0.05
 # Gap of likeness at which 63 % of the doubt is gone; by argument, not measured.
 SURE_GAP = 0.3
 # Statistics of colour say little about what people find alike; no labelled pairs were at hand for either.
@@ -43,8 +46,8 @@ class SimilarityArgs(Args):
     aspect: Aspect = Field(default="all", description="content: what is shown; style: how it is made")
 
 
-def decide(scores: Sequence[float], ceiling: float) -> tuple[int | None, float]:
-    """The place of the highest likeness and the confidence in it; None and a guess when two are equal.
+def decide(scores: Sequence[float], ceiling: float, tie: float = TIE) -> tuple[int | None, float]:
+    """The place of the highest likeness and the confidence in it; None and a guess for a tie.
 
     A single image is the closest trivially: nothing is decided, and the result is None and 0.
     """
@@ -52,7 +55,7 @@ def decide(scores: Sequence[float], ceiling: float) -> tuple[int | None, float]:
         return None, 0.0
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
     gap, chance = scores[order[0]] - scores[order[1]], 1 / len(scores)
-    if gap < TIE:
+    if gap < tie:
         return None, chance
     return order[0], chance + (ceiling - chance) * (1 - float(np.exp(-gap / SURE_GAP)))
 
@@ -68,7 +71,7 @@ def evidence_of(
         given; `image` is the place among all images from 1.
     """
     scores = [row[aspect] for row in rows]
-    best, sure = decide(scores, ceiling)
+    best, sure = decide(scores, ceiling, TIE if any(map(shows_something, images)) else GRAIN_TIE)
     ranked = sorted(scores, reverse=True)
     candidates: list[Json] = [
         {"image": place + 2, **{f"{name}_0_1": round(row[name], 4) for name in ASPECTS}}
@@ -172,6 +175,7 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedFeatures, Statistics),
     args=SimilarityArgs,
     checks=CHECKS,
+    claims=Claims(("best",), same_pictures=True),
     # Alone it answers with the image that is most like the first in style, or in content.
     rules={
         "Art_Style": OneCall("similarity", later_image, lambda prompt: {"aspect": "style"}),

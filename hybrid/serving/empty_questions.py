@@ -1,0 +1,158 @@
+"""Questions to which the pictures hold no answer: a tool abstains, and one that claims something has a fault.
+
+    ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
+
+The pictures of the tool's first known answer are replaced: by one colour, by noise, by one or four pixels, all by the
+same picture; or all its points and boxes are moved to one place. `Tool.claims` says what would be a claim.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from hybrid.errors import ToolError
+from hybrid.serving.contract import scene
+from hybrid.tool import Backend, CheckCase, Claims, Evidence, Pixels, Request, Tool
+from hybrid.types import Json
+
+# Makes a picture of (height, width) px.
+Draw = Callable[[int, int], Pixels]
+# Confidence of a tool that names no claims up to which it claims nothing: that of a coin.
+UNDECIDED: Final = 0.5
+GREYS: Final[Mapping[str, int]] = {"grey": 128, "black": 0, "white": 255}
+SEEDS: Final = (1, 2, 3)
+TINY: Final = ((1, 1), (2, 2))
+PLAIN_PX: Final = (240, 320)
+# The keys of coordinates in arguments, by the side of the picture that they are measured along.
+ALONG: Final[Mapping[str, int]] = {"x": 1, "x0": 1, "x1": 1, "y": 0, "y0": 0, "y1": 0}
+
+
+@dataclass(frozen=True)
+class EmptyAnswer:
+    """One empty question: its name, the claim (None: none), the seconds, and how the tool refused it, if it did."""
+
+    name: str
+    claim: str | None
+    seconds: float
+    refusal: str | None = None
+
+
+def ask_empty(tool: Tool, backend: Backend[Any]) -> list[EmptyAnswer]:
+    """Put every empty question to a backend that is set up.
+
+    None are asked of a tool that states nothing of its pictures, or that has neither claims nor known answers.
+    """
+    if not tool.claims.fields if tool.claims is not None else not tool.checks:
+        return []
+    return [_ask(tool, backend, name, case) for name, case in empty_questions(tool)]
+
+
+def _ask(tool: Tool, backend: Backend[Any], name: str, case: CheckCase) -> EmptyAnswer:
+    started, claim, refusal = time.perf_counter(), None, None
+    try:
+        (evidence,) = backend.run([Request(case.images, tool.parse(case.args))])
+        claim = claim_of(tool.claims, evidence)
+    except ToolError as error:
+        refusal = str(error)
+    return EmptyAnswer(name, claim, time.perf_counter() - started, refusal)
+
+
+def claim_of(claims: Claims | None, evidence: Evidence) -> str | None:
+    """What the evidence of a request claims, in words; None if it claims nothing."""
+    sure = f"with confidence {evidence.confidence:.2f}"
+    if claims is None:
+        return f"an answer {sure}" if evidence.confidence > UNDECIDED else None
+    # An index of 0 is a claim, and equals False.
+    stated = [f"{key} = {value}" for key in claims.fields if (value := evidence.data.get(key)) or _is_zero(value)]
+    return f"{', '.join(stated)} {sure}" if stated else None
+
+
+def _is_zero(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
+    """By name the questions to which the pictures of this tool hold no answer."""
+    pose = _pose_of(tool)
+    for name, level in GREYS.items():
+        yield f"flat {name}", pose(partial(_flat, level))
+    for seed in SEEDS:
+        yield f"noise {seed}", pose(_noise(seed))
+    for height, width in TINY:
+        yield f"{width} x {height} px", _shrink(pose(partial(_flat, GREYS["grey"])), height, width)
+    claims = tool.claims or Claims(())
+    if claims.same_pictures:
+        yield "the same picture", pose(lambda height, width: scene(width, height))
+    if claims.compares is not None:
+        case = tool.checks[0].pose() if tool.checks else pose(lambda height, width: scene(width, height))
+        yield f"all {claims.compares} at one place", replace(case, args=_at_one_place(case.args, claims.compares))
+    if tool.checks and not tool.args.model_json_schema().get("required"):
+        plain = _plain(tool)
+        yield "noise, no arguments", plain(_noise(SEEDS[0]))
+        yield "flat grey, no arguments", plain(partial(_flat, GREYS["grey"]))
+
+
+def _pose_of(tool: Tool) -> Callable[[Draw], CheckCase]:
+    if tool.claims is not None and tool.claims.pose is not None:
+        return tool.claims.pose
+    if not tool.checks:
+        return _plain(tool)
+    known = tool.checks[0].pose()
+
+    def replaced(draw: Draw) -> CheckCase:
+        return replace(known, images=tuple(draw(*image.shape[:2]) for image in known.images))
+
+    return replaced
+
+
+def _plain(tool: Tool) -> Callable[[Draw], CheckCase]:
+    count = max(1, tool.card.images[0])
+    return lambda draw: CheckCase(tuple(draw(*PLAIN_PX) for _ in range(count)), {}, lambda _: None)
+
+
+def _flat(level: int, height: int, width: int) -> Pixels:
+    return np.full((height, width, 3), level, np.uint8)
+
+
+def _noise(seed: int) -> Draw:
+    """Unrelated pictures, one after the other: a colour for each pixel, or a grey for an even seed."""
+    rng = np.random.default_rng(seed)
+    channels = 3 if seed % 2 else 1
+
+    def draw(height: int, width: int) -> Pixels:
+        values = rng.integers(0, 256, (height, width, channels), dtype=np.uint8)
+        return np.broadcast_to(values, (height, width, 3)).copy()
+
+    return draw
+
+
+def _shrink(case: CheckCase, height: int, width: int) -> CheckCase:
+    """The question with pictures of (height, width) px and its coordinates scaled with the largest."""
+
+    def scaled(value: Json) -> Json:
+        if isinstance(value, Mapping):
+            return {
+                key: at * (height, width)[ALONG[key]] / max(image.shape[ALONG[key]] for image in case.images)
+                if key in ALONG and isinstance(at, int | float)
+                else scaled(at)
+                for key, at in value.items()
+            }
+        return [scaled(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+    args = {key: scaled(value) for key, value in case.args.items()}
+    return replace(case, images=tuple(image[:height, :width].copy() for image in case.images), args=args)
+
+
+def _at_one_place(args: Mapping[str, Json], key: str) -> dict[str, Json]:
+    """The arguments with the coordinates of the first item of a list in all its items."""
+    rows = args[key]
+    if not isinstance(rows, list | tuple) or not rows or not isinstance(rows[0], Mapping):
+        raise ToolError(f"the known answer of the tool has no list of points or boxes named {key}")
+    place = {name: at for name, at in rows[0].items() if name in ALONG}
+    return {**args, key: [{**row, **place} for row in rows if isinstance(row, Mapping)]}

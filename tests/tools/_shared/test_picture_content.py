@@ -1,0 +1,52 @@
+"""What a picture shows: noise of many kinds and one colour show nothing, things and textures do."""
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tools._shared.picture_content import SOMETHING, shows_something, structure
+
+Picture = npt.NDArray[np.uint8]
+SIZES = ((240, 320), (64, 64), (60, 700))
+
+
+def noise(kind: str, height: int, width: int, seed: int) -> Picture:
+    rng = np.random.default_rng(seed)
+    match kind:
+        case "colours":
+            values = rng.integers(0, 256, (height, width, 3))
+        case "greys":
+            values = rng.integers(0, 256, (height, width, 1))
+        case "faint":
+            values = 128 + rng.normal(0, 3, (height, width, 3))
+        case "black and white":
+            values = rng.integers(0, 2, (height, width, 1)) * 255
+        case "specks":
+            values = np.where(rng.random((height, width, 1)) < 0.03, 255, 90)
+        case _:
+            coarse = rng.integers(0, 256, (height // 2, width // 2, 3), dtype=np.uint8)
+            values = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_NEAREST)
+    return np.broadcast_to(np.clip(values, 0, 255), (height, width, 3)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("kind", ["colours", "greys", "faint", "black and white", "specks", "enlarged"])
+@pytest.mark.parametrize("size", SIZES)
+def test_noise_shows_nothing(kind: str, size: tuple[int, int]) -> None:
+    assert max(structure(noise(kind, *size, seed)) for seed in range(8)) < SOMETHING
+
+
+@pytest.mark.parametrize("level", [0, 128, 255])
+@pytest.mark.parametrize("size", [*SIZES, (1, 1), (2, 2), (15, 900)])
+def test_one_colour_shows_nothing(level: int, size: tuple[int, int]) -> None:
+    assert not shows_something(np.full((*size, 3), level, np.uint8))
+
+
+def test_a_small_thing_a_ramp_and_a_change_of_texture_show_something() -> None:
+    disc = cv2.circle(np.full((480, 640, 3), 128, np.uint8), (400, 200), 8, (190, 190, 190), -1)
+    assert shows_something(disc)
+    ramp = np.broadcast_to(np.linspace(100, 140, 320)[None, :, None], (240, 320, 3)).astype(np.uint8)
+    assert shows_something(ramp)
+    # The same mean everywhere, stripes outside of a disc.
+    stripes = np.where((np.arange(320) // 4 % 2)[None, :, None] > 0, 190, 66) + np.zeros((240, 320, 3))
+    assert shows_something(cv2.circle(stripes, (160, 120), 50, (128, 128, 128), -1).astype(np.uint8))

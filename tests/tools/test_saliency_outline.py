@@ -1,0 +1,72 @@
+"""The box of a salient thing at full resolution, on pictures of all shapes; where none is clear it is told as about."""
+
+import cv2
+import numpy as np
+import pytest
+
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Box
+from tools._shared.boxes import overlap
+from tools.saliency import SaliencyArgs, SaliencyCues
+from tools.saliency.outline import tighten
+
+
+def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
+    return SaliencyCues().run([Request((pixels,), args or SaliencyArgs())])[0]
+
+
+def scene(size: tuple[int, int], place: tuple[int, int], radius: int, contrast: int, grain: float = 0) -> Pixels:
+    """A grey disc of (x, y) on grey; `size` is (width, height)."""
+    canvas = np.full((size[1], size[0], 3), 128, np.float32)
+    cv2.circle(canvas, place, radius, (128 + contrast,) * 3, -1)
+    canvas += np.random.default_rng(3).normal(0, grain, canvas.shape) if grain else 0
+    return np.clip(canvas, 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("size", "place", "radius", "contrast", "grain"),
+    [
+        ((640, 480), (400, 200), 8, 60, 0),
+        ((640, 480), (60, 420), 48, -70, 4),
+        ((640, 480), (590, 430), 48, 60, 0),
+        ((480, 640), (300, 500), 24, 25, 3),
+        ((3000, 600), (1900, 250), 18, 60, 0),
+        ((600, 3000), (200, 1900), 36, 60, 8),
+        ((12000, 1200), (7500, 500), 36, 60, 0),
+    ],
+)
+def test_the_first_box_is_that_of_the_disc(
+    size: tuple[int, int], place: tuple[int, int], radius: int, contrast: int, grain: float
+) -> None:
+    found = ask(scene(size, place, radius, contrast, grain))
+    first = found.data["objects"][0]  # type: ignore[index,call-overload]
+    true = Box(place[0] - radius, place[1] - radius, place[0] + radius + 1, place[1] + radius + 1)
+    assert overlap(Box(*first["box_px"]), true) >= 0.7
+    assert first["outlined"] is True
+    assert "about" not in found.text
+
+
+def test_a_box_without_a_clear_outline_stays_and_is_told_as_about() -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (300, 400, 3), dtype=np.uint8)
+    assert tighten(noise, Box(100, 100, 200, 200)) is None
+    blurred = cv2.GaussianBlur(noise, (0, 0), 12)
+    found = ask(cv2.normalize(blurred, np.zeros_like(blurred), 0, 255, cv2.NORM_MINMAX))
+    rows = found.data["objects"]
+    assert isinstance(rows, list)
+    coarse = [row for row in rows if not row["outlined"]]  # type: ignore[index,call-overload]
+    assert coarse
+    assert found.text.count("about x") == min(4, len(coarse))
+
+
+def test_a_tie_and_boxes_of_ground_name_no_first() -> None:
+    pixels = scene((320, 240), (160, 120), 30, 60)
+    ground = [{"x0": x, "y0": 5, "x1": x + 20, "y1": 25, "label": label} for x, label in ((5, "A"), (280, "B"))]
+    found = ask(pixels, SaliencyArgs.model_validate({"boxes": ground}))
+    assert found.data["most_salient"] is None
+    assert found.confidence < 0.5
+    assert "undecided" in found.text
+    thing = {"x0": 130, "y0": 90, "x1": 190, "y1": 150, "label": "C"}
+    found = ask(pixels, SaliencyArgs.model_validate({"boxes": [*ground, thing]}))
+    assert found.data["most_salient"] == "C"
+    found = ask(pixels, SaliencyArgs.model_validate({"boxes": [thing, {**thing, "label": "D"}]}))
+    assert found.data["most_salient"] is None

@@ -1,0 +1,132 @@
+"""The box of a thing at full resolution: what differs from the ground around it, looked at closer and closer.
+
+A map of regions has a grid of the long side: its box of a small thing is many times too large. `tighten(pixels, box)`
+gives the box of the thing inside, or None where the ground around it is as varied as the thing itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from hybrid.types import Box
+
+# Difference to the ground, in L*a*b* units, one value a cell.
+Difference = npt.NDArray[np.float32]
+
+# Cells on the long side of what is looked at.
+LOOK_PX: Final = 256
+# Looks, each at a window of at most `CLOSER` of the last one's sides.
+LOOKS: Final = 8
+CLOSER: Final = 0.75
+# Share of a box's sides that is shown around it, and the least of it as a share of the grid's cell of `CELLS` a side.
+AROUND: Final = 0.5
+CELLS: Final = 60
+LEAST_AROUND_PX: Final = 6
+# Width of the rim of a window that is taken for ground, as a share of its sides.
+RIM: Final = 0.1
+# Blur before anything is compared, as a share of the window's long side at full resolution, and the least in cells:
+# reducing has smoothed a large window already.
+BLUR: Final = 0.012
+LEAST_BLUR: Final = 0.8
+# Share of the thing's own difference from which a cell belongs to it.
+BELONGS: Final = 0.45
+# How many times the difference inside of the rim (its 95th percentile) the thing's has to be.
+CLEAR: Final = 2.5
+# Least difference of a thing, in L*a*b* units.
+LEAST_DIFFERENCE: Final = 1.5
+
+
+class Window(NamedTuple):
+    """A part of a picture in whole pixels, bounds exclusive."""
+
+    x0: int
+    y0: int
+    x1: int
+    y1: int
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Width and height."""
+        return self.x1 - self.x0, self.y1 - self.y0
+
+
+def tighten(pixels: Pixels, box: Box) -> Box | None:
+    """The tight box, in pixels, of the thing inside a box of an RGB image (H, W, 3); None where no outline is clear."""
+    height, width = pixels.shape[:2]
+    found = box
+    window = _around(found, width, height, max(width, height) / CELLS)
+    for _ in range(LOOKS):
+        seen = _look(pixels, window, found)
+        if seen is None:
+            return None
+        found = seen
+        closer = _around(found, width, height, LEAST_AROUND_PX)
+        if all(new > CLOSER * old for new, old in zip(closer.sides, window.sides, strict=True)):
+            return found
+        window = closer
+    return found
+
+
+def _around(box: Box, width: int, height: int, least: float) -> Window:
+    """The box with some of its surroundings, cut to the image."""
+    across = max(least, AROUND * (box.x1 - box.x0))
+    down = max(least, AROUND * (box.y1 - box.y0))
+    return Window(
+        max(0, int(box.x0 - across)),
+        max(0, int(box.y0 - down)),
+        min(width, int(np.ceil(box.x1 + across))),
+        min(height, int(np.ceil(box.y1 + down))),
+    )
+
+
+def _look(pixels: Pixels, window: Window, box: Box) -> Box | None:
+    """The box of the thing in a window, in pixels of the image; None where it is not clear of the ground."""
+    import cv2
+
+    part = pixels[window.y0 : window.y1, window.x0 : window.x1]
+    scale = min(1.0, LOOK_PX / max(window.sides))
+    columns, rows = (max(1, round(side * scale)) for side in window.sides)
+    work = np.asarray(cv2.resize(part, (columns, rows), interpolation=cv2.INTER_AREA), np.float32) / 255
+    blur = max(LEAST_BLUR, BLUR * max(rows, columns) * scale)
+    colours = cv2.GaussianBlur(cv2.cvtColor(work, cv2.COLOR_RGB2LAB), (0, 0), blur)
+    rim = _rim(window, (rows, columns), pixels.shape[:2])
+    ground = np.median(colours[rim], axis=0)
+    away: Difference = np.asarray(np.sqrt(((colours - ground) ** 2).sum(axis=2)), np.float32)
+    x_per, y_per = window.sides[0] / columns, window.sides[1] / rows
+    inside = away[
+        max(0, int((box.y0 - window.y0) / y_per)) : max(1, int(np.ceil((box.y1 - window.y0) / y_per))),
+        max(0, int((box.x0 - window.x0) / x_per)) : max(1, int(np.ceil((box.x1 - window.x0) / x_per))),
+    ]
+    highest = float(inside.max())
+    level = float(np.median(inside[inside >= 0.6 * highest]))
+    if level < max(LEAST_DIFFERENCE, CLEAR * float(np.quantile(away[rim], 0.75))):
+        return None
+    _, labels, facts, _ = cv2.connectedComponentsWithStats((away >= BELONGS * level).astype(np.uint8), connectivity=8)
+    weights = np.bincount(labels.ravel(), away.ravel())
+    weights[0] = 0
+    left, top, across, down = (float(value) for value in facts[int(np.argmax(weights)), :4])
+    return Box(
+        window.x0 + left * x_per,
+        window.y0 + top * y_per,
+        window.x0 + (left + across) * x_per,
+        window.y0 + (top + down) * y_per,
+    )
+
+
+def _rim(window: Window, cells: tuple[int, int], size: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Which of the cells (h, w) of a window are its rim: not where the image of `size` (H, W) ends, as things may."""
+    (rows, columns), (height, width) = cells, size
+    high, wide = (max(1, round(RIM * side)) for side in (rows, columns))
+    rim = np.zeros(cells, np.bool_)
+    for strip, inside in (
+        (np.s_[:high], window.y0 > 0),
+        (np.s_[rows - high :], window.y1 < height),
+        (np.s_[:, :wide], window.x0 > 0),
+        (np.s_[:, columns - wide :], window.x1 < width),
+    ):
+        rim[strip] |= inside
+    return rim if rim.any() else np.ones(cells, np.bool_)
