@@ -186,6 +186,17 @@ def _key(text: str, at: int) -> tuple[str, int] | None:
     return _string(key) if key.re is _TEXT else key[0], end + 1
 
 
+def _without_fence(written: str, repairs: list[str]) -> str:
+    """The text without a fence around it, which is added to the repairs. Raises `ValueError` for a text too long."""
+    if len(written) > MAX_WRITTEN:
+        raise ValueError(f"more than {MAX_WRITTEN:,} characters")
+    text = written.strip()
+    if fenced := _FENCED.fullmatch(text) or _HEAD.fullmatch(text):
+        text = fenced[1].strip()
+        repairs.append(FENCE)
+    return _UNQUOTED.sub(r'"\g<0>"', text)
+
+
 def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
     """Arguments as an object, "" and the repairs; or None, what is wrong, and none. Nothing written is an empty object.
 
@@ -195,16 +206,10 @@ def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ..
     for _ in range(4):
         if not isinstance(written, str):
             break
-        if len(written) > MAX_WRITTEN:
-            return None, f"more than {MAX_WRITTEN:,} characters", ()
-        text = written.strip()
-        if fenced := _FENCED.fullmatch(text) or _HEAD.fullmatch(text):
-            text = fenced[1].strip()
-            repairs.append(FENCE)
-        if not text:
-            return {}, "", tuple(repairs)
-        text = _UNQUOTED.sub(r'"\g<0>"', text)
         try:
+            text = _without_fence(written, repairs)
+            if not text:
+                return {}, "", tuple(repairs)
             written, end, loose = read_value(text)
         except ValueError as error:
             return None, f"not JSON: {error}", ()

@@ -1,4 +1,4 @@
-"""YAML as models write it: the input of an action. It is read from the parser's events, within bounds.
+r"""YAML as models write it: the input of an action. It is read from the parser's events, within bounds.
 
     read_yaml("image: img:1\nbox: {x0: 1, y0: 2}")  ->  {"image": "img:1", "box": {"x0": "1", "y0": "2"}}
 
@@ -28,10 +28,9 @@ def read_yaml(text: str) -> Any:
     builder = _Builder()
     try:
         for event in yaml.parse(text, yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise ValueError(f"an alias (*{event.anchor}): write the value itself")
-            if getattr(event, "anchor", None) is not None:
-                raise ValueError(f"an anchor (&{event.anchor}): write the value itself")
+            if (anchor := getattr(event, "anchor", None)) is not None:
+                kind = "an alias (*" if isinstance(event, yaml.AliasEvent) else "an anchor (&"
+                raise ValueError(f"{kind}{anchor}): write the value itself")
             if isinstance(event, yaml.DocumentStartEvent):
                 builder.start_document()
             elif isinstance(event, yaml.ScalarEvent):

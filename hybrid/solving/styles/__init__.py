@@ -37,6 +37,7 @@ from hybrid.models.images import Resizing
 from hybrid.models.literals import read_object
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, PublishedTool
+from hybrid.off_loop import work_on_text
 from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.image_registry import ImageRegistry
@@ -227,7 +228,7 @@ class Style:
         reply = await model.chat(going, offered, key)
         if going is messages:
             return reply
-        found = self.found(reply, tools, messages, key.call)
+        found = await work_on_text(reply.text, self.found, reply, tools, messages, key.call)
         return replace(found, text=reply.text) if found.calls or found.invalid else found
 
     def outgoing(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Sequence[Message], Sequence[Tool]]:
