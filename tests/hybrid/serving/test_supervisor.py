@@ -395,7 +395,7 @@ async def test_sixty_four_in_flight_with_faults_at_random(make: Make, ask: Any, 
     faults = [*kinds, *["none"] * (64 - len(kinds))]
     random.Random(11).shuffle(faults)
     asked = [{"fault": fault, "number": number} for number, fault in enumerate(faults)]
-    runner = make(threads=4, timeout_s=60.0, silence_s=3.0)
+    runner = make(threads=4, timeout_s=60.0, silence_s=10.0)
     async with asyncio.timeout(300):
         found = await ask(runner, asked)
     for number, (fault, one) in enumerate(zip(faults, found, strict=True)):
