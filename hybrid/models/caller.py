@@ -25,6 +25,7 @@ from hybrid.models.base import CallKey, ModelFacts, ModelRefused, ReplyLog
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
+from hybrid.models.open_requests import requests_out
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
 from hybrid.off_loop import work_on_text
@@ -159,7 +160,9 @@ class Caller(Generic[Body]):
             turn = await self._circuit.turn(call.question)
             sent += 1
             try:
-                reply = await self.client.send(request, keep)
+                await requests_out.admit()
+                with requests_out.sending():
+                    reply = await self.client.send(request, keep)
             except ModelRefused:
                 raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.
