@@ -246,6 +246,18 @@ async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) ->
 
 
 @pytest.mark.system
+@pytest.mark.parametrize("fault", ["closes", "reuses"])
+async def test_one_that_closes_descriptors_costs_its_call_and_no_silence(make: Make, ask: Any, fault: str) -> None:
+    """Its worker would else be silent until the limit, which here is longer than the test may take."""
+    runner = make(silence_s=3600.0, timeout_s=3600.0)
+    async with asyncio.timeout(300):
+        assert texts(await ask(runner, [{"fault": fault}])) == [
+            "ToolError: faulty cost its worker process: exit code 71"
+        ]
+        assert texts(await ask(runner, numbers(1))) == ["number 1"]
+
+
+@pytest.mark.system
 async def test_a_process_that_dies_by_chance_costs_nobody_and_who_asks_the_same_gets_the_same_verdict(
     make: Make, ask: Any, tmp_path: Path
 ) -> None:
