@@ -30,6 +30,7 @@ from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
 from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.off_loop import work_on_text
 from hybrid.solving.answer_confidence import LIKELY
 from hybrid.solving.controls import ORACLE
 from hybrid.solving.rules import counted_route
@@ -60,7 +61,9 @@ class Arbiter(ModelAndSpecialist):
         self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
     ) -> str | None:
         """Apply the rule of the module's docstring and write down why."""
-        decision = ruling(prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer)
+        decision = await work_on_text(
+            proposal.text, ruling, prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer
+        )
         ctx.rule(decision.rule, decision.reason, decision.data)
         if decision.rule == "abstain":
             return None

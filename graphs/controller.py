@@ -39,6 +39,7 @@ from hybrid.messages import (
 )
 from hybrid.models.dialects import remedy
 from hybrid.models.toolspec import PublishedTool, tool_named
+from hybrid.off_loop import work_on_text
 from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty, note_withheld
@@ -121,7 +122,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
         return {"answer": last_words, "outcome": Outcome.BUDGET.value}
     if last:
         # With the tools withdrawn some write one more call, as text.
-        reply = ctx.style.found(reply, ctx.tools_offered, state["messages"])
+        reply = await work_on_text(reply.text, ctx.style.found, reply, ctx.tools_offered, state["messages"])
     # A reply that no reader gets through may be of any length, and goes back to the model.
     kept = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
     update: State = {"messages": [*asked, kept], "turns": turn + 1}

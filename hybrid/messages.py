@@ -249,7 +249,12 @@ def readable(message: AssistantMessage) -> AssistantMessage:
             calls.append(replace(call, name=name, args=whole_value(call.args)))
         else:
             invalid.append(InvalidCall(call.id, name, "", wrong))
-    text, reasoning, native = whole_text(message.text), whole_text(message.reasoning), whole_value(message.native)
+    text, reasoning, native = whole_text(message.text), whole_text(message.reasoning), message.native
+    # What is nested too deep for JSON cannot go back to its provider.
+    try:
+        native = whole_value(native)
+    except RecursionError:
+        native = None
     changed = (text, reasoning, native, tuple(calls), tuple(invalid))
     if changed == (message.text, message.reasoning, message.native, message.calls, message.invalid):
         return message

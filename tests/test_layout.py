@@ -335,7 +335,7 @@ def test_no_init_hides_a_module_under_a_name_it_exports() -> None:
 def modules_loaded_by(*command: str) -> set[str]:
     """The imports of a command, from Python's own record."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", *command], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-X", "importtime", "-m", *command], capture_output=True, text=True, check=True, timeout=300
     )
     return set(re.findall(r"^import time:.*\|\s*(\S+)$", done.stderr, re.MULTILINE))
 

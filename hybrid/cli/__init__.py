@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import re
+import shutil
 import sys
 import tomllib
 import traceback
@@ -170,7 +172,12 @@ def _ended() -> int:
 
 
 def _line_of(error: OSError) -> str:
-    """The file and what is wrong with it."""
+    """The file and what is wrong with it; of a tree that could not be copied, the first of its files."""
+    if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list) and error.args[0]:
+        _, place, reason = error.args[0][0]
+        # The reason repeats both names, as an error of the system writes itself.
+        words = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(reason)).partition(": ")[0]
+        return f"{place}: {words}"
     if error.filename is not None and error.strerror:
         return (
             f"{os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename}: {error.strerror}"

@@ -109,11 +109,11 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
         click.echo(f"{mark:6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
     for one in seen:
         click.echo(f"{'ok' if one.wrong is None else 'WRONG':6} {'colours of its input':32} {one.wrong or one.network}")
-    for answer in empty:
-        verdict = f"claims {answer.claim}" if answer.claim else f"refused: {answer.refusal}"[:90]
-        verdict = verdict if answer.claim or answer.refusal else "no claim"
-        click.echo(f"{'WRONG' if answer.claim else 'ok':6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
+    for reply in empty:
+        verdict = f"claims {reply.claim}" if reply.claim else f"refused: {reply.refusal}"[:90]
+        verdict = verdict if reply.claim or reply.refusal else "no claim"
+        click.echo(f"{'WRONG' if reply.claim else 'ok':6} {reply.name:32} {reply.seconds:6.2f} s  {verdict}")
     for line in failed:
         click.echo(f"failed: {line}")
-    wrong_seen = any(one.wrong is not None for one in seen) or any(answer.claim for answer in empty)
+    wrong_seen = any(one.wrong is not None for one in seen) or any(reply.claim for reply in empty)
     return 3 if failed or wrong_seen else 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,19 @@ from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import chosen, data_of, score_run
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, Kind, Prompt, Question, Score
+
+# Characters of a folder's name: each takes four bytes at most, and file systems take 255.
+MAX_FOLDER_NAME = 60
+
+
+def folder_part(name: str, joint: str = "-") -> str:
+    """A name of a model or a benchmark as one part of a path, on any system; never `..`, hidden or empty.
+
+    Letters, digits and `._+=@-` stay; each run of others becomes `joint`.
+    """
+    part = re.sub(r"[^\w.+=@-]+", joint, name)[:MAX_FOLDER_NAME].strip("._- " + joint)
+    return part or "unnamed"
+
 
 Images = Literal["attached", "none"]
 Only = Literal["right", "helped", "all"]

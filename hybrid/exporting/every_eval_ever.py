@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hybrid.exporting._turns import turns
-from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold
+from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, folder_part, gold
 from hybrid.machine_paths import hide_paths
 from hybrid.scoring.groups import role
 from hybrid.scoring.model_settings import settings_of
@@ -50,7 +50,7 @@ class EveryEvalEver(Exporter):
             lost += sum(row["error"] is not None for row in rows)
             # The same whenever the run is exported, in the form of a random one, which the store asks for.
             digest = hashlib.sha256(f"{run.sha256} {scored.solver}".encode()).digest()
-            place = Path("data", run.data.name, *evaluation.model["id"].split("/"))
+            place = Path("data", *map(folder_part, (run.data.name, *evaluation.model["id"].split("/"))))
             name = str(uuid.UUID(bytes=digest[:16], version=4))
             lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
             whole = evaluation.aggregate() | {

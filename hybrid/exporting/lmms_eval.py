@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hybrid.exporting._single_replies import SingleReply, single_replies
-from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, folder_part
 from hybrid.log.files import write_atomic
 from hybrid.scoring.score import Scored
 from hybrid.types import Json
@@ -43,7 +43,8 @@ class LmmsEval(Exporter):
             by_task.setdefault(f"{run.data.name}_{task}", []).append(row)
         (scored,) = run.scored
         date = datetime.fromtimestamp(run.began(scored), UTC).strftime("%Y%m%d_%H%M%S")
-        folder = path / re.sub(r'["<>:/|\\?*\[\]]+', "__", run.model_of(scored))
+        # lmms-eval writes two underscores for the slash of a name.
+        folder = path / folder_part(run.model_of(scored), "__")
         files: dict[Path, str] = {}
         for task, rows in by_task.items():
             samples = [

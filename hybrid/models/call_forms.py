@@ -18,6 +18,7 @@ from typing import Any
 from hybrid.messages import MAX_CHARACTERS, whole_value
 from hybrid.models.literals import QUOTES, read_entries, read_object, read_value, sign_at, without_entities
 from hybrid.models.toolspec import IMAGE, IMAGES
+from hybrid.models.yaml_text import read_yaml
 
 MAX_CALLS = 256  # Of one reply.
 # A kind of repair, of a reply that did not end at a limit: some servers keep back the tag that they stop at.
@@ -202,8 +203,6 @@ def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
 
 def _from_lines(lines: str) -> dict[str, Any]:
     """The input of an action in YAML, as `key=value`, or as an object without its braces. Raises `ValueError`."""
-    import yaml
-
     if _AT["several"].search(lines):
         with suppress(ValueError):
             values, named, end = read_entries(f"{lines})", 0, ")")
@@ -212,13 +211,7 @@ def _from_lines(lines: str) -> dict[str, Any]:
     if _AT["keyword"].match(lines):
         lines = re.sub(r"[ \t,]+(?=\w+=)", "\n", lines)
     written = _AT["line_tail"].sub("", _AT["line_begin"].sub(r"\1\2: ", lines))
-    if re.search(r"[&*]\w", written):
-        raise ValueError("an input in YAML may hold no alias")
-    try:
-        # Every scalar is text: only the tool's schema tells its type.
-        value = yaml.load(written, yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader)  # noqa: S506
-    except yaml.YAMLError as error:
-        raise ValueError(f"not YAML: {error}"[:200]) from error
+    value = read_yaml(written)
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, dict) for part in parts):
         raise ValueError("the input has no names")
@@ -226,6 +219,7 @@ def _from_lines(lines: str) -> dict[str, Any]:
 
 
 def _as_typed(value: Any) -> Any:
+    """The value with every text `Typed`: only the tool's schema tells its type."""
     if isinstance(value, dict):
         return {key: _as_typed(item) for key, item in value.items()}
     return [_as_typed(item) for item in value] if isinstance(value, list) else Typed(value)

@@ -25,10 +25,12 @@ from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep, Turn
 from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, blames_picture, read_failure
 from hybrid.models.images import UNCONFIRMED, ImageEncoder, arrange
+from hybrid.models.open_requests import requests_out
 from hybrid.models.picture_limits import limits_of
 from hybrid.models.replies import BrokenOffError, malformed
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
+from hybrid.off_loop import work_on_text
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -38,6 +40,8 @@ Body = TypeVar("Body")
 log = logging.getLogger(__name__)
 
 MOMENT_S = 1.0  # Seconds for which a call that has used up its retries waits, at most, for news of the others.
+
+LONG_REPLY = 100_000  # Bytes of a logged reply that is read off the event loop.
 
 # Keeps the bytes of a reply, in any thread: a kill of the process after the return does not lose them.
 Keep = Callable[[bytes], None]
@@ -139,11 +143,17 @@ class Caller(Generic[Body]):
         reply, attempts = None, 0
         # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
         with suppress(UnreadableReplyError):
-            reply = None if said is None else self.client.read(said, request.call)
+            reply = None if said is None else await self._read_logged(said, request.call)
         if reply is None:
             reply, attempts = await self._sent(request)
         reply = replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
-        return with_calls(reply, tools, messages, call.call, asked=self._as_text)
+        return await work_on_text(reply.text, with_calls, reply, tools, messages, call.call, asked=self._as_text)
+
+    async def _read_logged(self, said: bytes, call: CallKey) -> AssistantMessage:
+        """A reply of the log. Raises `UnreadableReplyError`."""
+        if len(said) <= LONG_REPLY:
+            return self.client.read(said, call)
+        return await asyncio.to_thread(self.client.read, said, call)
 
     def _arranged(self, messages: Sequence[Message]) -> list[Message]:
         settings, limits = self._settings, self._picture_limits
@@ -192,7 +202,9 @@ class Caller(Generic[Body]):
             turn = await self._circuit.turn(call.question)
             sent += 1
             try:
-                answer = await self._send(request, keep, turn)
+                await requests_out.admit()
+                with requests_out.sending():
+                    answer = await self._send(request, keep, turn)
             except (ModelRefused, PicturesRefused):
                 raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.

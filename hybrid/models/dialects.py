@@ -39,6 +39,7 @@ from hybrid.tool import Tool
 
 MAX_READ = 1_000_000  # Characters of a reply in which calls are looked for; it takes half a second.
 MAX_ERRORS = 8  # Of one reply.
+MAX_ANSWERS = 32  # Objects of one reply that give an answer and might have been a call.
 CUT = "the reply ended inside of it, at the limit of tokens"
 # Keys of images and places, as models write them for any tool.
 PLACE_KEYS = ("image", "images", "bbox", "bbox_2d", "box", "point", "point_2d", "x0", "x")
@@ -160,7 +161,7 @@ class _Reading:
 
     def found(self) -> Found:
         calls, spans, wrong = list[ToolCall](), list[tuple[int, int]](), list[tuple[int, Dialect, str]]()
-        at = 0
+        at = answers = 0
         low = self._text.lower()
         rows = ((place, row) for place, row in enumerate(table()) if any(one in low for one in row.has))
         for start, place, mark in merge(*(_marks(place, row, self._text) for place, row in rows)):
@@ -171,7 +172,9 @@ class _Reading:
                 end, written = FORMS[row.form](self._text, mark)
                 made = self._calls(written, row, len(calls))
             except (ValueError, RecursionError) as error:
-                if isinstance(error, AnswerError) and not row.sure:
+                if isinstance(error, AnswerError) and not row.sure and answers < MAX_ANSWERS:
+                    # Each may go on to the end of the reply.
+                    answers += 1
                     continue
                 wrong.append((start, row, str(error)))
                 if len(wrong) == MAX_ERRORS:

@@ -15,6 +15,9 @@ from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
 
+# Characters of one value as it is written: escapes and blanks take more than the `MAX_CHARACTERS` that it may hold.
+MAX_WRITTEN = 2 * MAX_CHARACTERS
+
 LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"  # Kinds of repairs.
 
 _GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|&nbsp;|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
@@ -41,6 +44,9 @@ _MADE = re.compile(r"(?:[^\W\d]\w{0,99}\.)*(?P<name>[^\W\d]\w{0,99})[(（]")
 # Makers of values in Python, which run nothing.
 _KINDS: tuple[Callable[..., Any], ...] = (dict, list, str, int, float)
 _MAKERS = {kind.__name__: kind for kind in _KINDS} | {"tuple": list, "set": list}
+# What each maker converts. `list` of a text and `str` of a list, in turns, would grow fivefold at every level.
+_CONVERTED: dict[str, tuple[type, ...]] = {"dict": (dict, list), "list": (list,), "tuple": (list,), "set": (list,)}
+_SCALARS = (str, int, float)
 _ENTITY = re.compile(r"&(?:amp;)*(?:quot|apos|lt|gt|amp|nbsp|[lr][sd]quo|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
 # JSON in a text of JSON that has lost the quotation marks around it.
@@ -56,14 +62,18 @@ _STRICT = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
 def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
-    """The value that begins at `at`, where it ends, and the repairs that it took. Raises `ValueError`."""
+    """The value that begins at `at`, where it ends, and the repairs that it took. Raises `ValueError`.
+
+    At most `MAX_WRITTEN` characters are read.
+    """
+    # No call may hold more, and a reply may begin hundreds of values that go on to its end.
+    text = text[: at + MAX_WRITTEN]
     at = _gap(text, at)
     try:
         value, end = _STRICT.raw_decode(text, at)
         return whole_value(value), end, ()
     except (ValueError, RecursionError) as error:
         try:
-            # No call may hold more.
             value, end = _loose(text[: at + MAX_CHARACTERS], at, 1)
         except ValueError as found:
             raise ValueError(f"{error if isinstance(error, ValueError) else found}"[:200]) from None
@@ -116,6 +126,8 @@ def _made(name: str, values: list[Any], named: dict[str, Any], end: int) -> tupl
     """The value that code of Python makes of others: `dict(x=1)`, `list([1])`, or an object of a class `Box(x=1)`."""
     if name not in _MAKERS and name[:1].isupper() and not values:
         return named, end
+    if not all(isinstance(value, _CONVERTED.get(name, _SCALARS)) for value in values):
+        raise ValueError(f"{name}(...) is no value")
     try:
         made = _MAKERS[name](*values, **named)
     except (KeyError, TypeError, OverflowError) as error:
@@ -174,6 +186,17 @@ def _key(text: str, at: int) -> tuple[str, int] | None:
     return _string(key) if key.re is _TEXT else key[0], end + 1
 
 
+def _without_fence(written: str, repairs: list[str]) -> str:
+    """The text without a fence around it, which is added to the repairs. Raises `ValueError` for a text too long."""
+    if len(written) > MAX_WRITTEN:
+        raise ValueError(f"more than {MAX_WRITTEN:,} characters")
+    text = written.strip()
+    if fenced := _FENCED.fullmatch(text) or _HEAD.fullmatch(text):
+        text = fenced[1].strip()
+        repairs.append(FENCE)
+    return _UNQUOTED.sub(r'"\g<0>"', text)
+
+
 def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
     """Arguments as an object, "" and the repairs; or None, what is wrong, and none. Nothing written is an empty object.
 
@@ -183,14 +206,10 @@ def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ..
     for _ in range(4):
         if not isinstance(written, str):
             break
-        text = written.strip()
-        if fenced := _FENCED.fullmatch(text) or _HEAD.fullmatch(text):
-            text = fenced[1].strip()
-            repairs.append(FENCE)
-        if not text:
-            return {}, "", tuple(repairs)
-        text = _UNQUOTED.sub(r'"\g<0>"', text)
         try:
+            text = _without_fence(written, repairs)
+            if not text:
+                return {}, "", tuple(repairs)
             written, end, loose = read_value(text)
         except ValueError as error:
             return None, f"not JSON: {error}", ()

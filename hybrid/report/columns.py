@@ -17,7 +17,7 @@ from hybrid.types import Outcome
 
 TEXT_SHOWN = 200  # Characters of a question that the list holds
 ANSWER_SHOWN = 120  # Characters of an answer that the list holds: a letter nearly always, else a plan or a path
-OPEN = "open"  # The outcome of a question that a solver was not asked yet
+OPEN = "open"  # The outcome of a question that a solver was not finished yet
 
 # A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick; none.
 Filter = Literal["choice", "any", "search", "flag", "none"]

@@ -142,7 +142,7 @@ class SolverEntry:
 
     solver: str
     correct: float | None  # 0..1; None where it was not asked, or where there is no right and wrong
-    outcome: str  # A value of `Outcome`; `open` where it was not asked yet; empty where it has no such question
+    outcome: str  # A value of `Outcome`; `open` where it was not finished yet; empty where it has no such question
     answer: str
     rule: str  # Of the parser that read the answer
     why: str  # Why it failed or has no score; empty else

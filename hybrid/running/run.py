@@ -22,6 +22,7 @@ from hybrid.log.files import writing
 from hybrid.log.folder import LOG, attempts_of
 from hybrid.models.base import ModelRefused
 from hybrid.models.batching.client import batches_of
+from hybrid.models.open_requests import requests_out
 from hybrid.models.remembered import remembering
 from hybrid.raised import in_one_line
 from hybrid.registry import plugin
@@ -157,7 +158,7 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
             with traced:
                 yield
         except BaseException as error:
-            log.info("ended by %s: %s", type(error).__name__, error)
+            log.info("ended by %s: %s", requests_out.stopped_by or type(error).__name__, error)
             raise
         log.info("ended")
 

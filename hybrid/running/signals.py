@@ -1,30 +1,43 @@
-"""SIGINT and SIGTERM end a run in order: what is in flight is dropped, what is finished is kept.
+"""SIGINT and SIGTERM end a run in order: replies in flight are waited for, what is finished is kept.
 
     asyncio.run(until_signal(work))     # raises `Interrupted`, with the signal, after `work` has been cancelled
 
-A second signal ends the process at once.
+No request goes out any more. Replies to those that are out are paid for, so they have `GRACE_S` to come; then `work` is
+cancelled. A second signal changes nothing but says so, a third ends the process at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from hybrid.display.notes import tell
 from hybrid.errors import HybridError
+from hybrid.models.open_requests import GRACE_S, requests_out
 
 T = TypeVar("T")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+log = logging.getLogger(__name__)
+
 
 class Interrupted(HybridError):
-    """A signal ended the run; what is finished is kept."""
+    """A signal ended the run; what is finished is kept.
 
-    def __init__(self, number: signal.Signals) -> None:
-        super().__init__(f"ended by {number.name}")
-        self.number = number
+    Args:
+        number: the signal.
+        lost: number of requests whose replies had not come when the grace ended.
+    """
+
+    def __init__(self, number: signal.Signals, lost: int = 0) -> None:
+        replies = "reply" if lost == 1 else "replies"
+        more = f"; {lost} {replies} in flight did not come within {GRACE_S:g} s and will be asked again" if lost else ""
+        super().__init__(f"ended by {number.name}{more}")
+        self.number, self.lost = number, lost
 
     @property
     def exit_code(self) -> int:
@@ -32,8 +45,8 @@ class Interrupted(HybridError):
         return 128 + self.number
 
 
-async def until_signal(work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, which a signal cancels. Only in the main thread.
+async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -> T:
+    """The result of `work`, which a signal cancels after the replies in flight. Only in the main thread.
 
     Raises:
         Interrupted: a signal came, and `work` has ended.
@@ -43,13 +56,26 @@ async def until_signal(work: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in SIGNALS}
     caught: list[signal.Signals] = []
+    lost: list[int] = []
+    draining: list[asyncio.Task[None]] = []
+
+    async def drain() -> None:
+        lost.append(await requests_out.drain(grace_s))
+        log.info("%s: %d replies in flight are lost", caught[0].name, lost[0])
+        task.cancel()
 
     def stop(number: signal.Signals) -> None:
         caught.append(number)
+        if len(caught) == 1:
+            requests_out.stop(number.name)
+            log.info("%s: no further request is sent, %d are in flight", number.name, requests_out.count)
+            _tell_waiting(number, grace_s)
+            draining.append(loop.create_task(drain()))
+            return
+        _tell_waiting(number, grace_s, "; one more signal ends at once and loses them")
         for each in SIGNALS:
             loop.remove_signal_handler(each)
             signal.signal(each, signal.SIG_DFL)
-        task.cancel()
 
     for number in SIGNALS:
         loop.add_signal_handler(number, stop, number)
@@ -58,8 +84,18 @@ async def until_signal(work: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         if not caught:
             raise
-        raise Interrupted(caught[0]) from None
+        raise Interrupted(caught[0], sum(lost)) from None
     finally:
+        requests_out.resume()
+        for waiting in draining:
+            waiting.cancel()
         for number in SIGNALS:
             loop.remove_signal_handler(number)
             signal.signal(number, before[number])
+
+
+def _tell_waiting(number: signal.Signals, grace_s: float, more: str = "") -> None:
+    """Say what the run waits for, where it does."""
+    if requests_out.count:
+        replies = "1 reply" if requests_out.count == 1 else f"{requests_out.count} replies"
+        tell(f"{number.name}: waiting up to {grace_s:g} s for {replies} in flight, already paid for{more}")

@@ -181,7 +181,7 @@ class AblationReport(Report):
             *([UNCALLED.format(runs=len(self.runs))] if compared and not called else ()),
             *self._on_missing(),
             *on_single,
-            *(f"{name}: {count} questions not asked yet are left out." for name, count in waiting.items()),
+            *(f"{name}: {count} questions not finished yet are left out." for name, count in waiting.items()),
             *([SHARED_OUT] if compared else ()),
         )
 

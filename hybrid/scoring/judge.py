@@ -27,6 +27,7 @@ from hybrid.log.journal import Journal
 from hybrid.log.manifest import difference
 from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
+from hybrid.off_loop import work_on_text
 from hybrid.registry import load
 from hybrid.scoring.readings import (
     AGREEMENT,
@@ -214,7 +215,7 @@ async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading
     # The judge's calls are not the question's own: recordings of the run must not answer them.
     call = CallKey(f"judge/{one.id}", one.ask, 0, prompt_sha256(text))
     said = (await model.chat([user_message([text])], (), call)).text
-    letter = answer_in(said, prompt.kind, prompt.choices)
+    letter = await work_on_text(said, answer_in, said, prompt.kind, prompt.choices)
     return ReplyReading(one.id, one.ask, letter, model.name, said, reply_sha256(one.exchange), one.known)
 
 

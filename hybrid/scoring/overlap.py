@@ -29,7 +29,8 @@ from hybrid.types import Cell, Metric, Outcome, Score
 # Above this share of failed questions nothing is tested, unless `--allow-failed` is given.
 FAILED_SHARE = 0.01
 
-# Why nothing is tested: too much failed, questions of a mean over tasks are not asked yet, one solver answered nothing,
+# Why nothing is tested: too much failed, questions of a mean over tasks are not finished yet, one solver answered
+# nothing,
 # or the metric is over other units for one.
 Untested = Literal["failed", "waiting", "unanswered", "units"]
 

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hybrid.display.notes import tell
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
 from hybrid.log.codec import codec
 from hybrid.log.files import write_atomic
-from hybrid.types import SHA256, Finding, Json
+from hybrid.types import SHA256, Finding, Json, StoredImage
+
+log = logging.getLogger(__name__)
 
 DAY_S = 86_400.0
 # Names that the pictures of a kept finding may give the input that they show: its number, from 0.
@@ -54,17 +58,40 @@ class FindingCache:
     def __init__(self, folder: Path | None, store: ImageStore) -> None:
         self.folder = folder
         self.store = store
+        self._told_damage = False
 
     def get(self, key: str) -> Finding | None:
-        """The finding of that key, or None when it, or a picture of it, is not there or not readable."""
+        """The finding of that key, or None when it, or a picture of it, is not there or not as it was written.
+
+        The first damaged picture of a process is named in a note: the tool is asked again, which writes it again.
+        """
+        finding = self.find(key)
+        for ref in finding.images if finding else ():
+            try:
+                self.store.read(ref.image)
+            except DataError as error:
+                self._tell_damage(ref.image, error)
+                return None
+        return finding
+
+    def find(self, key: str) -> Finding | None:
+        """The finding of that key, whose pictures are not read, or None when it is not there or not readable."""
         if self.folder is None:
             return None
         try:
-            finding = finding_of(self._path(key).read_bytes())
+            return finding_of(self._path(key).read_bytes())
         except (OSError, ValueError):
             return None
-        present = all(self.store.path(ref.image.sha256).exists() for ref in finding.images)
-        return finding if present else None
+
+    def _tell_damage(self, image: StoredImage, error: DataError) -> None:
+        path = self.store.path(image.sha256)
+        # A picture that was deleted is made again without a word.
+        if not path.exists():
+            return
+        log.info("%s; the tool is asked again", error)
+        if not self._told_damage:
+            self._told_damage = True
+            tell(f"note: {path} is not the picture that a tool made, so the tool is asked again; others are in log.txt")
 
     def put(self, key: str, finding: Finding) -> None:
         """Keep a finding. Raises `DataError` for a key that is no sha256: it would be another file."""
@@ -114,13 +141,14 @@ def _is_inside(path: Path) -> bool:
 
 def pictures(cache: FindingCache) -> frozenset[str]:
     """The sha256 of every picture that a readable finding shows."""
-    readable = filter(None, (cache.get(path.stem) for path in entries(cache)))
+    readable = filter(None, (cache.find(path.stem) for path in entries(cache)))
     return frozenset(ref.image.sha256 for finding in readable for ref in finding.images)
 
 
 def size(cache: FindingCache) -> Size:
     """Number and bytes of findings, and of the pictures that they show."""
-    files, shown = list(entries(cache)), [cache.store.path(sha) for sha in pictures(cache)]
+    files = list(entries(cache))
+    shown = [path for sha in pictures(cache) if (path := cache.store.path(sha)).exists()]
     findings_bytes, pictures_bytes = (sum(path.stat().st_size for path in paths) for paths in (files, shown))
     return Size(len(files), findings_bytes, len(shown), pictures_bytes)
 

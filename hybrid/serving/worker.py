@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
@@ -60,6 +60,8 @@ from hybrid.tool import Tool
 
 # Exit code after a kernel failed: this process can use the device no more, and the next one can.
 DEVICE_LOST = 70
+# Exit code where a tool has closed descriptors that are not its own.
+DESCRIPTORS_LOST = 71
 # Signs of life within the time that a worker may be silent.
 SIGNS = 8
 # Added to the score by which Linux chooses a process to kill when memory ends: this one before the run.
@@ -92,7 +94,11 @@ def main() -> None:
     for package, folders in setup.folders.items():
         look_in(package, folders)
     load_libraries()
-    asyncio.run(_serve(sock, channel, setup))
+    try:
+        asyncio.run(_serve(sock, channel, setup))
+    except OSError as error:
+        # A selector without its descriptor. An orderly end would wait for threads of tools.
+        _end_without_descriptors(str(error))
 
 
 def load_libraries() -> None:
@@ -111,11 +117,17 @@ def _end_with(sock: socket.socket) -> None:
     os._exit(0)
 
 
+def _end_without_descriptors(tool: str) -> NoReturn:
+    sys.stderr.write(f"{tool}: descriptors of the worker process were closed\n")
+    os._exit(DESCRIPTORS_LOST)
+
+
 class JobReports:
     """Reports each job when it begins and ends, from the thread that does it: a tool may stop all others."""
 
-    def __init__(self, channel: ThreadChannel) -> None:
-        self._channel = channel
+    def __init__(self, channel: ThreadChannel, sock: socket.socket) -> None:
+        self._channel, self._descriptor = channel, sock.fileno()
+        self._file = _file_at(self._descriptor)
         self._numbers = itertools.count(1)
 
     @contextmanager
@@ -130,11 +142,23 @@ class JobReports:
             sys.stderr.write(f"{tool}: {lost}\n")
             os._exit(DEVICE_LOST)
         finally:
+            # Without its socket the process could say nothing, and would count as one that hangs.
+            if _file_at(self._descriptor) != self._file:
+                _end_without_descriptors(tool)
             self._channel.send(JobEnd(job, time.monotonic()))
 
 
+def _file_at(descriptor: int) -> tuple[int, int] | None:
+    """Device and inode of an open file; None where a descriptor is closed."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> None:
-    reports = JobReports(channel)
+    reports = JobReports(channel, sock)
     cache = FindingCache(setup.findings, ImageStore(setup.images))
     desk = Desk(channel, ThreadExecutor(cache, setup.options, reports.timed), reports)
 

@@ -24,6 +24,7 @@ from hybrid.answers import Answer, parse
 from hybrid.answers.comparing import as_json, path_distance
 from hybrid.answers.prior_accuracy import chance
 from hybrid.errors import BudgetSpent
+from hybrid.off_loop import work_on_text
 from hybrid.solving.solver import Log
 from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 
@@ -79,7 +80,7 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
                 raise
             log.note(Step("rule", "budget", f"{error}: {number} of {samples} samples", fault=Fault.BUDGET))
             break
-        sample = Sample(reply, parse(reply.text, prompt.kind, prompt.choices))
+        sample = Sample(reply, await work_on_text(reply.text, parse, reply.text, prompt.kind, prompt.choices))
         drawn.append(sample)
         read: dict[str, Json] = {"answer": as_json(sample.answer.value), "rule": sample.answer.rule}
         facts = {"sample": number, **read, "outcome": reply.outcome.value}

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,14 @@ class Process:
         """Send the process a signal; one that has ended gets none."""
         if self._process.poll() is None:
             os.kill(self._process.pid, number)
+
+    def wait_for(self, words: str, seconds: float = END_S) -> None:
+        """Return when the process has said some words. Fails the test after so many seconds, or where it ends."""
+        until = time.monotonic() + seconds
+        while words not in self.said:
+            if self._process.poll() is not None or time.monotonic() > until:
+                pytest.fail(f"it has not said {words!r}:\n{self.said[-3000:]}")
+            time.sleep(0.02)
 
     def end(self, seconds: float = END_S) -> int:
         """Its exit code, negative for a signal. Kills what is left of its group after so many seconds, and fails."""

@@ -149,7 +149,7 @@ def test_where_the_server_is_and_how_patiently_it_is_asked_is_no_other_configura
     files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[:-1]))
     before = len(server.seen)
     with FaultyServer() as another:
-        patient = ("--model-arg", "timeout_s=20", "--model-arg", "retries=1")
+        patient = ("--model-arg", "timeout_s=120", "--model-arg", "retries=1")
         ended = hybrid(*words(questions(COUNT), another.url, files.path, *MLLM, *patient, "--json"))
         assert (ended.code, len(another.seen)) == (0, 1)
     assert len(server.seen) == before

@@ -121,7 +121,7 @@ def run(place: Place, *words: object, login: bool = False) -> "subprocess.Comple
         *("run", "blink", "--data", place.data, "--out", place.out, "--model", "openai:m", "--base-url", address),
         *("--model-arg", "extra_body=" + json.dumps({"account": {"code": SECRETS["extra_body"]}})),
         *("--model-arg", "default_query=" + json.dumps({"sig": SECRETS["default_query"]})),
-        *("--model-arg", "retries=1", "--model-arg", "timeout_s=30", "--backend", "classical", "--concurrency", 1),
+        *("--model-arg", "retries=1", "--model-arg", "timeout_s=120", "--backend", "classical", "--concurrency", 1),
         *words,
     )
 

@@ -23,6 +23,7 @@ from hybrid.answers.views import (
 from hybrid.answers.yes_no import parse_yes_no
 from hybrid.benchmarks.actiview.settings import BLIND
 from hybrid.benchmarks.actiview.views import place, places, turn
+from hybrid.off_loop import work_on_text
 from hybrid.types import LETTERS, Ask, Exchange, ImageRef, Kind, Prompt, Question, Reply, StoredImage
 
 IMAGES = "<images>"
@@ -54,7 +55,7 @@ async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
     while prompt is not None:
         reply = await ask(prompt)
         exchanges.append(Exchange(prompt, reply))
-        prompt, _ = _send(steps, reply)
+        prompt, _ = await work_on_text(reply.text, _send, steps, reply)
     return tuple(exchanges)
 
 

@@ -43,6 +43,7 @@ ADDRESS = "127.0.0.1"
 PATH = "/mcp"
 # Of one HTTP request: an image as base64 takes four bytes for three.
 MAX_BODY_BYTES = 2 * MAX_BYTES
+METHODS = ("POST", "DELETE")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Seconds that calls under way have when the server is ended.
 LEAVE_S = 2
@@ -148,7 +149,8 @@ class LoopbackOnly:
     """Another ASGI application behind the rules of a server on this machine; `hybrid view` has the same.
 
     A request whose `Host` is not the address that was opened is answered with 421 (DNS rebinding), one from another
-    `Origin` with 403, another path with 404. All is decided before the body is read.
+    `Origin` with 403, another path with 404. GET is answered with 405: it would open a stream of events, which this
+    server has none of, and keep the connection for as long as the client likes. All is decided before the body is read.
     """
 
     def __init__(self, app: App, port: int) -> None:
@@ -164,10 +166,13 @@ class LoopbackOnly:
             status = 403
         elif scope["path"] != PATH:
             status = 404
+        elif scope["method"] not in METHODS:
+            status = 405
         else:
             await self._app(scope, receive, send)
             return
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+        headers += [(b"allow", ", ".join(METHODS).encode())] if status == 405 else []
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": f"{status}\n".encode()})
 

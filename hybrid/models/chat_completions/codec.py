@@ -281,10 +281,10 @@ def parse_json(data: bytes) -> Any:
         except UnicodeDecodeError:
             # One broken character is no reason to throw a paid reply away.
             value = json.loads(data.decode("utf-8", "replace"))
+        # Escapes can write half a character, which no file can hold.
+        return whole_value(value) if b"\\ud" in data or b"\\uD" in data else value
     except (ValueError, RecursionError) as error:
         raise UnreadableReplyError(f"the reply is no JSON ({summary(error, 100)}): {_start(data)}") from None
-    # Escapes can write half a character, which no file can hold.
-    return whole_value(value) if b"\\ud" in data or b"\\uD" in data else value
 
 
 def _start(data: bytes) -> str:

@@ -153,11 +153,14 @@ class Assembly:
             self._read_line(line)
         if not (self.ended or self._reason):
             raise UnreadableReplyError("the stream broke off before the reply was complete")
-        message = {"role": "assistant", "content": None, **_settled(self._message)}
-        choice = {"index": 0, "message": message, "finish_reason": self._reason}
-        choice |= {"native_finish_reason": self._native_reason} if self._native_reason else {}
-        # ASCII: pieces may hold half a character each, which are one again when this is read.
-        return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
+        try:
+            message = {"role": "assistant", "content": None, **_settled(self._message)}
+            choice = {"index": 0, "message": message, "finish_reason": self._reason}
+            choice |= {"native_finish_reason": self._native_reason} if self._native_reason else {}
+            # ASCII: pieces may hold half a character each, which are one again when this is read.
+            return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
+        except RecursionError:
+            raise UnreadableReplyError("a piece of the stream is nested too deep") from None
 
     def close(self) -> None:
         """The reply is read, or given up."""

@@ -31,6 +31,7 @@ from hybrid.models.providers import given_options
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
 from hybrid.models.toolspec import ToolsOffered
+from hybrid.off_loop import work_on_text
 from hybrid.repeats import seed_of_repetition
 from hybrid.timing import waiting
 from hybrid.tool import Tool
@@ -134,7 +135,8 @@ class HuggingFaceChat:
         reply = AssistantMessage(
             spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent), end=end
         )
-        read = with_calls(replace(reply, text=spoken.marked), tools, messages, call.call, asked=as_blocks)
+        marked = replace(reply, text=spoken.marked)
+        read = await work_on_text(spoken.marked, with_calls, marked, tools, messages, call.call, asked=as_blocks)
         found = read.calls != reply.calls or read.unreadable is not None
         return replace(read, text=loaded.plain(read.text).strip()) if found else reply
 

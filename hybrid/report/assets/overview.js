@@ -7,7 +7,7 @@ report.pages = {};
 const answeredBy = (solver) => {
   const parts = [report.plural(solver.n, "question")];
   if (solver.failed) parts.push(`${solver.failed.toLocaleString("en")} failed`);
-  if (solver.open) parts.push(`${solver.open.toLocaleString("en")} not asked yet`);
+  if (solver.open) parts.push(`${solver.open.toLocaleString("en")} not finished yet`);
   return parts.join(", ");
 };
 

@@ -9,7 +9,7 @@ report.STATES = {
   unscored: { word: "not right or wrong", sign: "○" },
   none: { word: "no answer", sign: "∅" },
   failed: { word: "failed", sign: "!" },
-  open: { word: "not asked yet", sign: "…" },
+  open: { word: "not finished yet", sign: "…" },
   absent: { word: "not among its questions", sign: "·" },
 };
 

@@ -15,7 +15,7 @@ values: 0 to n, in questions
 - not_recorded = questions that ended so: a failure, which is no answer
 - outage = questions that ended so: a failure, which is no answer
 - broken = questions that ended so: a failure, which is no answer
-- open = questions that are not asked yet, and in no other number [n: not given]
+- open = questions that are not finished yet, and in no other number [n: not given]
 - unreadable call (0 to n) = asks in which the model wrote a call that could not be read [source: recorded]
 - model calls (0 and above, in calls) = calls of the MLLM [source: recorded]
 - tool calls (0 and above, in calls) = calls of tools [source: recorded]

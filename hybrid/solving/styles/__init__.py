@@ -32,10 +32,12 @@ from hybrid.messages import (
     UserMessage,
 )
 from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.call_forms import MAX_CALLS
 from hybrid.models.images import Resizing
 from hybrid.models.literals import read_object
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, PublishedTool
+from hybrid.off_loop import work_on_text
 from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.image_registry import ImageRegistry
@@ -226,7 +228,7 @@ class Style:
         reply = await model.chat(going, offered, key)
         if going is messages:
             return reply
-        found = self.found(reply, tools, messages, key.call)
+        found = await work_on_text(reply.text, self.found, reply, tools, messages, key.call)
         return replace(found, text=reply.text) if found.calls or found.invalid else found
 
     def outgoing(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Sequence[Message], Sequence[Tool]]:
@@ -269,17 +271,32 @@ class Style:
         dressed = any(isinstance(tool, PublishedTool) for tool in tools)
         if not (self.arguments_alone and dressed) or reply.calls:
             return with_calls(reply, tools, messages, turn)
-        pattern = re.compile(rf"{re.escape(self.begin)}(.*?){re.escape(self.end)}", re.DOTALL)
         calls, invalid = list[ToolCall](), list[InvalidCall]()
-        for number, match in enumerate(pattern.finditer(reply.text)):
+        blocks, rest = self._blocks(reply.text)
+        for number, written in enumerate(blocks):
             identity = f"text{turn % 100:02d}{number % 1000:03d}"
-            args, error, repairs = read_object(match[1].strip())
+            args, error, repairs = read_object(written.strip())
             if args is None:
-                invalid.append(InvalidCall(identity, self.called, match[1], error))
+                invalid.append(InvalidCall(identity, self.called, written, error))
             else:
                 calls.append(ToolCall(identity, self.called, args, self.name, repairs))
-        others = with_calls(replace(reply, text=pattern.sub("", reply.text).strip()), tools, messages, turn)
+        others = with_calls(replace(reply, text=rest.strip()), tools, messages, turn)
         return replace(others, calls=(*calls, *others.calls), invalid=(*invalid, *others.invalid))
+
+    def _blocks(self, text: str) -> tuple[list[str], str]:
+        """What stands between the marks of calls, of `MAX_CALLS` at most, and the text without these.
+
+        Linear in the length of the text, where a pattern would look for the end again from every mark.
+        """
+        blocks, rest, at = list[str](), list[str](), 0
+        while len(blocks) < MAX_CALLS and (begin := text.find(self.begin, at)) >= 0:
+            inside = begin + len(self.begin)
+            if (end := text.find(self.end, inside)) < 0:
+                break
+            blocks.append(text[inside:end])
+            rest.append(text[at:begin])
+            at = end + len(self.end)
+        return blocks, "".join((*rest, text[at:]))
 
 
 PLAIN: Final = Style()

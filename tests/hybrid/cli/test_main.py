@@ -21,7 +21,7 @@ def started(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     environment = {**os.environ, "SOME_API_KEY": SECRET}
     command = [sys.executable, *map(str, words)]
-    return subprocess.run(command, check=False, text=True, env=environment, timeout=60, **streams)
+    return subprocess.run(command, check=False, text=True, env=environment, timeout=300, **streams)
 
 
 def hybrid(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
@@ -121,5 +121,5 @@ def test_a_connection_that_breaks_is_no_closed_stdout() -> None:
 @pytest.mark.parametrize("closed", [1, 2])
 def test_a_program_without_a_stream_runs(closed: int) -> None:
     command = f"exec {closed}>&-; exec {sys.executable} -m hybrid --version"
-    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0

@@ -69,8 +69,8 @@ def words_of_faults(made: list[dict[str, Any]]) -> list[str]:
 
 
 ILL = {
-    "hangs": ("time.sleep(10000)", ServiceOptions(timeout_s=3.0), "did not answer within 3 s"),
-    "holds": ("ctypes.PyDLL(None).sleep(10000)", ServiceOptions(silence_s=3.0), "no sign of life for 3 s"),
+    "hangs": ("time.sleep(10000)", ServiceOptions(timeout_s=10.0), "did not answer within 10 s"),
+    "holds": ("ctypes.PyDLL(None).sleep(10000)", ServiceOptions(silence_s=10.0), "no sign of life for 10 s"),
     "ends": ("os._exit(4)", ServiceOptions(), "cost its worker process: exit code 4"),
     "grows": (
         "held = b'x' * 700_000_000; time.sleep(10000)",

@@ -1,8 +1,10 @@
 """`hybrid report` and `hybrid view` as a user has them."""
 
+import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,3 +73,21 @@ def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     _, rest = process.communicate()
     assert (process.returncode, rest) == (0, "ended; the run is as it was\n")
     assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_full_disk_is_one_line(command: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[str] = []
+
+    def full(source: str, place: str, **_: object) -> None:
+        copies.append(place)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source, None, place)
+
+    monkeypatch.setattr(shutil, "copy2", full)
+    # The function is the default of an argument.
+    monkeypatch.setitem(shutil.copytree.__kwdefaults__ or {}, "copy_function", full)
+    monkeypatch.setattr(shutil.copytree, "__defaults__", (False, None, full, False, False))
+    ended = command("report", run, "-o", tmp_path / "site", "--quiet", code=2)
+    (line,) = ended.err.strip().splitlines()
+    assert len(copies) > 1
+    assert line == f"hybrid: {copies[0]}: No space left on device"
+    assert not list(tmp_path.glob("*site*"))

@@ -32,7 +32,7 @@ def test_what_is_finished_is_kept_and_the_command_to_go_on_is_said(tmp_path: Pat
     words += ["--solver", "mllm", "--engine", "ray", "--out", str(out)]
     command = [sys.executable, "-m", "hybrid", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
-        attempts, ends = out / "mllm/attempts.jsonl", time.monotonic() + 240
+        attempts, ends = out / "mllm/attempts.jsonl", time.monotonic() + 600
         while not (attempts.exists() and attempts.read_bytes().count(b"\n")):
             assert run.poll() is None
             assert time.monotonic() < ends
@@ -40,7 +40,7 @@ def test_what_is_finished_is_kept_and_the_command_to_go_on_is_said(tmp_path: Pat
         node = raylet_of(run.pid)
         assert node is not None
         os.kill(node, signal.SIGKILL)
-        _, said = run.communicate(timeout=120)
+        _, said = run.communicate(timeout=600)
     assert run.returncode == 3
     assert "Ray's node on this machine has died" in said
     assert said.strip().endswith(f"To go on: hybrid {' '.join(words)}")

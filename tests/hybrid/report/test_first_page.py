@@ -149,7 +149,7 @@ def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(opened: Any, tmp_pa
         f"Next to the specialists alone: no difference shown for {named}.",
         f"With tools next to blank tools: no difference shown for {named}.",
         f"Tasks where the interval of the difference to the model alone is below 0: {named}.",
-        "Limits: 29 are not asked yet; generated questions say nothing of real pictures; 6 questions show 87 points",
+        "Limits: 29 are not finished yet; generated questions say nothing of real pictures; 6 questions show 87 points",
     )
     names = [*long.values(), *(f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6))]
     solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))

@@ -426,13 +426,13 @@ def test_new_answers_are_shown_without_losing_ones_place(opened: Any, tmp_path: 
         expect(page.locator(".count")).to_have_attribute("data-count", "7")
         page.evaluate("window.kept = true")
         other = another.open(f"{server.url}/#/blink/q/{waiting[0].id}")
-        expect(other.locator(".column").first).to_contain_text("not asked yet")
+        expect(other.locator(".column").first).to_contain_text("not finished yet")
         write(rows)
         expect(page.locator("#live-news")).to_have_text("7 new answers")
         expect(page.locator(".count")).to_have_attribute("data-count", "0")
         assert page.evaluate("[location.hash, window.kept]") == ["#/blink/list?verdict=controller%2Fopen", True]
         # Who reads a question is asked first.
         expect(other.locator("#live-news")).to_have_text("7 new answers")
-        expect(other.locator(".column").first).to_contain_text("not asked yet")
+        expect(other.locator(".column").first).to_contain_text("not finished yet")
         other.get_by_role("button", name="Show").click()
-        expect(other.locator(".column").first).not_to_contain_text("not asked yet")
+        expect(other.locator(".column").first).not_to_contain_text("not finished yet")

@@ -144,7 +144,7 @@ def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: st
         calls(("strange_hostile", {"image": "img:1"})),
         "Answer: (A)",
         tools=("strange_fails", "plain_dies", "strange_hangs", "plain_refuses", "plain_odd", "strange_hostile"),
-        service=ServiceOptions("classical", timeout_s=0.5),
+        service=ServiceOptions("classical", timeout_s=8.0),
     )
     assert carried_out(run).answered == 1
     fails, dies, _, refuses, odd, hostile = found = steps(run)

@@ -54,7 +54,7 @@ def attempt(question: Question, text: str) -> Attempt:
 
 @pytest.fixture
 def folder(tmp_path: Path, fakes: Any) -> RunFolder:
-    """Two puzzles answered, one not answered, one that failed, and one that was not asked yet; ids unsorted."""
+    """Two puzzles answered, one not answered, one that failed, and one that was not finished yet; ids unsorted."""
     facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
     questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in (4, 2, 9, 1, 3)]
     attempts = [attempt(question, text) for question, text in zip(questions, SAID, strict=False)]

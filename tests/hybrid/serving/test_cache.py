@@ -9,7 +9,9 @@ import pytest
 
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
+from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, entries, finding_of, key_of, prune
+from hybrid.serving.service import CachedTools
 from hybrid.types import Finding, ImageRef, StoredImage
 
 KEY = "ab" * 32
@@ -85,3 +87,38 @@ def test_links_in_the_store_are_followed_nowhere(tmp_path: Path) -> None:
     kept.store.path(KEY).symlink_to(outside / "picture")
     assert prune(kept, older_than_days=0) == 1
     assert (outside / "picture").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: data[:-1] + b"?", lambda _: b""])
+async def test_a_damaged_picture_of_a_tool_is_made_again_and_said_once(
+    damage: Any, service: CachedTools, store: ImageStore, fakes: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = load("tools", "crop")
+    refs = fakes.refs(store, 1)
+    calls = [tool.parse({"grid": {"rows": count, "columns": 1}}) for count in (2, 3)]
+    before = [await service.call(tool, args, refs) for args in calls]
+    made = service.computed
+    paths = [store.path(finding.images[0].image.sha256) for finding in before]
+    whole = [path.read_bytes() for path in paths]
+    for path in paths:
+        path.write_bytes(damage(path.read_bytes()))
+    assert [await service.call(tool, args, refs) for args in calls] == before
+    assert [path.read_bytes() for path in paths] == whole
+    assert service.computed == made + 2
+    said = capsys.readouterr().err
+    assert said.count("is not the picture that a tool made") == 1
+    assert str(paths[0]) in said
+    # As it was written again, it is read from now on.
+    assert [await service.call(tool, args, refs) for args in calls] == before
+    assert service.computed == made + 2
+
+
+async def test_a_deleted_picture_of_a_tool_is_made_again_without_a_word(
+    service: CachedTools, store: ImageStore, fakes: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool, refs = load("tools", "crop"), fakes.refs(store, 1)
+    args = tool.parse({"grid": {"rows": 2, "columns": 1}})
+    finding = await service.call(tool, args, refs)
+    store.path(finding.images[0].image.sha256).unlink()
+    assert await service.call(tool, args, refs) == finding
+    assert capsys.readouterr().err == ""

@@ -69,7 +69,7 @@ async def test_another_process_finds_it_in_the_cache(fakes: Any, service: Make, 
     for path, piece in zip(paths, fakes.puzzle(1), strict=True):
         path.write_bytes(fakes.encoded(piece))
     command = [sys.executable, "-c", OTHER_PROCESS, str(tmp_path), *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     one = service(backend="classical")
     refs = [fakes.ImageRef(f"img:{n}", one.store.put(path.read_bytes(), "x")) for n, path in enumerate(paths, 1)]
     tool = load("tools", "jigsaw")
@@ -81,7 +81,7 @@ async def test_another_process_finds_it_in_the_cache(fakes: Any, service: Make, 
 async def test_a_backend_that_loses_a_finding_is_an_error_and_no_wait(fakes: Any, service: Make) -> None:
     for batch in (1, 4):
         backend = fakes.CountingBackend(lose=1)
-        found = await calls(fakes, service(timeout_s=20), fakes.counter(backend, batch=batch), [1, 2])
+        found = await calls(fakes, service(timeout_s=PATIENCE_S), fakes.counter(backend, batch=batch), [1, 2])
         assert texts(found) == ["ToolError: the tool gave 0 findings for 1 requests"] * 2
 
 

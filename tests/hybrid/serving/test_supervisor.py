@@ -246,6 +246,18 @@ async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) ->
 
 
 @pytest.mark.system
+@pytest.mark.parametrize("fault", ["closes", "reuses"])
+async def test_one_that_closes_descriptors_costs_its_call_and_no_silence(make: Make, ask: Any, fault: str) -> None:
+    """Its worker would else be silent until the limit, which here is longer than the test may take."""
+    runner = make(silence_s=3600.0, timeout_s=3600.0)
+    async with asyncio.timeout(300):
+        assert texts(await ask(runner, [{"fault": fault}])) == [
+            "ToolError: faulty cost its worker process: exit code 71"
+        ]
+        assert texts(await ask(runner, numbers(1))) == ["number 1"]
+
+
+@pytest.mark.system
 async def test_a_process_that_dies_by_chance_costs_nobody_and_who_asks_the_same_gets_the_same_verdict(
     make: Make, ask: Any, tmp_path: Path
 ) -> None:
@@ -395,7 +407,7 @@ async def test_sixty_four_in_flight_with_faults_at_random(make: Make, ask: Any, 
     faults = [*kinds, *["none"] * (64 - len(kinds))]
     random.Random(11).shuffle(faults)
     asked = [{"fault": fault, "number": number} for number, fault in enumerate(faults)]
-    runner = make(threads=4, timeout_s=60.0, silence_s=3.0)
+    runner = make(threads=4, timeout_s=60.0, silence_s=10.0)
     async with asyncio.timeout(300):
         found = await ask(runner, asked)
     for number, (fault, one) in enumerate(zip(faults, found, strict=True)):
