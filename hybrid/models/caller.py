@@ -178,8 +178,10 @@ class Caller(Generic[Body]):
         """
         new = UNCONFIRMED.get() & {image.name for image in request.images}
         for is_last in (False, True):
+            await requests_out.admit()
             try:
-                return await self.client.send(request, keep)
+                with requests_out.sending():
+                    return await self.client.send(request, keep)
             except ModelRefused:
                 raise
             except Exception as error:
@@ -202,9 +204,7 @@ class Caller(Generic[Body]):
             turn = await self._circuit.turn(call.question)
             sent += 1
             try:
-                await requests_out.admit()
-                with requests_out.sending():
-                    answer = await self._send(request, keep, turn)
+                answer = await self._send(request, keep, turn)
             except (ModelRefused, PicturesRefused):
                 raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.

@@ -80,8 +80,7 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     metrics = {row.metric for row in rows}
     shown = [key for key in keys if key != "metric" or len(metrics) > 1]
     of = f": {metrics.pop()}" if "metric" in keys and "metric" not in shown else ""
-    by = f", by {comparison.grouping}" if "group" in keys else ""
-    title = f"{title_of(comparison, section)}{of}{by}"
+    title = f"{title_of(comparison, section)}{of}" + (f", by {comparison.grouping}" if "group" in keys else "")
     names = {"group": comparison.grouping, **section.headings}
     columns = [Column(names.get(key, key), "left") for key in shown]
     # By what it is of each line, and in it by quantity each row.

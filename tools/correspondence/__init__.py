@@ -130,22 +130,27 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
         "best": None if choice.best is None else candidates[choice.best].label,
         "best_index": choice.best,
         "point_px": None if point is None else {"x": point.x, "y": point.y},
-        "candidates": [
-            {
-                "label": spot.label,
-                "x_px": spot.x,
-                "y_px": spot.y,
-                "distance_px": None if away is None else away[number],
-                "descriptor_distance": likeness[number] if np.isfinite(likeness[number]) else None,
-            }
-            for number, spot in enumerate(candidates)
-        ],
+        "candidates": _candidate_rows(candidates, away, likeness),
     }
     if point is None:
         text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
         return Evidence(text, data, POINT_UNKNOWN)
     text = describe(choice, candidates, matches, confidence, sizes[1], searched="markers" in request.needs)
     return Evidence(text, data, confidence, _pictures(request, point, candidates, choice, matches))
+
+
+def _candidate_rows(candidates: Sequence[Spot], away: Sequence[float] | None, likeness: Sequence[float]) -> list[Json]:
+    """The data of each candidate: distances to the transferred point in px, and between descriptors where finite."""
+    return [
+        {
+            "label": spot.label,
+            "x_px": spot.x,
+            "y_px": spot.y,
+            "distance_px": None if away is None else away[number],
+            "descriptor_distance": likeness[number] if np.isfinite(likeness[number]) else None,
+        }
+        for number, spot in enumerate(candidates)
+    ]
 
 
 def _pictures(

@@ -82,7 +82,7 @@ class Ranked(NamedTuple):
     outlined: bool = True
 
 
-def outline(pixels: Pixels, region: Region) -> tuple[Box, bool]:
+def outline_region(pixels: Pixels, region: Region) -> tuple[Box, bool]:
     """The box of an object in px of an image (H, W, 3), and whether its outline was found at full resolution."""
     height, width = pixels.shape[:2]
     box = region.box_0_1
@@ -154,7 +154,7 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
     else:
         regions = salient_objects(saliency)
         regions, count = regions[:MAX_OBJECTS], len(regions)
-        outlines = [outline(seen, region) for region in regions]
+        outlines = [outline_region(seen, region) for region in regions]
         names = [str(number) for number in range(1, len(regions) + 1)]
         ranked = rank_boxes([box for box, _ in outlines], names, regions, [clear for _, clear in outlines])
     sure = confidence(ranked)
