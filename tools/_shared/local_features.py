@@ -6,9 +6,9 @@ file, which holds the tensors of both networks, named as kornia names them, unde
 
 The input is RGB in 0..1 without any normalisation, the picture's shape kept, its long side at most `MAX_SIDE_PX`. The
 authors bring the long side to 1024 px in both directions (cvg/LightGlue, `lightglue/utils.py`, `ImagePreprocessor`, and
-`preprocess_conf` of `aliked.py` and `disk.py`); here it is only reduced: enlarging takes 2.4 to 10 times as long, for 26
-to 45 % more right matches at 640 x 480 and for fewer, if truer, ones at 320 x 240. Both networks put the centre of the
-first pixel at 0.
+`preprocess_conf` of `aliked.py` and `disk.py`). Here it is only reduced: enlarging takes 2.4 to 10 times as long, for
+26 to 45 % more right matches at 640 x 480 and for fewer, if truer, ones at 320 x 240. Both networks put the centre of
+the first pixel at 0.
 """
 
 from __future__ import annotations
