@@ -257,7 +257,7 @@ def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPai
     dense = (_pixels(width * fine, height * fine) + half) / (fine, fine, 1) - half
     large = (width * fine, height * fine)
     colours = np.asarray(cv2.resize(pixels, large, interpolation=cv2.INTER_LINEAR), np.uint8)
-    depths = np.asarray(cv2.resize(depth, large, interpolation=cv2.INTER_NEAREST), np.float64)
+    depths = np.asarray(cv2.resize(depth, large, interpolation=cv2.INTER_NEAREST_EXACT), np.float64)
     second, nearest = _splat(seen(dense, depths), colours, (width, height))
     # Where the pixels of image 1 land, unless something nearer covers them.
     rays = seen(_pixels(width, height), depth)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
@@ -64,10 +64,12 @@ EXIF_ORIENTATION = 0x0112
 TURNED = range(2, 9)
 # Those that exchange width and height.
 ON_ITS_SIDE = range(5, 9)
-# Under which a file of the type holds the orientation of its picture: EXIF, or XMP, which a PNG may compress.
+# Bytes that a file with an orientation holds, by Pillow's name of the format: EXIF, or XMP, which a PNG may compress.
+# Formats that are not listed are always asked: AVIF and WebP can turn a picture without either.
 ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
-    JPEG: (b"Exif", b"Orientation"),
-    PNG: (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
+    "JPEG": (b"Exif", b"Orientation"),
+    "MPO": (b"Exif", b"Orientation"),
+    "PNG": (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
 }
 # The images of the question that an agent answers in this context, by name: what its tools can be given by name.
 SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_IMAGES", default=MappingProxyType({}))
@@ -119,8 +121,9 @@ class ImageStore:
         # A picture that was never made, or is damaged, is made anew.
         with suppress(OSError, ValueError, TypeError, DataError):
             made = StoredImage(**json.loads(self._note(sha256).read_bytes()))
-            self.read(made)
-            return made
+            # Older versions noted the unturned size of some turned pictures.
+            if _open(self.read(made), where).size == (made.width, made.height):
+                return made
         # A file that is there was decoded when it came.
         there = _holds(self.path(sha256), data)
         image, plain = _described(data, sha256, where, decodes=there)
@@ -129,8 +132,11 @@ class ImageStore:
         from PIL import Image
 
         form = JPEG if image.media_type == JPEG else PNG
-        file = saved(Image.fromarray(decode(data, where)), form)
-        made = self._keep(replace(image, sha256=hashlib.sha256(file).hexdigest(), media_type=form), file)
+        pixels = decode(data, where)
+        height, width = pixels.shape[:2]
+        file = saved(Image.fromarray(pixels), form)
+        # The size is that of the stored pixels, whatever the header says.
+        made = self._keep(StoredImage(hashlib.sha256(file).hexdigest(), width, height, form), file)
         write_atomic(self._note(sha256), json.dumps(asdict(made)).encode())
         return made
 
@@ -208,7 +214,7 @@ def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[
         # The other pictures of an MPO are no frames of the first.
         plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))
         # Only a file that can say how to turn its picture is asked: to ask a PNG decodes it.
-        words = ORIENTATION_WORDS.get(media_type)
+        words = ORIENTATION_WORDS.get(form)
         if words is None or any(word in data for word in words):
             # Before it is loaded: a TIFF then turns itself, and forgets that it did.
             orientation = picture.getexif().get(EXIF_ORIENTATION)

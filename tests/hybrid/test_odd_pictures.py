@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import io
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,12 @@ import pytest
 from PIL import Image
 
 from hybrid.errors import DataError
-from hybrid.images import ImageStore
+from hybrid.images import FORMATS, ImageStore, inspect
 from hybrid.models.images import ImageEncoder, ImageRules
+from hybrid.types import Box
 from tests.hybrid.odd_pictures import ODD, Odd, seen
+from tests.saved import saved
+from tools.crop import cut
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.name)
@@ -49,4 +54,57 @@ def test_a_made_picture_that_was_damaged_is_made_again(tmp_path: Path) -> None:
     assert store.put(data, "x") == image
     assert store.read(image) == sound
     store.path(hashlib.sha256(data).hexdigest()).with_suffix(".made").write_bytes(b"{}")
+    assert store.put(data, "x") == image
+
+
+# What the file holds of a picture that a viewer turns to be upright.
+HELD = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_90,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_270,
+}
+
+
+def turned_file(form: str, orientation: int) -> bytes:
+    """40 x 24, grey, its left quarter and upper half red; formats without an orientation hold it upright."""
+    picture = Image.new("RGB", (40, 24), (120, 120, 120))
+    picture.paste((220, 20, 20), (0, 0, 10, 12))
+    if form in ("GIF", "BMP"):
+        return saved(picture, form)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    held = picture.transpose(HELD[orientation]) if orientation in HELD else picture
+    return saved(held, form, exif=exif)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("form", [*FORMATS, "MPO"])
+def test_size_pixels_frame_and_crop_of_a_turned_file_agree(tmp_path: Path, form: str, orientation: int) -> None:
+    store, data = ImageStore(tmp_path), turned_file(form, orientation)
+    image = store.put(data, "row 7")
+    assert (image.width, image.height) == (40, 24)
+    described = inspect(data, "row 7")
+    assert (described.width, described.height) == (40, 24)
+    pixels = store.pixels(image)
+    assert pixels.shape == (24, 40, 3)
+    sent, text = ImageEncoder(store, ImageRules()).encoded(image)
+    assert (sent.width, sent.height) == (40, 24)
+    assert Image.open(io.BytesIO(base64.b64decode(text))).size == (40, 24)
+    # A model that writes thousandths of the size that it is told boxes the red part.
+    part, box, _ = cut(pixels, Box(0, 0, 0.25 * image.width, 0.5 * image.height), 1)
+    assert (box.x1, box.y1) == (10, 12)
+    red = np.abs(part.astype(int) - (220, 20, 20)).max(axis=2) < 60
+    assert red.mean() > 0.9
+    assert not (np.abs(pixels[:, 12:].astype(int) - (220, 20, 20)).max(axis=2) < 60).any()
+
+
+def test_a_size_that_an_older_version_noted_unturned_is_mended(tmp_path: Path) -> None:
+    store, data = ImageStore(tmp_path), turned_file("AVIF", 6)
+    image = store.put(data, "x")
+    note = store.path(hashlib.sha256(data).hexdigest()).with_suffix(".made")
+    note.write_text(json.dumps({**asdict(image), "width": 24, "height": 40}))
     assert store.put(data, "x") == image

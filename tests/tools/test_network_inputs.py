@@ -80,13 +80,36 @@ def test_depth(depth_checkpoint: Checkpoints, family: str):
     assert apart(seen[0]["pixel_values"], processed(folder, pixels)) <= EXACT
 
 
-@pytest.mark.parametrize("family", ["owlv2", "grounding_dino", "rt_detr_v2"])
+@pytest.mark.parametrize("family", ["grounding_dino", "rt_detr_v2"])
 def test_detection(things_checkpoint: Checkpoints, family: str):
     folder, pixels = things_checkpoint(family), picture(*SMALL)
     model = Detector(str(folder), "cpu")
     with reaching(model._checkpoint.model) as seen:
         model.predict([model.prepare(pixels, ["dog"])])
     assert apart(seen[0]["pixel_values"], processed(folder, pixels)) <= EXACT
+
+
+@pytest.mark.parametrize("size", [(60, 120), (120, 60), (100, 100), (1000, 2000)])
+def test_owlv2_sees_grey_beside_the_picture(things_checkpoint: Checkpoints, size: tuple[int, int]):
+    """The authors pad to a square with 0.5, right or below; a border stays a border at every size."""
+    model = Detector(str(things_checkpoint("owlv2")), "cpu")
+    shown = model.prepare(picture(*size), ["dog"]).image["pixel_values"][0].numpy()
+    processor = model._checkpoint.processor.image_processor
+    levels = shown * np.array(processor.image_std)[:, None, None] + np.array(processor.image_mean)[:, None, None]
+    rows, columns = (round(96 * side / max(size)) for side in size)
+    for beside in (levels[:, rows + 4 :], levels[:, :, columns + 4 :]):
+        assert np.abs(beside - 0.5).max(initial=0) <= 0.01
+    assert levels[0, : rows - 4, : columns - 4].mean() > 0.65
+
+
+@pytest.mark.parametrize("family", ["rt_detr_v2", "d_fine", "rf_detr"])
+def test_detectors_of_closed_classes_see_one_smoothed_picture(things_checkpoint: Checkpoints, family: str):
+    """A checkerboard of single pixels becomes grey when it is reduced, whatever the family's own processor does."""
+    model = Detector(str(things_checkpoint(family)), "cpu")
+    checkers = np.indices((500, 700)).sum(axis=0) % 2 * 255
+    shown = model.prepare(checkers[..., None].repeat(3, axis=2).astype(np.uint8), ["dog"]).image["pixel_values"][0]
+    assert shown.shape[-2:] == (96, 96)
+    assert float(shown[:, 4:-4, 4:-4].std(dim=(1, 2)).max()) <= 0.1
 
 
 def test_words_are_sought_in_the_processors_picture(things_checkpoint: Checkpoints):

@@ -20,7 +20,7 @@ from hybrid.tool import Evidence, Request
 from hybrid.types import Box
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report
-from tools.ocr.models import BUNDLED, RapidReader, TextLine, reading_order, straighten
+from tools.ocr.models import BUNDLED, RapidReader, TextLine, drop_repeats, reading_order, straighten
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (80, 200, 3)).astype(np.uint8)
 EDGE = st.floats(0, 500)
@@ -176,3 +176,54 @@ def test_files_of_the_package_that_are_absent_or_damaged_are_refused(tmp_path: P
     damaged.write_bytes(content[:-1000])
     with pytest.raises(WeightsError, match=f"rapidocr cannot load {tmp_path}"):
         RapidReader(tmp_path)
+
+
+def line(text: str, x0: float, x1: float, y: float = 0, *, turned: bool = False) -> TextLine:
+    return TextLine(text, 0.99, Box(x0, y, x1, y + 30), turned)
+
+
+def test_words_that_stand_upside_down_are_read_from_the_lower_right():
+    page = [line("D", 0, 60, 0), line("C", 200, 260, 0), line("B", 0, 60, 80), line("A", 200, 260, 80)]
+    turned = [row._replace(turned=True) for row in page]
+    assert [row.text for row in reading_order(turned)] == ["A", "B", "C", "D"]
+    assert [row.text for row in reading_order(page)] == ["D", "C", "B", "A"]
+    # One row of a page, and one word that the classifier took for turned.
+    assert [row.text for row in reading_order([*page[:2], *turned[2:]])] == ["D", "C", "A", "B"]
+    doubtful = [line("FIRST", 0, 90), line("6", 100, 130, turned=True), line("LAST", 150, 240)]
+    assert [row.text for row in reading_order(doubtful)] == ["FIRST", "6", "LAST"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "texts"),
+    [
+        # Letters are 20 px wide.
+        ([("123", 0, 60), ("345", 40, 100)], ["123", "45"]),
+        ([("123", 0, 60), ("2345", 20, 100)], ["123", "45"]),
+        ([("AB 1", 0, 80), ("1", 60, 80)], ["AB 1"]),
+        # Margins overlap, the digit stands there twice.
+        ([("122", 0, 60), ("234", 52, 112)], ["122", "234"]),
+        ([("122", 0, 60), ("234", 64, 124)], ["122", "234"]),
+        # Read differently: both stay.
+        ([("123", 0, 60), ("845", 40, 100)], ["123", "845"]),
+        ([("40７", 0, 60), ("715", 40, 100)], ["40７", "15"]),
+    ],
+)
+def test_a_digit_in_two_overlapping_boxes_is_read_once(lines: list[tuple[str, float, float]], texts: list[str]):
+    assert [row.text for row in drop_repeats([line(*row) for row in lines])] == texts
+    # Upside down, with the first word on the right; and on another row nothing is dropped.
+    turned = [line(text, 200 - x1, 200 - x0, turned=True) for text, x0, x1 in lines]
+    assert [row.text for row in drop_repeats(turned)] == texts
+    apart = [line(text, x0, x1, 40 * place) for place, (text, x0, x1) in enumerate(lines)]
+    assert [row.text for row in drop_repeats(apart)] == [text for text, *_ in lines]
+
+
+@pytest.mark.system
+def test_the_package_reads_a_page_the_same_upside_down():
+    pytest.importorskip("rapidocr")
+    page = np.full((300, 700, 3), 245, np.uint8)
+    for text, corner in (("MARKET", (30, 80)), ("PLACE 27", (330, 80)), ("NO ENTRY", (30, 220)), ("GATE", (450, 220))):
+        cv2.putText(page, text, corner, cv2.FONT_HERSHEY_SIMPLEX, 1.4, (20, 20, 20), 3, cv2.LINE_AA)
+    model = RapidReader()
+    words = ["MARKET", "PLACE 27", "NO ENTRY", "GATE"]
+    for pixels in (page, np.ascontiguousarray(page[::-1, ::-1])):
+        assert [row.text for row in reading_order(model.read(pixels))] == words

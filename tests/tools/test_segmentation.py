@@ -3,8 +3,10 @@
 import cv2
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from pydantic import ValidationError
 
 from hybrid.errors import NoBackend, ToolError
@@ -12,7 +14,7 @@ from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.segmentation import OUTLINE_POINTS, TOOL, GrabCut, LearnedSegmentation, SegmentationArgs, bounds, outline
-from tools.segmentation.models import Prompt, segmenter
+from tools.segmentation.models import MaskOutput, Prompt, segmenter
 
 
 def scene(height: int = 120, width: int = 160) -> tuple[Pixels, Box]:
@@ -151,3 +153,27 @@ def test_clipseg_takes_words(things_checkpoint: Checkpoints):
     assert one.data["area_px"] != other.data["area_px"]
     with pytest.raises(ToolError, match="takes words, not points"):
         ask(backend, pixels, points=[{"x": 1, "y": 1}])
+
+
+@pytest.mark.parametrize("size", [(3000, 4000), (1999, 3001), (90, 120)])
+def test_a_mask_is_enlarged_pixel_centre_on_pixel_centre(things_checkpoint: Checkpoints, size: tuple[int, int]):
+    """Above 2,048 px the mask of the reduced picture is enlarged as Pillow does it, not from the upper left pixel."""
+    model = segmenter(str(things_checkpoint("sam2")), "cpu")
+    scale = min(1.0, 2048 / max(size))
+    seen = (round(size[0] * scale), round(size[1] * scale))
+    logits = np.random.default_rng(0).normal(size=(32, 32)).astype(np.float32)
+    pixels = np.zeros((*size, 3), np.uint8)
+    mask, _ = model.mask(pixels, MaskOutput(logits, 0.5, seen))
+    (small,) = model._checkpoint.processor.post_process_masks([torch.from_numpy(logits)[None, None]], [seen])
+    exact = Image.fromarray(small[0, 0].numpy().astype(np.uint8)).resize(size[::-1], Image.Resampling.NEAREST)
+    assert np.array_equal(mask, np.asarray(exact) > 0)
+
+
+def test_a_mask_by_colour_of_a_large_picture_is_centred_on_the_thing():
+    """Enlarged from the upper left pixels, the edges of a mask would lie off in opposite ways on opposite sides."""
+    pixels = np.full((1200, 1600, 3), (170, 150, 120), np.uint8)
+    pixels[301:901, 399:1201] = (40, 60, 200)
+    found = ask(GrabCut(), pixels, box={"x0": 399, "y0": 301, "x1": 1201, "y1": 901})
+    x0, y0, x1, y1 = found.data["box_px"]
+    assert abs((x0 + x1) / 2 - 800) <= 1.5
+    assert abs((y0 + y1) / 2 - 601) <= 1.5

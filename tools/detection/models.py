@@ -32,12 +32,13 @@ Boxes = npt.NDArray[np.float64]
 
 
 class Family(NamedTuple):
-    """Properties of a family. `pads`: boxes are relative to the square that the image was padded to."""
+    """Properties of a family, as models.toml explains them."""
 
     kind: Literal["queries", "sentence", "closed"]
-    # Score from which a box counts, as the authors' own demonstrations use it.
+    # Score from which a box counts.
     threshold: float
     pads: bool = False
+    smooths: bool = False
 
 
 # By transformers' `model_type`.
@@ -48,6 +49,8 @@ MAX_AT_ONCE = 8
 MAX_SIDE_PX = 1600
 MIN_SIDE_PX = 4
 MAX_ELONGATION = 20.0
+# 0.5 of 255.
+GREY = 128
 # Intersection over union from which two boxes of one name are one thing.
 SAME_OBJECT = 0.6
 
@@ -113,8 +116,14 @@ class Detector:
                 f"detection: an image of {size_px(width, height)} px is too small or too elongated "
                 f"(at least {at('width', MIN_SIDE_PX)} px, at most {MAX_ELONGATION:g} : 1)"
             )
-        reduced = Image.fromarray(shrink(pixels, MAX_SIDE_PX))
-        inputs = self._checkpoint.process(images=reduced)
+        reduced = shrink(pixels, MAX_SIDE_PX)
+        if self.family.pads:
+            reduced = pad_square(reduced)
+        picture = Image.fromarray(reduced)
+        if self.family.smooths:
+            size = self._checkpoint.processor.size
+            picture = picture.resize((size["width"], size["height"]), Image.Resampling.BILINEAR)
+        inputs = self._checkpoint.process(images=picture)
         return DetectionInput(
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
         )
@@ -178,6 +187,18 @@ class Detector:
                 named = by_phrase(every, read["input_ids"][0].tolist(), stop, len(one.names))
             rows.append(DetectionOutput(doubles(named), boxes[place]))
         return rows
+
+
+def pad_square(pixels: Pixels) -> Pixels:
+    """The image (H, W, 3) in the upper left of a square that is grey elsewhere.
+
+    Owlv2ImageProcessor of transformers pads with black; the authors pad with 0.5 (`preprocess_images` in the notebook
+    OWL_ViT_inference_playground.ipynb of google-research/scenic).
+    """
+    height, width = pixels.shape[:2]
+    square = np.full((max(height, width),) * 2 + (3,), GREY, np.uint8)
+    square[:height, :width] = pixels
+    return square
 
 
 def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:

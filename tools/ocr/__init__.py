@@ -22,7 +22,7 @@ from tools._shared.boxes import corners
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import rows_of
 from tools._shared.overlay import PALETTE, overlay
-from tools.ocr.models import Reader, TextLine, open_reader, reading_order
+from tools.ocr.models import Reader, TextLine, drop_repeats, open_reader, reading_order
 
 # Lines below this are dropped, as PP-OCR's own pipeline does.
 MIN_SCORE = 0.5
@@ -65,7 +65,7 @@ class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
             for line in output
             if line.score >= request.args.least_score
         ]
-        return report(request.images[0], reading_order(lines), "a reading network")
+        return report(request.images[0], drop_repeats(reading_order(lines)), "a reading network")
 
 
 def _region(request: Request[OcrArgs]) -> Box | None:

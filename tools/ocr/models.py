@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import threading
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -56,12 +58,19 @@ MAX_LINES = 400
 TALL = 1.5
 
 
+# Of its width: a box that lies so far within another is a part of it.
+INSIDE = 0.8
+# Of a letter's width: boxes that share less share margins, no letter.
+SHARED_LETTER = 0.6
+
+
 class TextLine(NamedTuple):
-    """A line of text, score 0..1, box in pixels of the image."""
+    """A line of text, score 0..1, box in pixels of the image; `turned` if it stands upside down there."""
 
     text: str
     score: float
     box: Box
+    turned: bool = False
 
 
 class PaddleReader:
@@ -162,6 +171,10 @@ class RapidReader:
             blank = np.full((48, 48, 3), 255, np.uint8)
             self._engine(blank, use_det=False)
             self._engine(blank, use_det=True)
+            # The package turns lines that stand upside down before it reads them, and does not report which.
+            self._turned = threading.local()
+            self._classify, self._engine.cls_and_rotate = self._engine.cls_and_rotate, self._classify_lines
+            self._recognise, self._engine.recognize_txt = self._engine.recognize_txt, self._recognise_lines
             finder = self._engine.text_det
             finder.session = _WatchedSession(finder.session)
         except Exception as error:
@@ -178,15 +191,31 @@ class RapidReader:
         """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
         picture = _reduced(pixels)
         # The package reads arrays as OpenCV does, blue first.
+        self._turned.lines = []
         output = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
         # Where nothing is found the package answers with another class, without texts.
         if getattr(output, "txts", None) is None or output.boxes is None or output.scores is None:
             return []
+        turned = self._turned.lines
         lines = [
-            TextLine(str(text).strip(), float(score), _around(np.asarray(corners, np.float32)))
-            for corners, text, score in zip(output.boxes, output.txts, output.scores, strict=True)
+            TextLine(str(text).strip(), float(score), _around(np.asarray(corners, np.float32)), upside_down)
+            for corners, text, score, upside_down in zip(output.boxes, output.txts, output.scores, turned, strict=True)
         ]
         return _in_image(lines, picture, pixels)
+
+    def _classify_lines(self, crops: Any) -> Any:
+        """The package's step that turns crops of lines upright; notes which it turned."""
+        crops, classes = self._classify(crops)
+        least = self._engine.text_cls.cls_thresh
+        self._turned.lines = ["180" in label and score > least for label, score in classes.cls_res]
+        return crops, classes
+
+    def _recognise_lines(self, crops: Any) -> Any:
+        """The package's step that reads crops of lines; notes only those with a text, as its output has them."""
+        read = self._recognise(crops)
+        pairs = zip(self._turned.lines, read.txts or (), strict=True)
+        self._turned.lines = [turned for turned, text in pairs if text.strip()]
+        return read
 
 
 class _WatchedSession:
@@ -258,17 +287,61 @@ def _line(error: BaseException) -> str:
 
 
 def reading_order(lines: list[TextLine]) -> list[TextLine]:
-    """Lines from top to bottom; those whose middles lie within half of a line's height of each other left to right."""
-    waiting = sorted(lines, key=lambda line: (line.box.y0 + line.box.y1, line.box.x0))
+    """Lines from top to bottom; those whose middles lie within half of a line's height of each other left to right.
+
+    A row of which most letters are upside down goes from right to left, such a page from bottom to top.
+    """
+    down = -1 if mostly_turned(lines) else 1
+    waiting = sorted(lines, key=lambda line: (down * (line.box.y0 + line.box.y1), line.box.x0))
     ordered: list[TextLine] = []
     while waiting:
         first = waiting[0]
         middle, reach = (first.box.y0 + first.box.y1) / 2, (first.box.y1 - first.box.y0) / 2
         row = [line for line in waiting if abs((line.box.y0 + line.box.y1) / 2 - middle) <= reach]
-        ordered += sorted(row, key=lambda line: line.box.x0)
+        backwards = mostly_turned(row)
+        ordered += sorted(row, key=lambda line: -line.box.x1 if backwards else line.box.x0)
         taken = {id(line) for line in row}
         waiting = [line for line in waiting if id(line) not in taken]
     return ordered
+
+
+def mostly_turned(lines: Sequence[TextLine]) -> bool:
+    """Whether more than half of the letters of lines that run across are upside down."""
+    across = [line for line in lines if line.box.y1 - line.box.y0 <= TALL * (line.box.x1 - line.box.x0)]
+    return sum(len(line.text) * (1 if line.turned else -1) for line in across) > 0
+
+
+def drop_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Lines in reading order, without letters that the overlapping boxes of two neighbours both hold.
+
+    A letter is dropped from the second where both texts have it and the boxes share most of its width.
+    """
+    kept: list[TextLine] = []
+    for line in lines:
+        count = repeated_letters(kept[-1], line) if kept else 0
+        text = line.text[count:].lstrip()
+        if not count:
+            kept.append(line)
+        elif text:
+            first, box = kept[-1].box, line.box
+            x0, x1 = (box.x0, max(first.x0, box.x0)) if line.turned else (min(first.x1, box.x1), box.x1)
+            kept.append(line._replace(text=text, box=Box(x0, box.y0, x1, box.y1)))
+    return kept
+
+
+def repeated_letters(first: TextLine, second: TextLine) -> int:
+    """How many of the first letters of `second` are the last ones of `first`, which lies before it on its row."""
+    a, b = first.box, second.box
+    lower = min(a.y1 - a.y0, b.y1 - b.y0)
+    shared = min(a.x1, b.x1) - max(a.x0, b.x0)
+    letter = min((a.x1 - a.x0) / max(1, len(first.text)), (b.x1 - b.x0) / max(1, len(second.text)))
+    if min(a.y1, b.y1) - max(a.y0, b.y0) < lower / 2 or letter <= 0 or shared <= 0:
+        return 0
+    if shared >= INSIDE * (b.x1 - b.x0) and second.text in first.text:
+        return len(second.text)
+    most = min(int(shared / letter + 1 - SHARED_LETTER), len(first.text), len(second.text))
+    ends, starts = (unicodedata.normalize("NFKC", line.text) for line in (first, second))
+    return next((count for count in range(most, 0, -1) if ends[-count:] == starts[:count]), 0)
 
 
 def straighten(picture: Pixels, quad: npt.NDArray[np.float32]) -> Pixels | None:

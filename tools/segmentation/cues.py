@@ -96,7 +96,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
 
     size = (part.shape[1], part.shape[0])
     mask[window[1] : window[3], window[0] : window[2]] = (
-        np.asarray(cv2.resize(first.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0
+        np.asarray(cv2.resize(first.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST_EXACT), np.uint8) > 0
     )
     return mask, cut_off
 

@@ -150,7 +150,7 @@ class ByPlace:
         (masks,) = self._checkpoint.processor.post_process_masks([logits], [output.size])
         size = (pixels.shape[1], pixels.shape[0])
         mask = np.asarray(masks[0, 0].numpy(), bool).astype(np.uint8)
-        return np.asarray(cv2.resize(mask, size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0, estimate
+        return np.asarray(cv2.resize(mask, size, interpolation=cv2.INTER_NEAREST_EXACT), np.uint8) > 0, estimate
 
 
 class ByWords:
