@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import OneOf
 from hybrid.cli._options import options
@@ -29,7 +30,7 @@ TO = click.option(
 )
 
 
-@click.command("export")
+@click.command("export", cls=Grouped)
 @options("export", to=TO)
 @told_options
 def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int:
