@@ -94,6 +94,16 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
     return chosen
 
 
+def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, ...]:
+    """The tasks to generate, all by default. Raises `UsageError` for one that cannot be generated."""
+    if not card.sample_tasks:
+        raise UsageError(f"--data sample: {card.name} has no generated questions")
+    if unknown := [task for task in tasks if task not in card.sample_tasks]:
+        there = ", ".join(card.sample_tasks)
+        raise UsageError(f"--data sample: {', '.join(unknown)} cannot be generated; there are: {there}")
+    return tuple(tasks) or card.sample_tasks
+
+
 def _folder(
     benchmark: Benchmark, data: str, split: str, tasks: Sequence[str], limit: int | None, seed: int
 ) -> tuple[Path, dict[str, Json]]:
@@ -104,13 +114,7 @@ def _folder(
     if data == "sample":
         from hybrid.running.generated import generate, sample_size
 
-        if not card.sample_tasks:
-            raise UsageError(f"--data sample: {card.name} has no generated questions")
-        unknown = [task for task in tasks if task not in card.sample_tasks]
-        if unknown:
-            there = ", ".join(card.sample_tasks)
-            raise UsageError(f"--data sample: {', '.join(unknown)} cannot be generated; there are: {there}")
-        wanted = tuple(tasks) or card.sample_tasks
+        wanted = refuse_ungenerated(card, tasks)
         per_task = sample_size(card, len(wanted), limit)
         folder = generate(benchmark, home() / "samples", wanted, per_task, seed)
         size: dict[str, Json] = {} if card.sample_extends else {"per_task": per_task}

@@ -177,6 +177,7 @@ def _check_options(config: RunConfig) -> None:
     """Raise `UsageError` for a folder that can be none, an engine that cannot ask the model, or no way to trace."""
     if config.out is not None:
         RunFolder(config.out).refuse_impossible()
+        RunFolder(config.out).refuse_foreign()
     objects = config.objects
     handed_in = ((objects.model is not None, "model"), (objects.solvers, "solvers"), (objects.tools, "tools"))
     if config.engine != LOCAL and (named := next((name for there, name in handed_in if there), None)):

@@ -78,7 +78,7 @@ class ChatCompletionsClient:
         self._model = name.partition(":")[2]
         self._settings = settings
         provider = PROVIDERS["openai"]
-        self._connection = connection(provider, settings)
+        self._connection = connection(provider, settings, name)
         self._options = options(provider, self._model, settings)
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
         self._tools_offered = ToolsOffered()
