@@ -8,6 +8,7 @@ stands in test_docs_blocks.toml.
 """
 
 import importlib.util
+import itertools
 import os
 import re
 import shlex
@@ -263,7 +264,7 @@ def test_a_page_writes_the_data_and_recordings_that_it_uses(name: str) -> None:
             ready |= {words[words.index("-o") + 1]}
             ready |= set(words[words.index("--replies") + 1].split(",")) if "--replies" in words else set()
             continue
-        used = [after for word, after in zip(words, words[1:], strict=False) if word == "--data"]
+        used = [after for word, after in itertools.pairwise(words) if word == "--data"]
         used += [word.removeprefix("replay:") for word in words if word.startswith("replay:")]
         assert set(used) - {"hub", "sample"} <= ready, f"{name}: {shlex.join(words)}"
 

@@ -11,7 +11,6 @@ import click
 
 from hybrid.cli._options import options
 
-
 # A run has a folder from the moment its data are read, which takes about so long from a slow disk.
 PATIENCE_S = 60.0
 LOOK_EVERY_S = 0.5
@@ -22,21 +21,13 @@ def wait_for_run(run: Path, tell: Callable[[str], None]) -> None:
 
     A folder with other files in it is no run that begins: it is not waited for.
     """
-    from hybrid.errors import UsageError
     from hybrid.log.folder import RunFolder
 
     end, folder = time.monotonic() + PATIENCE_S, RunFolder(run)
-    told = False
-    while time.monotonic() < end:
-        try:
-            folder.refuse_unless_run()
-            return
-        except UsageError:
-            if folder.holds_other_files():
-                return
-        if not told:
-            tell(f"waiting up to {PATIENCE_S:g} s for a run to begin in {run}; Ctrl-C ends it")
-            told = True
+    if folder.is_begun() or folder.holds_other_files():
+        return
+    tell(f"waiting up to {PATIENCE_S:g} s for a run to begin in {run}; Ctrl-C ends it")
+    while not folder.is_begun() and not folder.holds_other_files() and time.monotonic() < end:
         time.sleep(LOOK_EVERY_S)
 
 

@@ -99,6 +99,10 @@ class RunFolder:
             hint = runs_near(self.path) or ": give a folder that is new or empty"
             raise UsageError(f"--out {self.path}: it holds {foreign[0]}{more}, which is not of a run{hint}")
 
+    def is_begun(self) -> bool:
+        """Whether the run has its manifest, which is written last."""
+        return (self.path / MANIFEST).is_file()
+
     def holds_other_files(self) -> bool:
         """Whether something lies here that no run writes."""
         return self.path.exists() and (not self.path.is_dir() or bool(self._foreign_names()))

@@ -72,7 +72,8 @@ def connection(provider: Provider, settings: ModelSettings, model: str = "") -> 
     if provider.key_env and key is None:
         if base_url is None:
             names = " or ".join(provider.key_env)
-            raise UsageError(f"--model {model or f'{provider.name}:NAME'}: set {names} in the environment, or give --base-url")
+            shown = model or f"{provider.name}:NAME"
+            raise UsageError(f"--model {shown}: set {names} in the environment, or give --base-url")
         # Local servers look at no key, but the clients insist on one.
         key = "EMPTY"
     return Connection(base_url, key)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.display.terminal import clipped
+from hybrid.display.terminal import clipped, how_many
 from hybrid.same_pictures import shared_pictures
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_rows import (
@@ -19,7 +19,6 @@ from hybrid.scoring.conclusion_rows import (
     NAMED,
     ConclusionRows,
     count_of,
-    how_many,
     listed,
     number,
     short_name,
