@@ -181,7 +181,10 @@ def _line_of_usage(error: click.ClickException) -> str:
     line = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return line
-    hints = [f"`{error.ctx.command_path} --help` says what it takes"]
+    words, ctx = [""], error.ctx
+    while ctx.parent is not None:
+        words, ctx = [ctx.info_name or "", *words], ctx.parent
+    hints = [f"`hybrid {' '.join(words)}--help` says what it takes"]
     if isinstance(error, click.MissingParameter) and error.param is not None:
         parent = error.ctx.parent.info_name if error.ctx.parent else None
         name = error.param.name or ""

@@ -44,7 +44,7 @@ OFFICIAL = "https://api.openai.com/v1"
 
 
 def speaks(settings: ModelSettings, name: str = "") -> bool:
-    """Whether this client can be used for the model: the chat API, known options, and no proxy that it does not have."""
+    """Whether this client can be used for the model: the chat API, known options, no proxy that it does not have."""
     extra = settings.extra
     query = extra.get("default_query", {})
     if extra.get("api", "chat") != "chat" or not extra.keys() <= PASSED_ON:

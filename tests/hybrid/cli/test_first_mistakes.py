@@ -50,7 +50,7 @@ def test_one_question_by_its_id_then_all_of_them(command: Command, blink: Path, 
     [
         (
             ("--only", "val_Jigsaw_9"),
-            "--only val_Jigsaw_9: there is no such question among the 6 questions (did you mean",
+            "--only val_Jigsaw_9: there is no such question among the 6 questions (did you",
         ),
         (("--only", "val_Jigsaw_3", "--limit", "2"), "among the 2 questions of --limit"),
         (("--only", "val_Jigsaw_1", "--task", "Spatial_Relation"), "task Spatial_Relation"),
@@ -165,9 +165,8 @@ def test_a_warning_of_the_log_is_remembered() -> None:
 def test_generated_data_and_made_up_models(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     made = command("data", "sample", "-o", "BLINK", "--task", "Jigsaw", "--each", 3, "--replies", "alpha,beta", code=0)
     assert made.out.splitlines()[1] == "alpha: 3 made-up answers, for --model replay:alpha"
-    texts = {
-        name: [json.loads(line)["text"] for line in Path(name, "calls.jsonl").open()] for name in ("alpha", "beta")
-    }
+    lines = {name: Path(name, "calls.jsonl").read_text().splitlines() for name in ("alpha", "beta")}
+    texts = {name: [json.loads(line)["text"] for line in of_model] for name, of_model in lines.items()}
     assert texts == {
         "alpha": ["Answer: (B)", "Answer: (A)", "Answer: (B)"],
         "beta": ["Answer: (B)", "Answer: (A)", "Answer: (A)"],
