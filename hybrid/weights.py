@@ -142,7 +142,7 @@ def no_directory(where: str) -> str:
     """Why a place is no directory of weights: nothing is there, or it is one file."""
     path = Path(where).expanduser()
     if not path.is_file():
-        return f"there is no directory {where}"
+        return f"there is no directory {where}; a repository of the hub is named OWNER/NAME"
     if path.suffix == ".safetensors":
         return f"{where} is a file; give the folder that it lies in, with its configuration beside it"
     return f"{where} is a file; weights are a folder with .safetensors files: safetensors.torch.save_file writes one"

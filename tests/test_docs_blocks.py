@@ -8,6 +8,7 @@ stands in test_docs_blocks.toml.
 """
 
 import importlib.util
+import itertools
 import os
 import re
 import shlex
@@ -25,9 +26,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.registry import names
-from hybrid.running import generated
 from tests.runnable import (
     LANGUAGES,
     NOT_RUN,
@@ -83,32 +82,15 @@ def nothing(place: Place) -> Setting:
     return Setting()
 
 
-def official_layout(place: Place) -> None:
-    """Eight generated questions of BLINK as its data set lies on disk, drawn once for all tests (tests/conftest.py)."""
-    generated.generate(BLINK, place.folder, ("Jigsaw", "Relative_Depth"), 4, 0).rename(place.folder / "BLINK")
-
-
-def recorded_models(place: Place) -> Setting:
-    """The same folder, and recorded answers of two made-up models."""
-    official_layout(place)
-    for name, wrong in (("alpha", 2), ("beta", 3)):
-        ids = [f"val_{task}_{number}" for task in ("Jigsaw", "Relative_Depth") for number in range(1, 5)]
-        replies = {one: f"Answer: ({'AB'[number % wrong == 0]})" for number, one in enumerate(ids)}
-        place.fakes.recordings(place.folder / name, replies)
-    return Setting()
-
-
 def a_local_server(place: Place) -> Setting:
-    """The demonstration model behind `transformers serve`, which knows it as ./model, and BLINK in a folder."""
-    official_layout(place)
+    """The demonstration model behind `transformers serve`, which knows it as ./model."""
     folder = place.folder.parent / "served"
     shutil.copytree(CHECKPOINT, folder / "model")
     return Setting(replace={WRITTEN_AT: place.stack.enter_context(place.servers.serving("./model", folder))})
 
 
 def a_provider(place: Place) -> Setting:
-    """A server that asks for a key and knows gpt-4o, found where OpenAI's is, and BLINK in a folder."""
-    official_layout(place)
+    """A server that asks for a key and knows gpt-4o, found where OpenAI's is."""
     return Setting({"OPENAI_BASE_URL": place.stack.enter_context(place.servers.provider("sk-right", "gpt-4o"))})
 
 
@@ -205,7 +187,7 @@ SERVED_BY = {"inspect_ai": importlib.util.find_spec("inspect_ai") is not None}
 
 PLACES: Mapping[str, Callable[..., Callable[[Place], Setting]]] = {
     "a_checkout": a_checkout,
-    **{one.__name__: lambda one=one: one for one in (nothing, red_square, recorded_models, a_local_server, a_provider)},
+    **{one.__name__: lambda one=one: one for one in (nothing, red_square, a_local_server, a_provider)},
 }
 CHECKS = {
     check.__name__: check
@@ -271,6 +253,22 @@ def test_every_runnable_block_of_a_page_runs(
                 assert word in one.output, one
         for check in wanted.after:
             check(place.folder)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("docs/how-to/", "docs/tutorials/"))])
+def test_a_page_writes_the_data_and_recordings_that_it_uses(name: str) -> None:
+    # Blocks that end in an error show mistakes.
+    blocks = [block for block in Page.read(name).of(RUN) if block.exit_code != 2]
+    lines = [shlex.split(line, comments=True) for block in blocks for line in commands(block.text)]
+    ready: set[str] = set()
+    for words in lines:
+        if words[:3] == ["hybrid", "data", "sample"]:
+            ready |= {words[words.index("-o") + 1]}
+            ready |= set(words[words.index("--replies") + 1].split(",")) if "--replies" in words else set()
+            continue
+        used = [after for word, after in itertools.pairwise(words) if word == "--data"]
+        used += [word.removeprefix("replay:") for word in words if word.startswith("replay:")]
+        assert set(used) - {"hub", "sample"} <= ready, f"{name}: {shlex.join(words)}"
 
 
 def test_what_is_given_is_given_to_a_page() -> None:

@@ -149,8 +149,11 @@ def _ended() -> int:
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was finished is kept, and the same command goes on from there", err=True)
         return 130
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        click.echo(f"hybrid: {_line_of_usage(error)}", err=True)
         return error.exit_code
     except HybridError as error:
         click.echo(f"hybrid: {told(error)}", err=True)
@@ -169,6 +172,27 @@ def _ended() -> int:
         if plugged_in:
             click.echo(f"hybrid: {in_one_line(error)}; --debug shows the traceback", err=True)
         return 2 if plugged_in else 1
+
+
+# By the argument that is missing the command that lists what can be given; a NAME is of its own group of commands.
+LISTED_BY: Final[Mapping[str, str]] = {"benchmark": "benchmarks", "run": "runs", "paths": "runs"}
+
+
+def _line_of_usage(error: click.ClickException) -> str:
+    """What is wrong with a command line, and what to type to find out what is right."""
+    line = error.format_message()
+    if not isinstance(error, click.UsageError) or error.ctx is None:
+        return line
+    words, ctx = [""], error.ctx
+    while ctx.parent is not None:
+        words, ctx = [ctx.info_name or "", *words], ctx.parent
+    hints = [f"`hybrid {' '.join(words)}--help` says what it takes"]
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        parent = error.ctx.parent.info_name if error.ctx.parent else None
+        name = error.param.name or ""
+        listing = parent if name == "name" and parent in COMMANDS else LISTED_BY.get(name)
+        hints[:0] = [f"`hybrid {listing} list` shows what there is"] if listing else []
+    return f"{line.rstrip('.')}; {', '.join(hints)}"
 
 
 def _line_of(error: OSError) -> str:

@@ -23,7 +23,7 @@ import click
 from hybrid.cli._configured import Variant, options_of
 from hybrid.cli._progress import ask_with_bars
 from hybrid.cli._run_options import config_of
-from hybrid.display.notes import tell
+from hybrid.display.notes import is_shown, tell
 from hybrid.display.terminal import TEXT, folded, pasteable
 from hybrid.errors import HybridError, UsageError
 from hybrid.repeats import word_of
@@ -32,6 +32,7 @@ from hybrid.types import Json
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig, RunLimits
+    from hybrid.log.folder import RunFolder
     from hybrid.running.cost_estimate import CostEstimate, ManyEstimate
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
@@ -73,6 +74,8 @@ class AskedRuns:
     unneeded: int = 0
     # The error by question and run.
     failures: dict[str, str] = field(default_factory=dict)
+    # The folders that this command created: those without an answer go again if the model cannot be asked at all.
+    created: list[RunFolder] = field(default_factory=list)
     # Why it stopped before all was asked.
     reason: HybridError | str | None = None
 
@@ -134,6 +137,8 @@ def ask_and_show(
         click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {again}", err=True)
         return interrupted.exit_code
     if isinstance(asked.reason, UsageError) and not asked.answered:
+        for folder in asked.created:
+            folder.remove_unanswered()
         raise asked.reason
     asked.waiting = len(runs) - len(asked.done) - asked.unneeded
     if asked.reason is not None and (asked.left or asked.waiting):
@@ -161,9 +166,12 @@ def _ask(run: ResolvedRun, meter: RunMeter, asked: AskedRuns, name: str, place: 
         total = len(run.sound) * len(run.solvers)
         tell(f"{place}: {waiting} of {total} questions open, {run.folder.path}")
     run = replace(run, resources=replace(run.resources, run_meter=meter))
+    if not run.folder.path.exists():
+        asked.created.append(run.folder)
     asked.add(run, ask_with_bars(run), name)
     for notice in run.service.notices:
-        tell(f"note: {notice}")
+        if not is_shown(notice):
+            tell(f"note: {notice}")
 
 
 def show_estimate(estimate: CostEstimate | ManyEstimate, form: str) -> int:

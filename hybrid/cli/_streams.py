@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from hybrid.display.notes import remember_warning
 from hybrid.secrets import redact
 
 
@@ -22,6 +23,8 @@ def redact_logs() -> None:
     def redacted(*args: Any, **options: Any) -> logging.LogRecord:
         record = make(*args, **options)
         record.msg, record.args = redact(record.getMessage()), ()
+        if record.levelno >= logging.WARNING:
+            remember_warning(record.msg)
         if record.exc_info and record.exc_info[0] is not None:
             # A formatter takes this text and makes none of its own.
             record.exc_text = redact("".join(traceback.format_exception(*record.exc_info)).rstrip())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
+from hybrid.errors import UsageError
 from hybrid.same_pictures import shared_pictures
 from hybrid.types import BrokenQuestion, Question
 
@@ -37,7 +39,7 @@ MAX_DOUBTS = 50
 
 @click.group("data")
 def command() -> None:
-    """Check data before a run; write a file of questions to start from."""
+    """Check data before a run; write generated data, or a file of questions to start from."""
 
 
 @command.command()
@@ -55,6 +57,56 @@ def template(out: Path) -> int:
     for path in write(out):
         click.echo(path)
     return 0
+
+
+@command.command()
+@options("data sample")
+@told_options
+def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: int, replies: tuple[str, ...]) -> int:
+    """Write generated questions in a benchmark's official layout: a folder for --data, to try the program offline.
+
+    The pictures are drawn and the wording is this project's: no score on them is one of the benchmark. With --replies
+    there are recorded models to compare, too.
+
+    \b
+    Examples:
+      hybrid data sample -o BLINK
+      hybrid data sample -o BLINK --task Jigsaw,Relative_Depth --replies alpha,beta
+    """
+    from hybrid.images import home
+    from hybrid.registry import load
+    from hybrid.running.data import refuse_ungenerated
+    from hybrid.running.generated import generate
+
+    bench: Benchmark = load("hybrid.benchmarks", benchmark)
+    wanted = refuse_ungenerated(bench.card, tasks)
+    for folder in (out, *map(Path, replies)):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(f"{folder} is there already: give a new folder")
+    shutil.copytree(generate(bench, home() / "samples", wanted, each, seed), out, dirs_exist_ok=True)
+    click.echo(f"{out}: {each} generated questions of each of {', '.join(wanted)}")
+    for period, name in enumerate(replies, 2):
+        count = _write_replies(bench, out, Path(name), period)
+        click.echo(f"{name}: {count} made-up answers, for --model replay:{name}")
+    return 0
+
+
+def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) -> int:
+    """Write a recording that answers (B) to every question whose place divides by `period`, else (A); their number."""
+    from hybrid.images import ImageStore, home
+    from hybrid.log.files import write_atomic
+    from hybrid.running.data import mount, questions
+
+    mounted = mount(benchmark, str(data), split=None, tasks=(), settings={}, store=ImageStore(home() / "images"))
+    lines = []
+    for place, question in enumerate(questions(benchmark, mounted.source, None)):
+        if isinstance(question, BrokenQuestion) or len(question.choices) < 2:
+            raise UsageError(f"--replies: {question.id} has no choices (A) and (B): made-up answers are letters")
+        letter = "B" if place % period == 0 else "A"
+        lines.append(json.dumps({"id": question.id, "ask": 0, "call": 0, "text": f"Answer: ({letter})"}))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder / "calls.jsonl", ("\n".join(lines) + "\n").encode())
+    return len(lines)
 
 
 @command.command()

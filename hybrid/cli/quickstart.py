@@ -21,7 +21,7 @@ from hybrid.cli._several_runs import program
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
 from hybrid.display.notes import tell
-from hybrid.display.terminal import TEXT, Shape, folded, pasteable
+from hybrid.display.terminal import TEXT, Shape, folded
 from hybrid.errors import importable
 
 if TYPE_CHECKING:
@@ -34,9 +34,14 @@ BATCH = 8
 
 
 BENCHMARK = "blink"
+# The sentences of the conclusion that are printed, by the first word of their case (`conclusion_cases.toml`).
+SENTENCES = ("nothing", "gain", "specialists", "content")
+# A small study of a model of a provider, on questions that are generated here: it needs the key and nothing else.
+KEY = "OPENAI_API_KEY"
+NEXT = ("study", BENCHMARK, *shlex.split("--data sample --limit 20 --model openai:gpt-4o -o runs/study"))
 TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ABOUT, MISHAPS = TEXTS["about"], TEXTS["mishaps"]
-# By task of the benchmark the tool that fits it, empty for none.
+# By task of the benchmark the tool that answers it.
 TASKS: Final[Mapping[str, str]] = TEXTS["tasks"]
 # The task of which one question is also put to the trained matcher.
 MATCHED = "Visual_Correspondence"
@@ -68,34 +73,64 @@ def command(limit: int, **options: Any) -> int:
         limit=limit,
         service=ServiceOptions("classical", isolated=True),
         overlays=True,
+        # As `hybrid run` records them, so that `hybrid run --config RUN`, which the report prints, can read them.
+        options_as_used={
+            "benchmark": BENCHMARK,
+            "task": list(TASKS),
+            "limit": limit,
+            "data": "sample",
+            "model": "embedded",
+            "model-arg": {"batch": str(BATCH)},
+            "backend": "classical",
+            "overlays": True,
+        },
     )
 
     return ask_cells(cells, config, options, partial(_show, options))
 
 
 def _show(options: Mapping[str, Any], report: ComparisonReport, runs: Sequence[Path]) -> None:
-    """Print the conclusion with its tables, where the report lies, what went wrong, and what to do next; or JSON."""
+    """Print the conclusion in short, accuracy by task, where the report is, and the command to run next; or JSON."""
     from hybrid.report.collect import collect_paths
     from hybrid.report.site import write_site
 
     pages = collect_paths(runs, allow_failed=options["allow_failed"])
     if (section := trained_matcher(runs[0])) is not None:
         first, *others = pages.benchmarks
-        overview = replace(first.overview, sections=(section, *first.overview.sections))
+        overview = replace(first.overview, sections=(*first.overview.sections, section))
         pages = replace(pages, benchmarks=(replace(first, overview=overview), *others))
-    tables: Shape = options["tables"]
-    click.echo(study_as_json(report, runs) if options["as_json"] else report.render(TEXT[tables]).strip())
     page = write_site(pages, options["out"] / "site")
-    if not options["as_json"]:
-        said = (folded(part, "narrow", hang=0).strip() for part in (*mishaps(report.solvers), ABOUT))
-        # Commands on these runs and beyond, to be pasted as they stand.
-        commands = (
-            ("compare", *map(str, runs), "--only", "decomposition"),
-            ("tools", "list"),
-            shlex.split("study blink --data sample --limit 20 --model openai:gpt-4o -o runs/study --dry-run"),
-        )
-        after = "\n".join(pasteable([*program(), *words], tables, "next: ") for words in commands)
-        click.echo("\n" + "\n\n".join((f"report: {page}", *said, after)))
+    if options["as_json"]:
+        click.echo(study_as_json(report, runs))
+        return
+    shape: Shape = options["tables"]
+    notes = (folded(part, "narrow", hang=0).strip() for part in (*mishaps(report.solvers), ABOUT))
+    parts = [*summarise(report, shape), "\n".join((f"report: {page}", *notes)), next_command()]
+    click.echo("\n\n".join(filter(None, parts)))
+
+
+def summarise(report: ComparisonReport, shape: Shape) -> tuple[str, ...]:
+    """The first sentences of the conclusion, within 80 columns, and the table of tasks.
+
+    The other sentences are about single tasks, which the table has, and about limits, which `ABOUT` and `mishaps` name.
+    Where nothing was answered, the statement that says so is all there is.
+    """
+    from hybrid.display.tables import RENDERERS
+    from hybrid.display.terminal import NARROW, filled
+    from hybrid.scoring.headline import headline_tables, nothing_answered_by, rule_head
+
+    if nothing := nothing_answered_by(report.solvers):
+        return (nothing.strip(),)
+    sentences = [each.text for each in report.conclusion if each.id.partition(".")[0] in SENTENCES]
+    conclusion = "\n".join(line for text in sentences for line in filled(text, NARROW))
+    _, *tables = headline_tables(report.comparison)
+    by_task = [RENDERERS[TEXT[shape]](replace(table, title="")).replace("\n\n", "\n").strip() for table in tables]
+    return (rule_head(report.solvers, "text") + conclusion, *by_task)
+
+
+def next_command() -> str:
+    """The command for a person with a key, on one line whatever the width, so that it is the last line."""
+    return f"Next, with a key in {KEY}:\n{shlex.join((*program(), *NEXT))}"
 
 
 def trained_matcher(run: Path) -> OverviewSection | None:
@@ -134,8 +169,8 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     files = [str(cached.store.path(one.image.sha256)) for one in images]
     return OverviewSection(
         "trained-matcher",
-        "A trained matcher at work",
-        f"{learned.package}, {tool.card.name} on {question.id}: {' '.join(finding.text.split())}",
+        "An example beside the run: a trained matcher on one pair",
+        f"No answer of this run used it. {learned.package} on {question.id}: {' '.join(finding.text.split())}",
         (),
         (),
         shlex.join(("hybrid", "tools", "run", tool.card.name, *files, "--backend", "learned")),

@@ -17,7 +17,7 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
 from hybrid.cli._run_options import config_of, run_options
 from hybrid.display.notes import is_quiet, tell
-from hybrid.display.terminal import TEXT
+from hybrid.display.terminal import TEXT, how_many
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
 
         form = "json" if options["as_json"] else TEXT[options["tables"]]
         return show_estimate(asyncio.run(estimate(run)), form)
-    tell(f"{len(run.sound)} questions, run folder {run.folder.path}")
+    tell(f"{how_many(len(run.sound))}, run folder {run.folder.path}")
     return ask_and_show({"": lambda: run}, config.run_limits, [run.folder.path], partial(_show, run, options))
 
 

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from hybrid.cli._options import options
+
+# A run has a folder from the moment its data are read, which takes about so long from a slow disk.
+PATIENCE_S = 60.0
+LOOK_EVERY_S = 0.5
+
+
+def wait_for_run(run: Path, tell: Callable[[str], None]) -> None:
+    """Wait until a run that is being started has its manifest, at most `PATIENCE_S` seconds.
+
+    A folder with other files in it is no run that begins: it is not waited for.
+    """
+    from hybrid.log.folder import RunFolder
+
+    end, folder = time.monotonic() + PATIENCE_S, RunFolder(run)
+    if folder.is_begun() or folder.holds_other_files():
+        return
+    tell(f"waiting up to {PATIENCE_S:g} s for a run to begin in {run}; Ctrl-C ends it")
+    while not folder.is_begun() and not folder.holds_other_files() and time.monotonic() < end:
+        time.sleep(LOOK_EVERY_S)
 
 
 @click.command("view")
@@ -30,6 +51,7 @@ def command(run: Path, port: int, title: str, opened: bool) -> int:
     def tell(line: str) -> None:
         click.echo(f"note: {redact(line)}", err=True)
 
+    wait_for_run(run, tell)
     with LiveSite(RunFolder.existing(run), title, tell=tell) as site, PageServer(site, port) as server:
         click.echo(f"{server.url} shows {run}; Ctrl-C ends it", err=True)
         if opened:

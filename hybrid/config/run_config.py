@@ -52,6 +52,8 @@ class RunConfig:
     split: Annotated[str | None, InIdentity("split"), option("--split")] = None
     tasks: Annotated[tuple[str, ...], InIdentity("tasks"), option("--task")] = ()
     limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None
+    # Ids of single questions, of those that `tasks` and `limit` choose.
+    only: Annotated[tuple[str, ...], NOT_IDENTITY, option("--only")] = ()
     settings: Annotated[Mapping[str, str], InIdentity("settings"), option("--setting")] = field(default_factory=dict)
     data: Annotated[str, InIdentity("data"), option("--data")] = "hub"
     images_root: Annotated[Path | None, NOT_IDENTITY, option("--images-root")] = None

@@ -17,6 +17,20 @@ from hybrid.secrets import redact
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
+# Warnings that the log has shown on stderr.
+_warnings: set[str] = set()
+
+
+def remember_warning(line: str) -> None:
+    """Remember that the log shows this line, so that it is not shown again as a note."""
+    _warnings.add(line)
+
+
+def is_shown(line: str) -> bool:
+    """Whether the log has shown this line already."""
+    return line in _warnings
+
+
 def tell(line: str) -> None:
     """Print a line, without secrets."""
     if sys.stderr is not None and not is_quiet():

@@ -31,6 +31,11 @@ def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:
     return "narrow" if watched and shutil.get_terminal_size().columns < WIDE_FROM else "wide"
 
 
+def how_many(count: int, what: str = "question") -> str:
+    """`1 question`, `2 questions`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def one_line(text: str) -> str:
     """The text on one line, without characters that steer a terminal or reorder what is read."""
     joined = " ".join(text.split())

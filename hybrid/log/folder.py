@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from hybrid.errors import DataError, UsageError
 from hybrid.log.attempts import Recorded, read_attempts
+from hybrid.log.batches import BATCHES
 from hybrid.log.codec import codec, first_error, to_json
 from hybrid.log.files import write_atomic, write_redacted, writing
 from hybrid.log.journal import Journal
@@ -86,6 +88,30 @@ class RunFolder:
         """Raise `UsageError` where no folder can be: below a file or in place of one, at a link to itself."""
         with writing(self.path), suppress(FileNotFoundError):
             os.stat(f"{self.path}/")
+
+    def refuse_foreign(self) -> None:
+        """Raise `UsageError` where files lie that no run writes, so that a run is not mixed with somebody's files."""
+        if not self.path.is_dir() or (self.path / MANIFEST).exists():
+            return
+        self.refuse_orphans()
+        if foreign := self._foreign_names():
+            more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+            hint = runs_near(self.path) or ": give a folder that is new or empty"
+            raise UsageError(f"--out {self.path}: it holds {foreign[0]}{more}, which is not of a run{hint}")
+
+    def is_begun(self) -> bool:
+        """Whether the run has its manifest, which is written last."""
+        return (self.path / MANIFEST).is_file()
+
+    def holds_other_files(self) -> bool:
+        """Whether something lies here that no run writes."""
+        return self.path.exists() and (not self.path.is_dir() or bool(self._foreign_names()))
+
+    def _foreign_names(self) -> list[str]:
+        """The files and folders that no run writes, without hidden ones."""
+        ours = {MANIFEST, QUESTIONS, LOG, BATCHES, *(path.parent.name for path in self.path.glob(f"*/{ATTEMPTS}"))}
+        names = sorted(path.name for path in self.path.iterdir() if not path.name.startswith("."))
+        return [name for name in names if name not in ours]
 
     def refuse_orphans(self) -> None:
         """Raise `UsageError` where answers lie without the manifest that says whose they are."""
@@ -197,6 +223,12 @@ class RunFolder:
         in_order = sorted(scores, key=lambda score: score.id)
         write_atomic(path, (redact_bytes(to_json(Score, score) + b"\n") for score in in_order))
         return path
+
+    def remove_unanswered(self) -> None:
+        """Remove a run that has no answer; with an answer, or somebody's files in it, it stays as it is."""
+        answered = any(path.stat().st_size for path in self.path.glob(f"*/{ATTEMPTS}"))
+        if self.path.is_dir() and not answered and not self._foreign_names():
+            shutil.rmtree(self.path, ignore_errors=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -56,8 +56,10 @@ class Connection:
         return {**reached, **({"terms": [*terms]} if terms else {})}
 
 
-def connection(provider: Provider, settings: ModelSettings) -> Connection:
+def connection(provider: Provider, settings: ModelSettings, model: str = "") -> Connection:
     """Address and key from the options and the environment; the secrets among them are registered as such.
+
+    `model` is its name as given (`openai:gpt-4o`), for the message.
 
     Raises:
         UsageError: no key in the environment, for the provider's own service.
@@ -70,7 +72,8 @@ def connection(provider: Provider, settings: ModelSettings) -> Connection:
     if provider.key_env and key is None:
         if base_url is None:
             names = " or ".join(provider.key_env)
-            raise UsageError(f"--model {provider.name}:...: set {names} in the environment, or give --base-url")
+            shown = model or f"{provider.name}:NAME"
+            raise UsageError(f"--model {shown}: set {names} in the environment, or give --base-url")
         # Local servers look at no key, but the clients insist on one.
         key = "EMPTY"
     return Connection(base_url, key)

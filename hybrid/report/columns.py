@@ -15,7 +15,8 @@ from typing import Any, Literal
 from hybrid.report.payload import QuestionPage, SolverEntry
 from hybrid.types import Outcome
 
-TEXT_SHOWN = 200  # Characters of a question that the list holds
+TEXT_SHOWN = 200  # Characters of a question that a row shows
+TEXT_READ = 1000  # Characters of a question that the list holds: what rows share is found in these
 ANSWER_SHOWN = 120  # Characters of an answer that the list holds: a letter nearly always, else a plan or a path
 OPEN = "open"  # The outcome of a question that a solver was not finished yet
 
@@ -55,13 +56,9 @@ def state(entry: SolverEntry) -> str:
 
 
 QUESTION_COLUMNS = (
-    Column("task", "Task", "choice", "minmax(6rem, 11rem)", attrgetter("task")),
-    Column(
-        *(WORDS, "Text", "search", "minmax(8rem, 1fr)"),
-        value=lambda page: cut(
-            " · ".join(filter(None, (page.text or page.error, " / ".join(page.choices)))), TEXT_SHOWN
-        ),
-    ),
+    Column("task", "Task", "choice", "minmax(5rem, 9rem)", attrgetter("task")),
+    Column(WORDS, "Text", "search", "minmax(12rem, 1fr)", lambda page: cut(words_of(page), TEXT_READ)),
+    Column("expected", "Right answer", "search", "minmax(4rem, 9rem)", lambda page: cut(page.target, ANSWER_SHOWN)),
     Column("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
     Column("sampled", "on the error sheet", "flag", "", attrgetter("sampled")),
 )
@@ -71,6 +68,13 @@ SOLVER_COLUMNS = (
     Column("tool", "Tool called", "any", "", attrgetter("tools")),
     Column("outcome", "Outcome", "any", "", attrgetter("outcome")),
 )
+
+
+def words_of(page: QuestionPage) -> str:
+    """The question without what its benchmark puts before it; the choices follow where the text does not hold them."""
+    text = page.own_words or page.text or page.error
+    choices = "" if all(choice in text for choice in page.choices) else " / ".join(page.choices)
+    return " · ".join(filter(None, (text, choices)))
 
 
 def cut(text: str, most: int) -> str:
@@ -148,6 +152,7 @@ class QuestionList:
     def values(self, starts: Sequence[int]) -> dict[str, Any]:
         """The list as the pages read it; `starts` has the row that each file of questions begins with."""
         cells = _written(self._cells)
+        shown = [cut(text, TEXT_SHOWN) for text in without_shared_openings(cells[WORDS]["values"])]
         heads = [
             [{key: getattr(one, key) for key in ("name", "title", "filter", "width")} for one in columns]
             for columns in (self._columns, SOLVER_COLUMNS)
@@ -157,7 +162,7 @@ class QuestionList:
             "starts": list(starts),
             "columns": heads[0],
             "solver_columns": heads[1],
-            "cells": {**cells, WORDS: {**cells[WORDS], "shown": without_shared_openings(cells[WORDS]["values"])}},
+            "cells": {**cells, WORDS: {**cells[WORDS], "shown": shown}},
             "solvers": [_written(cells) for cells in self._of_solvers],
         }
 

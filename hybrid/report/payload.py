@@ -170,6 +170,8 @@ class QuestionPage:
     solvers: tuple[SolverEntry, ...]  # One for each solver of the overview, in its order
     error: str = ""  # Why the question could not be asked at all
     sampled: bool = False  # Whether the question is on the error sheet
+    own_words: str = ""  # `text` without what the benchmark puts before it, such as a disclaimer; empty if unknown
+    again: str = ""  # The command that asks this question again, with every request and reply in the log
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ read any more costs one solver's conversation about one question, and the page s
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, show
@@ -20,7 +22,7 @@ from hybrid.registry import load
 from hybrid.report.columns import OPEN
 from hybrid.report.payload import AskEntry, Fact, QuestionPage, SolverEntry, StepEntry
 from hybrid.report.pictures import Drawn, Pictures
-from hybrid.scoring.groups import is_imported
+from hybrid.scoring.groups import is_imported, word
 from hybrid.scoring.records import SolverRows
 from hybrid.scoring.score import Scored
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
@@ -82,6 +84,7 @@ class QuestionBook:
         self._benchmark: Benchmark = load("hybrid.benchmarks", benchmark)
         self._pictures = pictures
         self._sampled = sampled
+        self._again = commands_again(solvers)
         self._solvers = tuple(SolverRows(one, steps=True) for one in solvers)
         # The questions by id, those of one folder once.
         sources: dict[object, Mapping[str, AnyQuestion]] = {}
@@ -112,7 +115,32 @@ class QuestionBook:
                 pictures=tuple(self._pictures.of(ref, "image of the question") for ref in show(question.images)),
                 solvers=entries,
                 sampled=sampled,
+                own_words=own_words(question.text, self._benchmark.texts),
+                again=self._again.get(question.id, ""),
             )
+
+
+def own_words(text: str, texts: Mapping[str, str]) -> str:
+    """A question without the texts of its benchmark that it begins with; unchanged if nothing else is in it."""
+    openings = (opening for each in texts.values() if (opening := each.strip()) and text.startswith(opening))
+    return text.removeprefix(max(openings, key=len, default="")).strip() or text
+
+
+def commands_again(solvers: Sequence[Scored]) -> dict[str, str]:
+    """By id the command that asks a question again, in a folder of its own: of the first solver that was asked it."""
+    commands: dict[str, str] = {}
+    for solver in solvers:
+        if solver.folder is None or is_imported(solver):
+            continue
+        # A page leaves the machine: a folder elsewhere goes by its name.
+        path = solver.folder.path
+        if path.is_absolute():
+            path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else Path(path.name)
+        run = path.as_posix()
+        for score in solver.scores:
+            words = ("hybrid", "run", "--config", run, "--solver", word(solver), "--only", score.id)
+            commands.setdefault(score.id, shlex.join((*words, "--out", f"{run}-again", "--debug")))
+    return commands
 
 
 def target_in_words(benchmark: Benchmark, question: Question) -> str:

@@ -96,6 +96,16 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
     return chosen
 
 
+def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, ...]:
+    """The tasks to generate, all by default. Raises `UsageError` for one that cannot be generated."""
+    if not card.sample_tasks:
+        raise UsageError(f"--data sample: {card.name} has no generated questions")
+    if unknown := [task for task in tasks if task not in card.sample_tasks]:
+        there = ", ".join(card.sample_tasks)
+        raise UsageError(f"--data sample: {', '.join(unknown)} cannot be generated; there are: {there}")
+    return tuple(tasks) or card.sample_tasks
+
+
 def _folder(
     benchmark: Benchmark, data: str, split: str, tasks: Sequence[str], limit: int | None, seed: int
 ) -> tuple[Path, dict[str, Json]]:
@@ -106,13 +116,7 @@ def _folder(
     if data == "sample":
         from hybrid.running.generated import generate, sample_size
 
-        if not card.sample_tasks:
-            raise UsageError(f"--data sample: {card.name} has no generated questions")
-        unknown = [task for task in tasks if task not in card.sample_tasks]
-        if unknown:
-            there = ", ".join(card.sample_tasks)
-            raise UsageError(f"--data sample: {', '.join(unknown)} cannot be generated; there are: {there}")
-        wanted = tuple(tasks) or card.sample_tasks
+        wanted = refuse_ungenerated(card, tasks)
         per_task = sample_size(card, len(wanted), limit)
         folder = generate(benchmark, home() / "samples", wanted, per_task, seed)
         size: dict[str, Json] = {} if card.sample_extends else {"per_task": per_task}
@@ -196,7 +200,11 @@ def fingerprint(paths: Iterable[Path], root: Path) -> str:
 
 
 def questions(
-    benchmark: Benchmark, source: Source, limit: int | None, variants: Variants = lambda question: (question,)
+    benchmark: Benchmark,
+    source: Source,
+    limit: int | None,
+    variants: Variants = lambda question: (question,),
+    only: Sequence[str] = (),
 ) -> Questions:
     """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
 
@@ -208,19 +216,29 @@ def questions(
         source: its data.
         limit: how many base questions; None for all.
         variants: what is asked in place of each question.
+        only: ids of the questions to take, of those that the limit takes; empty for all. The id of a base question
+            also takes its variants.
 
     Raises:
+        UsageError: an id of `only` is not among them.
         DataError: an id appears twice, or there is no question at all.
         OSError: they cannot be kept next to the images.
     """
     spool, before, shown = QuestionSpool(source.store.root), files_read(), SamePictures()
+    wanted, ids = frozenset(only), set[str]()
     try:
         for rank, question in _taken(benchmark, source, limit):
             if isinstance(question, Question):
                 shown.add(question)
             for each in variants(question):
+                named = _names_of(each)
+                ids |= named if wanted else set()
+                if wanted and not wanted & named:
+                    continue
                 if not spool.add(each, rank):
                     raise DataError(f"{source.folder}: the id {each.id!r} appears twice")
+        if unknown := [name for name in only if name not in ids]:
+            raise UsageError(_unknown_id(unknown[0], source, limit, ids))
         readable = spool.questions()
         if shown.clusters:
             # The questions again, with the clusters of those that share pictures.
@@ -236,6 +254,18 @@ def questions(
     if not readable:
         raise DataError(f"{source.folder} holds no question of the split {source.split}")
     return readable
+
+
+def _names_of(question: AnyQuestion) -> set[str]:
+    """The ids by which a question can be chosen: its own, and that of its base question."""
+    return {question.id, question.base} if isinstance(question, Question) else {question.id}
+
+
+def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[str]) -> str:
+    """The message for an id that is not among the questions read."""
+    among = f"the {limit} questions of --limit" if limit is not None else f"the {len(ids)} questions"
+    of_tasks = f", task {', '.join(source.tasks)}" if len(source.tasks) == 1 else ""
+    return f"--only {name}: there is no such question among {among}{of_tasks}{did_you_mean(name, ids)}"
 
 
 def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
@@ -261,18 +291,27 @@ def mark_generated(question: AnyQuestion) -> AnyQuestion:
     return replace(question, id=f"{ID_PREFIX}{question.id}")
 
 
-def reading_key(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:
-    """The limit and the hash of the reading code: with a run's identity they decide which questions are read.
+def reading_key(
+    benchmark: Benchmark, limit: int | None, picture_files: int = 0, only: Sequence[str] = ()
+) -> dict[str, Json]:
+    """The limit, the ids of `--only` and the hash of the reading code.
+
+    With a run's identity they decide which questions are read.
 
     So do pictures in files of their own, which the identity does not know: how many were read.
     """
     module = module_of("hybrid.benchmarks", benchmark.card.name)
     taken: dict[str, Json] = {"limit": limit, "code": ours().sha256((__name__, module))[:12]}
+    taken |= {"only": sorted(only)} if only else {}
     return {**taken, "picture_files": picture_files} if picture_files else taken
 
 
 def recorded_questions(
-    folder: RunFolder, identity: Mapping[str, Json], benchmark: Benchmark, limit: int | None
+    folder: RunFolder,
+    identity: Mapping[str, Json],
+    benchmark: Benchmark,
+    limit: int | None,
+    only: Sequence[str] = (),
 ) -> Questions | None:
     """The questions as the run holds them, where these are whole and just those that this command would read again.
 
@@ -281,8 +320,8 @@ def recorded_questions(
     changed. None where anything is otherwise.
     """
     try:
-        manifest = folder.manifest
-        if difference(manifest["identity"], identity) or manifest.get(READ_BY) != reading_key(benchmark, limit):
+        manifest, key = folder.manifest, reading_key(benchmark, limit, only=only)
+        if difference(manifest["identity"], identity) or manifest.get(READ_BY) != key:
             return None
         recorded, wrong = folder.readable_questions()
     except (DataError, OSError):

@@ -137,7 +137,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
             used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
             refuse_other(trust, config.trust, identity, used, model_known=models_known)
         folder = RunFolder(config.out or RUNS / folder_name(identity))
-        asked = recorded_questions(folder, identity, benchmark, config.limit) or next(reading)
+        asked = recorded_questions(folder, identity, benchmark, config.limit, config.only) or next(reading)
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
@@ -177,6 +177,7 @@ def _check_options(config: RunConfig) -> None:
     """Raise `UsageError` for a folder that can be none, an engine that cannot ask the model, or no way to trace."""
     if config.out is not None:
         RunFolder(config.out).refuse_impossible()
+        RunFolder(config.out).refuse_foreign()
     objects = config.objects
     handed_in = ((objects.model is not None, "model"), (objects.solvers, "solvers"), (objects.tools, "tools"))
     if config.engine != LOCAL and (named := next((name for there, name in handed_in if there), None)):
@@ -205,9 +206,9 @@ def offered_tools(config: RunConfig) -> ToolsInUse:
 def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Questions:
     """The questions of the data, whose images are in the store afterwards. Raises `DataError` as `questions` does."""
     if not config.rotate:
-        return questions(benchmark, mounted.source, config.limit)
+        return questions(benchmark, mounted.source, config.limit, only=config.only)
     turned = partial(with_rotations, rotatable=benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
-    return questions(benchmark, mounted.source, config.limit, lambda question: turned([question]))
+    return questions(benchmark, mounted.source, config.limit, lambda question: turned([question]), config.only)
 
 
 def _benchmark(config: RunConfig) -> Benchmark:

@@ -178,7 +178,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
         if name in answered and name in asked.by_id and recorded.line(name) != asked.line(name)
         if (part := _other(recorded.by_id[name], asked.by_id[name]))
     }
-    if grown and run.config.limit is None:
+    if grown and run.config.limit is None and not run.config.only:
         others |= dict.fromkeys((name for name in recorded.ids if name not in asked.by_id), "which is no longer there")
     if others or (grown and wrong is not None):
         named = "; ".join(f"{name}, {part}" for name, part in itertools.islice(others.items(), SHOWN_OTHERS))
@@ -261,7 +261,7 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
     names = [*known, *(name for name in asked.by_id if name not in known)]
     same = len(names) == len(known) and all(recorded.line(name) == asked.line(name) for name in asked.by_id)
     if len(names) == len(asked):
-        taken = {READ_BY: reading_key(run.benchmark, run.config.limit, asked.picture_files)}
+        taken = {READ_BY: reading_key(run.benchmark, run.config.limit, asked.picture_files, run.config.only)}
     elif not same:
         taken = {}
     if same and recorded.extent is not None:

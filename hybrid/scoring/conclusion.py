@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hybrid.display.terminal import clipped
+from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_limits import limits_of
@@ -27,7 +27,6 @@ from hybrid.scoring.conclusion_rows import (
     HeadlinePair,
     count_of,
     ends_of,
-    how_many,
     listed,
     measure,
     short_name,
@@ -263,7 +262,7 @@ class _Conclusion:
             "count": len(solvers),
             "metric": measure([one for one in self._found.named(first.a).metrics if one.name == first.metric]),
             "value": f"{first.value:.3f}",
-            "n": first.n,
+            "n": how_many(first.n or 0),
             "interval": f"{CI} {first.low:.3f} to {first.high:.3f}",
         }
         if len(solvers) == 1:
@@ -278,7 +277,7 @@ class _Conclusion:
     def _value_of(self, solver: Scored) -> str:
         """The solver's value of the headline metric and its number of questions; empty for no value."""
         values = [
-            f"{metric.value:.3f} ({metric.n} questions)"
+            f"{metric.value:.3f} ({how_many(metric.n)})"
             for metric in self._headline_of(solver)
             if metric.value is not None
         ]

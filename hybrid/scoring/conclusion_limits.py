@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.display.terminal import clipped
+from hybrid.display.terminal import clipped, how_many
 from hybrid.models.answering import other_models
 from hybrid.same_pictures import shared_pictures
 from hybrid.scoring.conclusion_cases import worded
@@ -20,7 +20,6 @@ from hybrid.scoring.conclusion_rows import (
     NAMED,
     ConclusionRows,
     count_of,
-    how_many,
     listed,
     number,
     short_name,

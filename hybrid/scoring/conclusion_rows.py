@@ -221,11 +221,6 @@ def listed(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:NAMED]) + more
 
 
-def how_many(count: int, what: str = "question") -> str:
-    """`1 question`, `2 questions`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def number(value: float, unit: str) -> str:
     """In points of a share, without decimals unless a number that is not 0 would read as 0; else three digits."""
     if unit != FRACTION:

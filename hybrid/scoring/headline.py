@@ -27,7 +27,7 @@ from hybrid.display.tables import (
     share,
     signed,
 )
-from hybrid.display.terminal import NARROW, clipped, filled, one_line, pasteable
+from hybrid.display.terminal import NARROW, clipped, filled, how_many, one_line, pasteable
 from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
@@ -79,7 +79,7 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
             waiting = Counter(question.task for name, question in one.questions.items() if name not in asked)
             named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
             named += [f"{len(waiting) - len(named)} more tasks"] if len(waiting) > len(named) else []
-            lines.append(f"{one.solver}: {one.open} questions are not finished yet and left out ({', '.join(named)})")
+            lines.append(f"{one.solver}: {how_many(one.open)} not finished yet, left out ({', '.join(named)})")
         lines += [f"{one.solver}: {faults}: {faults.error}" for faults in noted(one)]
         if one.reasons:
             lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")

@@ -43,8 +43,8 @@ from hybrid.types import ImageRef, Json
 OFFICIAL = "https://api.openai.com/v1"
 
 
-def speaks(settings: ModelSettings) -> bool:
-    """Whether this client can be used: the chat API, options it knows, and no proxy of a kind that it does not have."""
+def speaks(settings: ModelSettings, name: str = "") -> bool:
+    """Whether this client can be used for the model: the chat API, known options, no proxy that it does not have."""
     extra = settings.extra
     query = extra.get("default_query", {})
     if extra.get("api", "chat") != "chat" or not extra.keys() <= PASSED_ON:
@@ -53,7 +53,7 @@ def speaks(settings: ModelSettings) -> bool:
         return False
     if any(isinstance(value, dict | list) for value in query.values()):
         return False
-    proxy = proxy_for(connection(PROVIDERS["openai"], settings).base_url or OFFICIAL)
+    proxy = proxy_for(connection(PROVIDERS["openai"], settings, name).base_url or OFFICIAL)
     return proxy is None or proxy.startswith(("http://", "https://"))
 
 
@@ -78,7 +78,7 @@ class ChatCompletionsClient:
         self._model = name.partition(":")[2]
         self._settings = settings
         provider = PROVIDERS["openai"]
-        self._connection = connection(provider, settings)
+        self._connection = connection(provider, settings, name)
         self._options = options(provider, self._model, settings)
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
         self._tools_offered = ToolsOffered()

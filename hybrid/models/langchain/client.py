@@ -91,7 +91,7 @@ class LangChainClient:
             self._row, self._packages = row_of(chat_model, self._provider), package_of(chat_model)
         self._settings = settings
         self._tools_offered = ToolsOffered()
-        self._connection = connection(self._row, settings)
+        self._connection = connection(self._row, settings, name)
         if handed_in is None:
             self._options = options(self._row, self._model, settings)
         else:

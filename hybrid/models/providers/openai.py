@@ -13,7 +13,7 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     from hybrid.models.caller import Caller
     from hybrid.models.chat_completions.client import ChatCompletionsClient, speaks
 
-    if not name.partition(":")[2] or not speaks(settings):
+    if not name.partition(":")[2] or not speaks(settings, name):
         return opening.open_model(name, settings, store)
     return Caller(ChatCompletionsClient(name, settings, store), settings)
 

@@ -53,7 +53,7 @@ report.pages.list = async ({ bench, query }) => {
   const state = () => report.listState(`${bench}?${shown}`);
 
   // Narrow windows, and wider ones with many solvers, have rows of several lines (style.css).
-  const rowHeight = () => (matchMedia(wide ? "(max-width: 1100px)" : "(max-width: 720px)").matches ? 76 : 44);
+  const rowHeight = () => (matchMedia(wide ? "(max-width: 1100px)" : "(max-width: 720px)").matches ? 96 : 44);
   const drawnRows = new Map();
 
   function makeRow(place) {
@@ -63,7 +63,7 @@ report.pages.list = async ({ bench, query }) => {
     link.addEventListener("focus", () => { state().active = place; markActive(); });
     const made = report.el(
       "div",
-      { class: "row", role: "row", "aria-rowindex": String(place + 2) },
+      { class: rows.of("picture", row) ? "row pictured" : "row", role: "row", "aria-rowindex": String(place + 2) },
       report.el("span", { class: "cell id", role: "cell" }, link, rows.of("sampled", row) ? report.el("span", { class: "sampled", title: "on the error sheet" }, report.el("span", { "aria-hidden": "true", text: " ✎" }), report.el("span", { class: "unseen", text: " on the error sheet" })) : null),
       columns.map((one) => report.el("span", { class: `cell ${one.name}`, role: "cell" }, one.name === "words" && rows.of("picture", row) ? report.el("img", { class: "thumbnail", src: rows.of("picture", row), alt: "", loading: "lazy", decoding: "async" }) : null, report.said(String(rows.shown(one.name, row)).slice(0, 240), "bdi"))),
       rows.solvers.map((_, solver) => solverCell(rows, solver, row)),

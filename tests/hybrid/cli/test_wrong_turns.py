@@ -82,6 +82,8 @@ def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, c
     assert said.startswith("hybrid: --model openai:m: ")
     assert told in said
     assert sayer.asked <= 8
+    # A model that cannot be asked leaves no run without answers behind.
+    assert [path.name for path in Path("runs").glob("*")] == []
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_no_key_and_no_such_provider"))
@@ -175,12 +177,16 @@ def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     "words", [("compare",), ("score",), ("report", "-o", "site"), ("view",), ("judge", "--model", "embedded")]
 )
-def test_what_is_no_run(command: Command, runs: Path, tmp_path: Path, words: Words) -> None:
+def test_what_is_no_run(
+    command: Command, runs: Path, tmp_path: Path, words: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hybrid.cli.view.PATIENCE_S", 0)
     (tmp_path / "empty").mkdir()
     assert "empty is not a run" in the_message(command(words[0], "empty", *words[1:]))
     above = the_message(command(words[0], runs, *words[1:]))
     assert f"it holds runs: name them, such as {runs / 'blink'} (`hybrid runs list {runs}` shows all)" in above
-    assert "'absent' does not exist" in command(words[0], "absent", *words[1:], code=2).err
+    absent = "absent is not a run" if words == ("view",) else "'absent' does not exist"
+    assert absent in command(words[0], "absent", *words[1:], code=2).err
 
 
 def test_a_solver_where_a_run_is_wanted(command: Command, runs: Path) -> None:

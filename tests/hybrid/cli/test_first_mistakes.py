@@ -1,0 +1,179 @@
+"""Single questions, folders of a run, and messages that name the next step."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.cli.view import wait_for_run
+from hybrid.display.notes import is_shown, remember_warning
+from hybrid.log.folder import RunFolder
+from tests.ended import Command, Words
+
+
+@pytest.fixture
+def blink(fakes: Any, tmp_path: Path) -> Path:
+    folder: Path = fakes.blink_folder(tmp_path / "blink")
+    return folder
+
+
+def ids(run: Path) -> list[str]:
+    return [json.loads(line)["id"] for line in (run / "questions.jsonl").read_text().splitlines()]
+
+
+def answered(run: Path, solver: str = "chance") -> list[str]:
+    return sorted(json.loads(line)["id"] for line in (run / solver / "attempts.jsonl").read_text().splitlines())
+
+
+def test_one_question_by_its_id_then_all_of_them(command: Command, blink: Path, tmp_path: Path) -> None:
+    run, words = tmp_path / "run", ("run", "blink", "--data", blink, "--solver", "chance", "--out", tmp_path / "run")
+    first = command(*words, "--only", "val_Jigsaw_2")
+    assert first.code == 0, first.err
+    assert "1 question, run folder" in first.err
+    assert "over 1 question (" in " ".join(first.out.split())
+    assert ids(run) == answered(run) == ["val_Jigsaw_2"]
+    two = command(*words, "--only", "val_Jigsaw_2", "--only", "val_Jigsaw_1")
+    assert two.code == 0, two.err
+    assert answered(run) == ["val_Jigsaw_1", "val_Jigsaw_2"]
+    # What a single question left behind is not taken for all that the data have.
+    assert command(*words).code == 0
+    assert len(answered(run)) == 6
+    # And of the whole run a single question is no smaller run.
+    assert command(*words, "--only", "val_Jigsaw_2").code == 0
+    assert len(ids(run)) == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("--only", "val_Jigsaw_9"),
+            "--only val_Jigsaw_9: there is no such question among the 6 questions (did you",
+        ),
+        (("--only", "val_Jigsaw_3", "--limit", "2"), "among the 2 questions of --limit"),
+        (("--only", "val_Jigsaw_1", "--task", "Spatial_Relation"), "task Spatial_Relation"),
+    ],
+)
+def test_an_id_that_is_not_there(command: Command, blink: Path, tmp_path: Path, words: Words, message: str) -> None:
+    run = ("run", "blink", "--data", blink, "--solver", "chance", "--out", tmp_path / "run")
+    assert message in command(*run, *words, code=2).err
+    assert not (tmp_path / "run").exists()
+
+
+def test_variants_come_with_their_question(command: Command, blink: Path, tmp_path: Path) -> None:
+    words = ("run", "blink", "--data", blink, "--solver", "chance", "--rotate", "--out", tmp_path / "run")
+    assert command(*words, "--only", "val_Jigsaw_1").code == 0
+    assert {name.partition("#")[0] for name in ids(tmp_path / "run")} == {"val_Jigsaw_1"}
+    assert len(ids(tmp_path / "run")) > 1
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "photos/cat.png"])
+def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    (out / name).parent.mkdir(parents=True)
+    (out / name).write_text("mine")
+    words = ("run", "blink", "--data", blink, "--solver", "chance", "--out", out)
+    said = command(*words, code=2).err
+    assert (
+        f"--out {out}: it holds {name.partition('/')[0]}, which is not of a run: give a folder that is new or" in said
+    )
+    assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
+    # A hidden file is nobody's data; a run that is there goes on beside whatever was added.
+    (out / name).rename(tmp_path / "mine")
+    if "/" in name:
+        (out / "photos").rmdir()
+    (out / ".keep").touch()
+    assert command(*words).code == 0
+    (out / "notes.txt").touch()
+    assert command(*words).code == 0
+
+
+def test_a_folder_of_runs_is_no_run(command: Command, blink: Path, tmp_path: Path) -> None:
+    words = ("run", "blink", "--data", blink, "--solver", "chance", "--out")
+    assert command(*words, tmp_path / "runs" / "a").code == 0
+    assert f"name them, such as {tmp_path / 'runs' / 'a'}" in command(*words, tmp_path / "runs", code=2).err
+
+
+def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "run")
+    (tmp_path / "run" / "mllm").mkdir(parents=True)
+    (tmp_path / "run" / "mllm" / "attempts.jsonl").write_text("{}\n")
+    run.remove_unanswered()
+    assert (tmp_path / "run" / "mllm" / "attempts.jsonl").exists()
+    (tmp_path / "run" / "mllm" / "attempts.jsonl").write_text("")
+    (tmp_path / "run" / "mine.txt").touch()
+    run.remove_unanswered()
+    assert (tmp_path / "run" / "mine.txt").exists()
+    (tmp_path / "run" / "mine.txt").unlink()
+    run.remove_unanswered()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("run",), "hybrid: Missing argument 'BENCHMARK'; `hybrid benchmarks list` shows what there is"),
+        (("tools", "run"), "hybrid: Missing argument 'NAME'; `hybrid tools list` shows what there is"),
+        (("benchmarks", "show"), "hybrid: Missing argument 'NAME'; `hybrid benchmarks list` shows what there is"),
+        (("compare",), "hybrid: Missing argument 'PATHS...'; `hybrid runs list` shows what there is"),
+        (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
+        (("rum",), "hybrid: No such command 'rum'. Did you mean 'run'?; `hybrid --help` says what it takes"),
+        (("run", "blink", "--model", "hf:absent", "--data", "sample"), "there is no directory absent; a repository of"),
+    ],
+)
+def test_a_message_is_one_line_with_the_next_step(command: Command, words: Words, hint: str) -> None:
+    ended = command(*words, code=2)
+    assert hint in ended.err
+    assert ended.err.startswith("hybrid: ")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_group_without_a_command_shows_its_help(command: Command) -> None:
+    assert "Commands:" in command("new").err
+
+
+def test_a_run_that_begins_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hybrid.cli.view.LOOK_EVERY_S", 0.001)
+    told: list[str] = []
+    begun = threading.Event()
+
+    def tell(line: str) -> None:
+        told.append(line)
+        (tmp_path / "run").mkdir()
+        RunFolder(tmp_path / "run").write_manifest({"identity": {}})
+        begun.set()
+
+    wait_for_run(tmp_path / "run", tell)
+    assert begun.is_set()
+    assert told == [f"waiting up to 60 s for a run to begin in {tmp_path / 'run'}; Ctrl-C ends it"]
+    # What is there, and what no run will begin in, is not waited for.
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").touch()
+    for name in ("run", "photos"):
+        wait_for_run(tmp_path / name, told.append)
+    assert len(told) == 1
+
+
+def test_a_warning_of_the_log_is_remembered() -> None:
+    assert not is_shown("depth: a line of this test")
+    remember_warning("depth: a line of this test")
+    assert is_shown("depth: a line of this test")
+
+
+def test_generated_data_and_made_up_models(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = command("data", "sample", "-o", "BLINK", "--task", "Jigsaw", "--each", 3, "--replies", "alpha,beta", code=0)
+    assert made.out.splitlines()[1] == "alpha: 3 made-up answers, for --model replay:alpha"
+    lines = {name: Path(name, "calls.jsonl").read_text().splitlines() for name in ("alpha", "beta")}
+    texts = {name: [json.loads(line)["text"] for line in of_model] for name, of_model in lines.items()}
+    assert texts == {
+        "alpha": ["Answer: (B)", "Answer: (A)", "Answer: (B)"],
+        "beta": ["Answer: (B)", "Answer: (A)", "Answer: (A)"],
+    }
+    ran = command("run", "blink", "--data", "BLINK", "--model", "replay:alpha", "--solver", "mllm", "--out", "run")
+    assert ran.code == 0, ran.err
+    assert "3/3" in ran.out
+    assert "BLINK is there already" in command("data", "sample", "-o", "BLINK", code=2).err
+    assert "Art_Style cannot be generated" in command("data", "sample", "-o", "x", "--task", "Art_Style", code=2).err
+    assert not Path("x").exists()
