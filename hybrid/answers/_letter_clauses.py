@@ -37,14 +37,16 @@ def verdicts(reply: LetterReply) -> str | None:
 
 _CLAUSES: Final = re.compile(
     r"[,;:.!?。、—–\n]+\s*|\s[-→]\s|\s=>\s|\s\((?=not|rather than|instead of)"
-    r"|\s(?:->|–>|→)\s|\s(?=(?:but|sondern|sino|so|leaving|(?:(?:which|that) )?leaves|instead of|rather than|and not)\b)"
+    r"|\s(?:->|–>|→)\s|\s(?=(?:(?:which|that) )?leaves\b)"
+    r"|\s(?=(?:but|sondern|sino|so|leaving|instead of|rather than|and not)\b)"
     # `(A) is wrong and (B) is right`
     r"|\sand\s(?=(?:[a-z]+\s)?[(\[]?[A-Z][)\]]?\s(?:is|must be)\s(?:right|correct|true|it|the|best)\b)"
 )
 # The commas of a list belong to it: `A, B and D are out`.
 _LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
 _DENIES: Final = re.compile(
-    r"(?i)\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|false|impossible|implausible|invalid|out(?! of)|second (?:answer|choice)"
+    r"(?i)\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|false|impossible|implausible|invalid"
+    r"|out(?! of)|second (?:answer|choice)"
     r"|exclu(?:ded?|ding)|reject(?:ed)?|eliminat(?:ed?|ing)|discard(?:ed|ing)?|dismiss(?:ed|ing)?"
     r"|unlikely|rul(?:e|ed|ing) out|fails|rather than|instead of"
     r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误"
@@ -79,7 +81,7 @@ _FILLER: Final = (
 )
 
 
-def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over the clauses
+def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pass over the clauses
     """The one choice that a clause gives, the others denied or only offered: `Not A; B`, `A or B? B`.
 
     A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.

@@ -108,7 +108,8 @@ _TURNED_DOWN: Final = re.compile(
 # These turn an option down only where the text behind them names another letter: `(A) cannot be right, so (B)`, where
 # `(D) cannot be determined` may be the text of an option that is not known.
 _REJECTED: Final = re.compile(
-    r"(?i)(?:(?:is|was|are|were|(?:can|could|should|must|may)(?: safely)? be|(?:has|have) been|gets?)\s(?:\w+ly\s|just\s)?)?"
+    r"(?i)(?:(?:is|was|are|were|(?:can|could|should|must|may)(?: safely)? be|(?:has|have) been|gets?)\s"
+    r"(?:\w+ly\s|just\s)?)?"
     r"(?:wrong|incorrect|false|impossible|implausible|unlikely|invalid|out(?!\sof\b)|(?:rul|cross)ed out|excluded"
     r"|eliminated|rejected|discarded|dismissed)\b"
     r"|(?:is|was|are|were|do|does|did|can|could|would|will)(?:n't|\snot)\b|cannot\b|fails\b"
@@ -329,8 +330,10 @@ def opening_letter(reply: LetterReply) -> str | None:
     return group(match) if _line_starts(reply) == {group(match)} else None
 
 
-# By the whole reply, by its end or what it announces, by its beginning.
+# By the whole reply, by its end or what it announces, by its beginning. A letter with its reason goes before a choice's
+# text that is announced, as `it is red` in `B because it is red`.
 _WHOLE: Final[Rules] = (only_letter, only_choice, largest_share, ticked)
-_STATED: Final[Rules] = (closing_option, announced_letter, announced_choice)
 _OPENING: Final[Rules] = (opening_option, lone_option, opening_choice, opening_letter)
-EXPLICIT_RULES: Final[Rules] = (*_WHOLE, *_STATED, *_OPENING)
+STATED_RULES: Final[Rules] = (*_WHOLE, closing_option, announced_letter)
+OTHER_RULES: Final[Rules] = (announced_choice, *_OPENING)
+EXPLICIT_RULES: Final[Rules] = (*STATED_RULES, *OTHER_RULES)
