@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from hybrid.answers._letter_claims import claim
-from hybrid.answers._letter_reply import NOUN, LetterReply, label
+from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
 from hybrid.answers._letter_rules import Rules
 from hybrid.answers.base import bare
 
@@ -22,10 +22,12 @@ _VERDICT_WORDS: Final = frozenset({"yes", "no", "true", "false", "correct", "inc
 
 def verdicts(reply: LetterReply) -> str | None:
     """The one option with a good verdict where each other that has one is turned down, as in `C: yes. D: no.`."""
-    if _VERDICT_WORDS & {form for form, _ in reply.forms}:
-        return None
     verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$)|(?<=[✓✔✅✗✘❌]))"
-    said = re.finditer(rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}", reply.text)
+    pattern = rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}"
+    said = list(re.finditer(pattern, reply.text))
+    # Where "no" is a choice, `A: no` may give its text; `(A) wrong, (B) right` does not.
+    if {form for form, _ in reply.forms} & _VERDICT_WORDS & {(m[3] or m[4] or "").casefold() for m in said}:
+        return None
     found = [(m[1] or m[2], m[3] is not None, m[4] is not None) for m in said]
     good = {name for name, yes, _ in found if yes}
     other = {name for name, yes, _ in found if not yes}
@@ -35,13 +37,18 @@ def verdicts(reply: LetterReply) -> str | None:
 
 _CLAUSES: Final = re.compile(
     r"[,;:.!?。、—–\n]+\s*|\s[-→]\s|\s=>\s|\s\((?=not|rather than|instead of)"
+    r"|\s(?:->|–>|→)\s|\s(?=(?:(?:which|that) )?leaves\b)"
     r"|\s(?=(?:but|sondern|sino|so|leaving|instead of|rather than|and not)\b)"
+    # `(A) is wrong and (B) is right`
+    r"|\sand\s(?=(?:[a-z]+\s)?[(\[]?[A-Z][)\]]?\s(?:is|must be)\s(?:right|correct|true|it|the|best)\b)"
 )
 # The commas of a list belong to it: `A, B and D are out`.
 _LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
 _DENIES: Final = re.compile(
-    r"(?i)\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|second (?:answer|choice)"
-    r"|exclu(?:ded?|ding)|reject(?:ed)?|eliminat(?:ed?|ing)|unlikely|rul(?:e|ed) out|rather than|instead of"
+    r"(?i)\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|false|impossible|implausible|invalid"
+    r"|out(?! of)|second (?:answer|choice)"
+    r"|exclu(?:ded?|ding)|reject(?:ed)?|eliminat(?:ed?|ing)|discard(?:ed|ing)?|dismiss(?:ed|ing)?"
+    r"|unlikely|rul(?:e|ed|ing) out|fails|rather than|instead of"
     r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误"
 )
 # `Rejected: A, B`, `"wrong option": "A"`
@@ -67,21 +74,25 @@ _BESIDE: Final = re.compile(
 )
 _BUT: Final = re.compile(r"(?i)^(?:but|though|although|and)\s")
 _FILLER: Final = (
-    r"(?:but|so|then|first|best|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer"
+    r"(?:(?:is|it's) (?:right|correct|true|it|the one)|which leaves|that leaves|leaves|"
+    r"but|so|then|first|best|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer"
     r"|option|choice|leaving|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most"
     r"|likely|definitely|clearly|sondern|sino|es|是|therefore|thus|hence)"
 )
 
 
-def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over the clauses
+def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pass over the clauses
     """The one choice that a clause gives, the others denied or only offered: `Not A; B`, `A or B? B`.
 
     A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.
     """
-    terse = len(reply.text) <= TERSE and len(re.findall(r"\w+", reply.text)) > 1
-    # Where "no" is a choice, a clause that gives it and one that denies look alike.
-    if not terse or any(_DENIES.search(form) for form, _ in reply.forms):
+    if len(reply.text) > TERSE or len(re.findall(r"\w+", reply.text)) < 2:
         return None
+    # Where "no" is a choice, a clause that gives it and one that denies look alike: only letters are told apart.
+    if any(_DENIES.search(form) for form, _ in reply.forms):
+        if _with_own_text(reply):
+            return None
+        reply = reply.by_letter
     given, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
     offered = False
     for clause in _clauses(reply.text.replace("_", " ")):
@@ -113,6 +124,13 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over t
     # `A? B.` leaves A open.
     settled = (given or against or offered) and not found & against and asked_of <= found | against
     return next(iter(found)) if len(found) == 1 and settled else None
+
+
+def _with_own_text(reply: LetterReply) -> bool:
+    """Whether a letter stands before the text of its own choice, as in a list of the options: `(A) no`."""
+    labels = re.finditer(label(reply.letters), reply.text)
+    starts = ((group(match), reply.choice_at_start(reply.text[match.end() :].lstrip(" .:)-"))) for match in labels)
+    return any(start is not None and start[0] == name for name, start in starts)
 
 
 def _clauses(text: str) -> list[str]:

@@ -1,7 +1,7 @@
 """A reply prepared for the letter rules: its parts, the offered choices, and which choices a piece of it names."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -88,9 +88,18 @@ class LetterReply:
                 return name, skipped + len(form)
         return None
 
+    @cached_property
+    def by_letter(self) -> "LetterReply":
+        """The same reply where the texts of the choices are not known: only letters name a choice."""
+        return replace(self, choices=("",) * len(self.choices))
+
+    def text_of(self, name: str) -> str:
+        """The text of the choice called `name`, in lower case; empty where it was not offered or is not known."""
+        return self.choices[self.letters.index(name)].casefold() if name in self.offered else ""
+
     def asks(self, name: str) -> bool:
         """Whether the text of the choice called `name` is a question itself."""
-        return self.choices[self.letters.index(name)].rstrip().endswith("?") if name in self.offered else False
+        return self.text_of(name).rstrip().endswith("?")
 
     def is_choice(self, name: str, piece: str) -> bool:
         """Whether `piece` is the text of the choice called `name`, or no text at all."""

@@ -105,6 +105,15 @@ def only_choice(reply: LetterReply) -> str | None:
 _TURNED_DOWN: Final = re.compile(
     r"(?i)(?:is |was )?(?:no|not|false|incorrect|wrong|✗|✘|❌)(?=\s*(?:[.,;!]|$))|(?:is|was)(?:n't| not)\b"
 )
+# These turn an option down only where the text behind them names another letter: `(A) cannot be right, so (B)`, where
+# `(D) cannot be determined` may be the text of an option that is not known.
+_REJECTED: Final = re.compile(
+    r"(?i)(?:(?:is|was|are|were|(?:can|could|should|must|may)(?: safely)? be|(?:has|have) been|gets?)\s"
+    r"(?:\w+ly\s|just\s)?)?"
+    r"(?:wrong|incorrect|false|impossible|implausible|unlikely|invalid|out(?!\sof\b)|(?:rul|cross)ed out|excluded"
+    r"|eliminated|rejected|discarded|dismissed)\b"
+    r"|(?:is|was|are|were|do|does|did|can|could|would|will)(?:n't|\snot)\b|cannot\b|fails\b"
+)
 
 
 # `(A)? No`, `(A) 3? Let me count: ...`
@@ -123,7 +132,15 @@ def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
     if shared or (asked is not None and (not asked["what"].strip() or not reply.asks(name))):
         return True
     clause = re.split(r"[.,;!\n]", behind, maxsplit=1)[0]
-    return _TURNED_DOWN.match(behind.lstrip()) is not None and not reply.is_choice(name, clause)
+    if bare(clause) and reply.is_choice(name, clause):
+        return False
+    # `(A) and (C) are wrong`
+    listed = re.match(rf"(?:\s?(?:,|,?\s?\b(?:and|nor)\b)\s?(?:{NOUN}\s)?{label(reply.letters)})*", behind)
+    said = behind[listed.end() if listed else 0 :].lstrip()
+    rejected = _REJECTED.match(said)
+    if rejected and reply.by_letter.named(said[rejected.end() :]) - {name}:
+        return bare(clause) not in reply.text_of(name)
+    return _TURNED_DOWN.match(behind.lstrip()) is not None
 
 
 def _option_of(reply: LetterReply, line: str) -> str | None:
@@ -285,6 +302,9 @@ def opening_choice(reply: LetterReply) -> str | None:
     start = reply.choice_at_start(reply.text[:200])
     if start is None or not re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :]):
         return None
+    # A letter is a letter even where another option has it as its text: `B, as it is nearer`.
+    if reply.text[: start[1]] in set(reply.offered) - {start[0]}:
+        return None
     # `Right. The camera moved left.`
     if start[0] == dict(reply.forms).get("right") and {
         name for form, name in reply.forms if re.search(rf"\b{re.escape(form)}\b", reply.text[start[1] :].casefold())
@@ -310,8 +330,10 @@ def opening_letter(reply: LetterReply) -> str | None:
     return group(match) if _line_starts(reply) == {group(match)} else None
 
 
-# By the whole reply, by its end or what it announces, by its beginning.
+# By the whole reply, by its end or what it announces, by its beginning. A letter with its reason goes before a choice's
+# text that is announced, as `it is red` in `B because it is red`.
 _WHOLE: Final[Rules] = (only_letter, only_choice, largest_share, ticked)
-_STATED: Final[Rules] = (closing_option, announced_letter, announced_choice)
 _OPENING: Final[Rules] = (opening_option, lone_option, opening_choice, opening_letter)
-EXPLICIT_RULES: Final[Rules] = (*_WHOLE, *_STATED, *_OPENING)
+STATED_RULES: Final[Rules] = (*_WHOLE, closing_option, announced_letter)
+OTHER_RULES: Final[Rules] = (announced_choice, *_OPENING)
+EXPLICIT_RULES: Final[Rules] = (*STATED_RULES, *OTHER_RULES)

@@ -12,8 +12,9 @@ from dataclasses import replace
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_claims import CLAIM_RULES, declines
 from hybrid.answers._letter_clauses import CLAUSE_RULES
+from hybrid.answers._letter_reasons import reasoned_letter
 from hybrid.answers._letter_reply import LetterReply, read
-from hybrid.answers._letter_rules import EXPLICIT_RULES, only_choice
+from hybrid.answers._letter_rules import OTHER_RULES, STATED_RULES, only_choice
 from hybrid.answers._reports import read_own
 from hybrid.answers.base import Parsed, bare, first_match, only_asks, undecided
 from hybrid.types import LETTERS
@@ -69,7 +70,7 @@ def _read(reply: LetterReply) -> Parsed[str]:
         listed = [{dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)} for mark in marks]
         if asks or any(len(named) > 1 and None not in named for named in listed):
             return undecided()
-    explicit = first_match((*EXPLICIT_RULES, *CLAUSE_RULES), reply)
+    explicit = first_match((*STATED_RULES, reasoned_letter, *OTHER_RULES, *CLAUSE_RULES), reply)
     if explicit.value is not None:
         return explicit if explicit.value in reply.offered else undecided()
     if declines(reply):

@@ -4,6 +4,7 @@ import pytest
 
 from hybrid.answers._letter_claims import CLAIM_RULES
 from hybrid.answers._letter_clauses import CLAUSE_RULES
+from hybrid.answers._letter_reasons import reasoned_letter
 from hybrid.answers._letter_rules import EXPLICIT_RULES
 from hybrid.answers.letters import parse_letter
 from tests.tables import cases
@@ -23,7 +24,9 @@ def test_what_each_rule_reads(text: str, choices: tuple[str, ...], letter: str, 
 
 
 def test_no_rule_is_without_an_example() -> None:
-    assert {rule for *_, rule in READS} == {rule.__name__ for rule in (*EXPLICIT_RULES, *CLAUSE_RULES, *CLAIM_RULES)}
+    assert {rule for *_, rule in READS} == {
+        rule.__name__ for rule in (*EXPLICIT_RULES, reasoned_letter, *CLAUSE_RULES, *CLAIM_RULES)
+    }
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_of_two_rules_the_more_explicit_goes_first"))

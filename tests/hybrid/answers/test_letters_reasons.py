@@ -1,0 +1,74 @@
+"""A letter with its reason, and a letter that is left where others are turned down, whatever the options say."""
+
+from itertools import product
+
+import pytest
+
+from hybrid.answers.letters import parse_letter
+from tests.tables import cases
+
+# Texts that are words of a reply too, or letters, or longer than a word.
+TEXTS = ("no", "yes", "both", "none", "left", "right", "the dog", "a", "not clear", "wrong", "red", "because", "D", "3")
+OPTIONS = (
+    *(("", "", "", ""), ("yes", "no"), ("no", "yes"), ("both", "none"), ("A is closer", "B is closer")),
+    *((text, "something else") for text in TEXTS),
+    *(("something else", text) for text in TEXTS),
+    ("the first image", "the second image", "neither", "cannot be determined"),
+)
+GIVEN = ("{}", "({})", "Option {}", "Choice {}", "Option ({})", "[{}]", "So {}", "I think {}")
+WHY = (
+    *(" because {}", ", because {}", ", since {}", ", as {}", " given that {}", " – because {}", " (because {})"),
+    *(" since {}", ", considering that {}", ", seeing that {}"),
+)
+REASONS = (
+    "the dog is larger",
+    "it is red",
+    "no other is near",
+    "both are left of it",
+    "there is a dog that is not clear",
+)
+REJECTED = (
+    "is wrong",
+    "is incorrect",
+    "is not correct",
+    "can be ruled out",
+    "cannot be right",
+    "doesn't fit",
+    "is out",
+)
+LEFT = (", so {}", ", leaving {}", "; {}", ", therefore {}", ", which leaves {}", ", so it must be {}", " so {}")
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_no_option_unreads_a_letter_with_its_reason(given: str) -> None:
+    for why, reason, choices, letter in product(WHY, REASONS, OPTIONS, "AB"):
+        text = given.format(letter) + why.format(reason)
+        assert (text, choices, parse_letter(text, choices).value) == (text, choices, letter)
+
+
+@pytest.mark.parametrize("rejected", REJECTED)
+@pytest.mark.parametrize("form", ["{}", "({})", "Option {}"])
+def test_no_option_unreads_the_letter_that_is_left(form: str, rejected: str) -> None:
+    for left, choices, (other, letter) in product(LEFT, OPTIONS, ("AB", "BA")):
+        text = f"{form.format(other)} {rejected}{left.format(form.format(letter))}"
+        assert (text, choices, parse_letter(text, choices).value) == (text, choices, letter)
+
+
+@pytest.mark.parametrize("form", ["{}", "({})"])
+def test_no_option_unreads_not_this_but_that(form: str) -> None:
+    for said, choices in product(("not {} but {}", "Not {}, but {}.", "It is not {} but {}", "not {}; {}"), OPTIONS):
+        text = said.format(form.format("A"), form.format("B"))
+        assert (text, choices, parse_letter(text, choices).value) == (text, choices, "B")
+
+
+@pytest.mark.parametrize("noun", ["dog", "person", "man", "given point", "due date", "table", "sale", "cat or a dog"])
+def test_the_article_is_no_letter(noun: str) -> None:
+    rest = ("is larger because it is near", "stands, since it is tired", "as well, because it is red", "for its colour")
+    for behind, choices in product(rest, (("", "", "", ""), ("yes", "no"))):
+        text = f"A {noun} {behind}."
+        assert (text, choices, parse_letter(text, choices).value) == (text, choices, None)
+
+
+@pytest.mark.parametrize(*cases(__file__, "test_what_a_reason_reads"))
+def test_what_a_reason_reads(text: str, choices: tuple[str, ...], letter: str | None) -> None:
+    assert parse_letter(text, choices).value == letter
