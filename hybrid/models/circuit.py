@@ -229,7 +229,9 @@ class Circuit:
         self._wait_noted = True
         # Of `--wait-for-server` a line has told already.
         if not self._limits.wait:
-            tries = f"next try in {seconds:.0f} s, for up to {self._patience_s(failed):.0f} s"
+            # Only an open circuit ends after a time; before that the number of tries is the limit.
+            limit = f", for up to {self._patience_s(failed):.0f} s" if self._open else ""
+            tries = f"next try in {seconds:.0f} s{limit}"
             tell(f"note: {self._name} has given no reply for {waited:.0f} s ({failed.text}); {tries}")
 
     def leave(self, turn: Turn) -> None:

@@ -15,12 +15,17 @@ from typing import Any, Final
 
 from hybrid.messages import TokenUsage
 
-Names = Mapping[str, Sequence[Sequence[str]]]
+# Of each kind of count: the first part of every name, and the names in their parts.
+Names = Mapping[str, tuple[frozenset[str], Sequence[Sequence[str]]]]
 
 WIRES: Final[Mapping[str, Names]] = {
-    wire: {kind: [name.split(".") for name in names] for kind, names in row.items()}
+    wire: {
+        kind: (frozenset(name.partition(".")[0] for name in names), [name.split(".") for name in names])
+        for kind, names in row.items()
+    }
     for wire, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
 }
+_NO_NAMES: Final = (frozenset[str](), ())
 
 
 def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage | None:
@@ -35,8 +40,8 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
         return None
     find = _Finder(counts, WIRES[wire])
     read, written, total = find("input"), find("output"), find("total") or None
-    cached_beside, stored_beside = find("cached_outside") or 0, find("written_outside") or 0
-    beside = cached_beside + stored_beside
+    cached_beside, stored_beside = find("cached_outside"), find("written_outside") or 0
+    beside = (cached_beside or 0) + stored_beside
     # No prompt and no text has 0 tokens: servers that do not count say 0.
     read = None if read == 0 and not beside else read
     written = None if written == 0 and not is_empty else written
@@ -55,7 +60,7 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
         written += hidden if hidden > 0 else reasoning or 0
         reasoning = reasoning or hidden
     cached = find("cached")
-    cached = cached if cached is not None else find("cached_outside")
+    cached = cached if cached is not None else cached_beside
     stored = find("written") or stored_beside
     return TokenUsage(
         read, written, min(reasoning or 0, written), None if cached is None else min(cached, read), min(stored, read)
@@ -79,7 +84,11 @@ class _Finder:
 
     def __call__(self, kind: str) -> int | None:
         """The first count of a kind that is there."""
-        for path in self.names.get(kind, ()):
+        heads, paths = self.names.get(kind, _NO_NAMES)
+        if heads.isdisjoint(self._counts):
+            # A reply has names of one provider, so most kinds end here.
+            return None
+        for path in paths:
             if path[0] not in self._counts:
                 continue
             value: Any = self._counts

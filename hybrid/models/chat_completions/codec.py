@@ -345,7 +345,8 @@ def thoughts_in(said: Mapping[str, Any]) -> str:
     """The thoughts in a message, in words, under the first of the names that holds some."""
     content = said.get("content")
     parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else None
-    return next((words for value in (*map(said.get, THOUGHTS), parts) if (words := _words(value))), "")
+    values = (*map(said.get, THOUGHTS), parts)
+    return next((words for value in values if value and (words := _words(value))), "")
 
 
 def _is_thought(part: Any) -> bool:
@@ -449,11 +450,16 @@ def as_written(arguments: Any) -> str:
 
 def usage_of(whole: Mapping[str, Any], *, is_empty: bool) -> TokenUsage | None:
     """The counts of a reply, from the first place that has them: beside the choices, in one of them, in its message."""
-    choices = [choice for choice in whole["choices"] if isinstance(choice, dict)]
-    beside = [one for name in _AROUND_USAGE if isinstance(one := whole.get(name), dict)]
-    messages = [one for choice in choices if isinstance(one := choice.get("message"), dict)]
-    for holder in (whole, *choices, *beside, *messages):
+    for holder in _usage_holders(whole):
         for name in _USAGE:
             if name in holder and (usage := read_usage("chat_completions", holder[name], is_empty=is_empty)):
                 return usage
     return read_usage("llama_cpp", whole.get("timings"), is_empty=is_empty)
+
+
+def _usage_holders(whole: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield whole
+    choices = [choice for choice in whole["choices"] if isinstance(choice, dict)]
+    yield from choices
+    yield from (beside for name in _AROUND_USAGE if isinstance(beside := whole.get(name), dict))
+    yield from (message for choice in choices if isinstance(message := choice.get("message"), dict))

@@ -18,7 +18,8 @@ from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.chat_completions.codec import message, readable, wire_messages
-from hybrid.models.chat_completions.wire import MAX_REPLY_BYTES, proxy_for
+from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES
+from hybrid.models.chat_completions.wire import proxy_for
 from hybrid.models.failures import Backoff, UnreadableReplyError, read_failure
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.secrets import keep_secret
