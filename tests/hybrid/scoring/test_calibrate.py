@@ -45,7 +45,8 @@ def by_tool(unit: str, confidence: float, right: bool, key: Key = KEY) -> Counte
     """A case of the seam comparison, with what its card claims."""
     card = next(card for card in JIGSAW.card.backends if card.name == "classical")
     curve = Curve(card.reliability)
-    claimed = AnswerConfidence(curve.rate, curve.at(confidence), counted_on=card.counted_on)
+    # The card counts 200 puzzles; one right and one wrong answer are added to each rate.
+    claimed = AnswerConfidence(curve.rate, curve.at(confidence), n=202, counted_on=card.counted_on)
     return CountedAnswer(unit, unit, key, confidence, float(right), claimed)
 
 
@@ -292,7 +293,9 @@ def test_a_scanpath_counts_by_the_similarity_that_the_benchmark_leads_with(tmp_p
     folder = made(tmp_path / "run", [question], {"specialist": [by_rule], "mllm": [alone]}, benchmark="hvsbench")
     tool, model = sorted(cases(folder), key=lambda case: case.key, reverse=True)
     assert (tool.key, tool.score) == (("scanpath", "classical", "Q9"), pytest.approx(1.0))
-    assert tool.claimed == AnswerConfidence(load("hybrid.benchmarks", "hvsbench").card.prior_accuracy.guessed["Q9"])
+    guessed = load("hybrid.benchmarks", "hvsbench").card.prior_accuracy.guessed
+    # A tool whose card counts nothing has the weight of two answers.
+    assert tool.claimed == AnswerConfidence(guessed["Q9"], n=2)
     assert model.key == (*MODEL, "Q9")
     assert 0 <= model.score < 0.8
 

@@ -103,14 +103,18 @@ PART_OF = {
 }
 
 # Cases with a test of their own below.
-# Those of `limits.partial` are in tests/hybrid/benchmarks, of `trained` in test_as_trained.py.
+# Those of `limits.partial` are in tests/hybrid/benchmarks, of `limits.predicted` in predictions/test_join.py, of
+# `trained` in test_as_trained.py.
 BY_HAND = {
     *["gain.units", "gain.waiting", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.uneven", "specialists.uneven", "solvers.no_interval"],
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest"],
     *(
         f"limits.{why}"
-        for why in ["weight", "partial", "rule", "faults", "open", "generated", "recorded", "unreadable", "model"]
+        for why in [
+            *["weight", "partial", "predicted", "rule", "faults", "open"],
+            *["generated", "recorded", "unreadable", "model"],
+        ]
     ),
     *(f"trained.{state}" for state in ("more", "less", "open", "untested")),
 }

@@ -73,7 +73,9 @@ def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
     assert set(outcomes) == {"answered", "abstained", "unparsed", "outage"}
     assert set(runs.first) == {"controller", "mllm", "specialist", "controller [blank]", "controller [shuffled]"}
     assert {case.name for case in cases(runs)} >= {"no call", "wrong tool", "no finding", *CLASS.values()}
-    untested = {row.get("note") for row in report["results"] if row["quantity"] == "difference"} & {*UNTESTED.values()}
+    # One failed question is more than 1 % of the few that a part in section `answered` has.
+    whole = [row for row in report["results"] if row["quantity"] == "difference" and row["section"] != "answered"]
+    untested = {row.get("note") for row in whole} & {*UNTESTED.values()}
     assert untested == ({UNTESTED["failed"]} if runs.benchmark == "blink" else set())
 
 
