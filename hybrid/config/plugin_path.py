@@ -12,8 +12,8 @@ from hybrid.plugins import PATH_VARIABLE
 
 PATH: Final = Option(
     "--path",
-    "Also find tools, solvers, benchmarks, models, sections and exports in DIR. It has folders of these names (graphs and "
-    f"baselines for solvers), or holds tools. Repeatable, beside ${PATH_VARIABLE}. Formerly --tool-path.",
+    "Also find tools, solvers, benchmarks, models, sections and exports in DIR. It has folders of these names (graphs "
+    f"and baselines for solvers), or holds tools. Repeatable, beside ${PATH_VARIABLE}. Formerly --tool-path.",
     "tools",
     metavar="DIR",
     variable=PATH_VARIABLE,

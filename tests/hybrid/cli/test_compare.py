@@ -56,7 +56,10 @@ def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, made_up
     # A real run, and the controller's runs with blank and with shuffled tools.
     controls = made_up_runs.write(tmp_path, "blink", size=5).paths
     head, _, ceiling = command("compare", *controls, "--only", "ceiling").out.partition("\n\n")
-    said = "made:up | BLINK val | 15 questions | date not recorded\nNo answer counts as wrong in every number here (--unanswered guess: "
+    said = (
+        "made:up | BLINK val | 15 questions | date not recorded\n"
+        "No answer counts as wrong in every number here (--unanswered guess: "
+    )
     assert head.startswith(said)
     assert ceiling.startswith("How much of what its parts know")
     two = command("compare", *controls, "--only", "gain,differences").out
