@@ -14,7 +14,10 @@ TITLE = "Which solver is better on the same questions?\n"
 
 def headline(out: str) -> list[str]:
     """The rows of the table of solvers, as printed."""
-    return out[out.index("blink: accuracy_macro, differences to ") :].split("\n\n", maxsplit=1)[0].splitlines()[3:]
+    lines = out[out.index("blink: accuracy_macro, differences to ") :].split("\n\n", maxsplit=1)[0].splitlines()
+    # Heads of columns may take several lines, above the rule.
+    (rule,) = [place for place, line in enumerate(lines) if line.startswith("---")]
+    return lines[rule + 1 :]
 
 
 def differences(out: str, quantity: str = "difference", metric: str = "accuracy_macro") -> list[dict[str, Any]]:
@@ -53,7 +56,10 @@ def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, made_up
     # A real run, and the controller's runs with blank and with shuffled tools.
     controls = made_up_runs.write(tmp_path, "blink", size=5).paths
     head, _, ceiling = command("compare", *controls, "--only", "ceiling").out.partition("\n\n")
-    said = "made:up | BLINK val | 15 questions | date not recorded\nNo answer counts as a guess on average"
+    said = (
+        "made:up | BLINK val | 15 questions | date not recorded\n"
+        "No answer counts as wrong in every number here (--unanswered guess: "
+    )
     assert head.startswith(said)
     assert ceiling.startswith("How much of what its parts know")
     two = command("compare", *controls, "--only", "gain,differences").out
