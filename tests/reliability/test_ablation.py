@@ -107,11 +107,11 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
         assert (ended.code, ended.out) == (3, "")
         assert "stopped with 4 questions open and 4 of 5 runs not begun" in ended.err
         server.seen.clear()
-        # The full menu takes 8 calls and none 4; of the third run one question is finished. Each asks first if the
-        # model sees, and where it offers tools if it calls them.
-        ended = hybrid(*told(data, server.url, out, "--run-max-calls", 19, "--concurrency", 1))
+        # The full menu takes 8 calls and none 4; of the third run one question (2 calls) is finished. Each asks first
+        # if the model sees, and where it offers tools if it calls them and sees their pictures: 3 + 1 + 3 calls.
+        ended = hybrid(*told(data, server.url, out, "--run-max-calls", 21, "--concurrency", 1))
         assert (ended.code, len(server.seen)) == (3, 14)
-        assert "3 questions open and 2 of 5 runs not begun: the budget of 19 model calls is spent" in ended.err
+        assert "3 questions open and 2 of 5 runs not begun: the budget of 21 model calls is spent" in ended.err
         assert [len(each) for each in finished(out).values()] == [4, 4, 1, 0, 0]
         assert "without crop: 3 questions not finished yet are left out." in " ".join(ended.out.split())
         ended = hybrid(*told(data, server.url, out, "--concurrency", 1))

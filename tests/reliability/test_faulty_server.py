@@ -128,12 +128,12 @@ def test_a_wait_that_the_server_asks_for_is_waited(tmp_path: Path, questions: Qu
 def test_a_question_that_is_not_allowed_costs_itself_only(
     tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
-    refused = {3: Fault.NO_CREDIT, 7: Fault.FORBIDDEN, 12: Fault.NOT_FOUND, 20: Fault.BAD_REQUEST}
+    refused = {7: Fault.FORBIDDEN, 12: Fault.NOT_FOUND, 20: Fault.BAD_REQUEST}
     run = Files(tmp_path / "run", "mllm")
     with FaultyServer(only(refused)) as server:
         told = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2", "--json")
         ended = hybrid(*told, code=3)
-        assert ended.report["outcomes"] == {"answered": COUNT - 4, "outage": 4}
+        assert ended.report["outcomes"] == {"answered": COUNT - 3, "outage": 3}
         assert set(server.asked().values()) == {1}
         for number, fault in refused.items():
             (line,) = [line for line in ended.err.splitlines() if f"val_Spatial_Relation_{number} " in line]
@@ -141,6 +141,26 @@ def test_a_question_that_is_not_allowed_costs_itself_only(
         server.plan, mark = only({}), len(server.seen)
         assert hybrid(*told).code == 0
     assert server.asked(mark) == dict.fromkeys(refused, 1)
+
+
+def test_an_empty_account_stops_at_once_and_keeps_what_is_answered(
+    tmp_path: Path, questions: Questions, hybrid: Command
+) -> None:
+    with FaultyServer(only({3: Fault.NO_CREDIT})) as server:
+        told = words(questions(COUNT), server.url, tmp_path / "run", *MLLM, "--concurrency", "2", "--json")
+        ended = hybrid(*told, code=3)
+        assert "the account is out of credit or quota: top it up" in ended.err
+        assert "Traceback" not in ended.err
+        # Every other question is answered where the refused one does not end the run.
+        assert len(server.asked()) < COUNT
+        paid = {number for number in server.asked() if number != 3}
+        server.plan, mark = only({}), len(server.seen)
+        assert hybrid(*told).code == 0
+    again = server.asked(mark)
+    assert 3 in again
+    # What was in flight when the run ended may be asked again: one question besides the refused one.
+    assert len(paid & set(again)) <= 1
+    assert sum(number >= 0 for number in paid | set(again)) == COUNT
 
 
 def test_a_wrong_key_stops_at_once(

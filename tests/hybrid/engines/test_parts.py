@@ -224,7 +224,7 @@ async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_
             if message.number is not None:
                 line.answer(message.number, answer)
 
-    answers, meter = asyncio.create_task(run_side()), MeterOfRun(line)
+    answers, meter = asyncio.create_task(run_side()), MeterOfRun(line, RunLimits())
     await meter.begin()
     meter.end(Usage(model_calls=1, input_tokens=7))
     await meter.begin()
