@@ -92,7 +92,7 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
         return ""
     row = max(first, key=lambda row: row.value or 0.0)
     best = [one.a for one in first if one.value == row.value]
-    limits = "" if len(best) > 1 or row.low is None else f" (95 % CI [{row.low:.2f}, {row.high:.2f}])"
+    limits = "" if len(best) > 1 or row.low is None else f" (95% CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
     value = f"{accuracy(row.value)}{row.note}{limits}"
     opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {value}, over n = {row.n}."
