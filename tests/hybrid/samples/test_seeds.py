@@ -77,6 +77,8 @@ NO_SCENES = (
     "kappa.py",
     "decomposition.py",
     "sentences.py",
+    "_sentence_worlds.py",
+    "arbiter.py",
 )
 
 
