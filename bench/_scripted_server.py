@@ -171,12 +171,13 @@ def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> It
         """What it says to a request, and whether as events."""
         asked = json.loads(body)
         call_probe = CALL_PROBE_TEXT.search(body)
+        probe_answer = next((text for probe, text in PROBE_ANSWERS.items() if probe in body), None)
         if behaviour.expect and not behaviour.probes and (call_probe or PROBE_TEXT.encode() in body):
             return behaviour.reply, False
-        if behaviour.expect and call_probe:
+        # The probe of a tool's picture holds the request for a call too, in its first message.
+        if behaviour.expect and call_probe and probe_answer is None:
             call = {"name": call_probe[1].decode(), "arguments": '{"images": ["img:1"]}'}
             return Scripted(calls=[call]), bool(asked.get("stream")) or behaviour.stream == "always"
-        probe_answer = next((text for probe, text in PROBE_ANSWERS.items() if probe in body), None)
         if probe_answer is None:
             requests.append(body)
         if any(key in asked for key in behaviour.rejects):
