@@ -117,5 +117,7 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
         click.echo(f"{mark:6} {reply.name:32} {reply.seconds:6.2f} s  {verdict}")
     for line in failed:
         click.echo(f"failed: {line}")
-    wrong_seen = any(one.wrong is not None for one in seen) or (tool.claims is not None and any(reply.claim for reply in empty))
+    wrong_seen = any(one.wrong is not None for one in seen) or (
+        tool.claims is not None and any(reply.claim for reply in empty)
+    )
     return 3 if failed or wrong_seen else 0

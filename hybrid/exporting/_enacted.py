@@ -27,6 +27,7 @@ from hybrid.prompts import REASONING, Wording
 from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
 from hybrid.serving.sources import CODE_DIGITS, code_of
+from hybrid.solving.ask_model import PICTURE_UNCOUNTED
 from hybrid.solving.call_tool import SHOWN
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.image_forms import Parts, shown_parts
@@ -212,7 +213,8 @@ class Enactment:
         steps = exchange.reply.steps
         if any(step.kind == "tool" and isinstance(step.data.get("args"), str) for step in steps):
             raise LeftOut("a tool call that is no JSON object")
-        trace = _Trace(list(steps))
+        # A note about a server's count of tokens is no part of what was said.
+        trace = _Trace([step for step in steps if step.name != PICTURE_UNCOUNTED])
         try:
             # As the budget of tool calls counts it: with the asks before this one.
             spent = sum((exchange.reply.usage for exchange in attempt.exchanges[:ask]), Usage())
