@@ -125,7 +125,8 @@ def refuse_tie(finding: Finding, places: Sequence[int]) -> None:
     values = [number_of(row, "saliency_0_1") or 0.0 for row in rows_of(finding, "objects")]
     pairs = [values[place : place + 2] for place in places if place >= 0]
     tied = any(len(pair) == 2 and pair[0] - pair[1] <= TIE for pair in pairs)
-    if tied or (0 in places and finding.data.get("most_salient") is None):
+    # Null says that none stands out; a finding without the key says nothing of it.
+    if tied or (0 in places and finding.data.get("most_salient", "") is None):
         raise Abstained("tie", "two boxes stand out alike, or none does")
 
 
