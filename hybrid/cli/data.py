@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,9 +81,11 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
 
     bench: Benchmark = load("hybrid.benchmarks", benchmark)
     wanted = refuse_ungenerated(bench.card, tasks)
-    for folder in (out, *map(Path, replies)):
+    if wrong := [name for name in replies if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name)]:
+        raise UsageError(f"--replies {wrong[0]}: give names of letters, digits, '.', '_' and '-', such as alpha,beta")
+    for option, folder in (("--out", out), *(("--replies", Path(name)) for name in replies)):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"{folder} is there already: give a new folder")
+            raise UsageError(f"{option} {folder}: it is not an empty folder; give a new one")
     shutil.copytree(generate(bench, home() / "samples", wanted, each, seed), out, dirs_exist_ok=True)
     click.echo(f"{out}: {each} generated questions of each of {', '.join(wanted)}")
     for period, name in enumerate(replies, 2):

@@ -102,7 +102,7 @@ def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, 
         raise UsageError(f"--data sample: {card.name} has no generated questions")
     if unknown := [task for task in tasks if task not in card.sample_tasks]:
         there = ", ".join(card.sample_tasks)
-        raise UsageError(f"--data sample: {', '.join(unknown)} cannot be generated; there are: {there}")
+        raise UsageError(f"--data sample: --task {', '.join(unknown)} cannot be generated; there are: {there}")
     return tuple(tasks) or card.sample_tasks
 
 

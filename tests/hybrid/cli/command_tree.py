@@ -63,6 +63,7 @@ class Given:
             ("runs", "list"): (run,),
             ("runs", "cancel"): (run,),
             ("data", "check"): (data,),
+            ("data", "sample"): ("-o", out, "--task", "Jigsaw", "--each", "1"),
             ("data", "template"): ("-o", f"{out}/questions.jsonl"),
             ("benchmarks", "show"): ("blink",),
             ("tools", "show"): ("markers",),

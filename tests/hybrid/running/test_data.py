@@ -121,5 +121,5 @@ def test_a_split_that_the_folder_does_not_hold(blink: Path, tmp_path: Path) -> N
 
 
 def test_a_task_that_cannot_be_generated(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--data sample: IQ_Test cannot be generated"):
+    with pytest.raises(UsageError, match="--data sample: --task IQ_Test cannot be generated"):
         mounted("sample", tmp_path, tasks=("IQ_Test",))
