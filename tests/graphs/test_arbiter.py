@@ -146,7 +146,8 @@ def test_the_witness_who_is_more_likely_right_is_followed(
     elif reply == "no idea":
         assert found.rule == "adopt"
     else:
-        assert found.rule == ("adopt" if found.data["tool"]["worth"] > found.data["mllm"]["worth"] else "keep")
+        lead = found.data["tool"]["worth"] - found.data["mllm"]["worth"]
+        assert lead >= 0 if found.rule == "adopt" else lead <= 0 or "not clearly above" in found.reason
 
 
 @given(p=CHANCES, m=CHANCES)

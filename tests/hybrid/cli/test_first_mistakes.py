@@ -174,6 +174,6 @@ def test_generated_data_and_made_up_models(command: Command, monkeypatch: pytest
     ran = command("run", "blink", "--data", "BLINK", "--model", "replay:alpha", "--solver", "mllm", "--out", "run")
     assert ran.code == 0, ran.err
     assert "3/3" in ran.out
-    assert "BLINK is there already" in command("data", "sample", "-o", "BLINK", code=2).err
+    assert "--out BLINK: it is not an empty folder" in command("data", "sample", "-o", "BLINK", code=2).err
     assert "Art_Style cannot be generated" in command("data", "sample", "-o", "x", "--task", "Art_Style", code=2).err
     assert not Path("x").exists()
