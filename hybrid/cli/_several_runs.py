@@ -142,15 +142,20 @@ def ask_and_show(
         raise asked.reason
     asked.waiting = len(runs) - len(asked.done) - asked.unneeded
     if asked.reason is not None and (asked.left or asked.waiting):
-        waiting = f" and {asked.waiting} of {len(runs)} runs not begun" if asked.waiting else ""
-        # A reason may say itself what to do.
-        more = "" if AGAIN in str(asked.reason) else f"; what is finished is kept: {AGAIN}"
-        click.echo(redact(f"stopped with {asked.left} questions open{waiting}: {asked.reason}{more}"), err=True)
+        _print_stop(asked, len(runs))
     failed = list(dict.fromkeys(show(asked)))
     from hybrid.cli.score import name_failed
 
     name_failed(failed)
     return 3 if failed or asked.left or asked.waiting else 0
+
+
+def _print_stop(asked: AskedRuns, runs: int) -> None:
+    """Print how many questions and runs are left, and why the command stopped."""
+    waiting = f" and {asked.waiting} of {runs} runs not begun" if asked.waiting else ""
+    # A reason may say itself what to do.
+    more = "" if AGAIN in str(asked.reason) else f"; what is finished is kept: {AGAIN}"
+    click.echo(redact(f"stopped with {asked.left} questions open{waiting}: {asked.reason}{more}"), err=True)
 
 
 def _ask(run: ResolvedRun, meter: RunMeter, asked: AskedRuns, name: str, place: str) -> None:

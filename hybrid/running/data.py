@@ -240,20 +240,23 @@ def questions(
         if unknown := [name for name in only if name not in ids]:
             raise UsageError(_unknown_id(unknown[0], source, limit, ids))
         readable = spool.questions()
-        if shown.clusters:
-            # The questions again, with the clusters of those that share pictures.
-            clustered = QuestionSpool(source.store.root)
-            for one in readable:
-                clustered.add(replace(one, cluster=shown.clusters.get(one.unit, one.cluster)))
-            readable = clustered.questions()
+        if clusters := shown.clusters:
+            readable = _with_clusters(readable, clusters, source.store.root)
         # A benchmark from outside may read files in its own way.
-        outside = is_outside("hybrid.benchmarks", benchmark.card.name)
-        readable.picture_files = files_read() - before or int(outside)
+        readable.picture_files = files_read() - before or int(is_outside("hybrid.benchmarks", benchmark.card.name))
     finally:
         spool.close()
     if not readable:
         raise DataError(f"{source.folder} holds no question of the split {source.split}")
     return readable
+
+
+def _with_clusters(questions: Questions, clusters: Mapping[str, str], root: Path) -> Questions:
+    """The questions again, with the clusters of those that share pictures, which were joined once for all."""
+    clustered = QuestionSpool(root)
+    for question in questions:
+        clustered.add(replace(question, cluster=clusters.get(question.unit, question.cluster)))
+    return clustered.questions()
 
 
 def _names_of(question: AnyQuestion) -> set[str]:
