@@ -94,7 +94,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
 
     # One question of the run is asked again in a folder of its own, by the command on its page.
     page_of = next((overview.parent / "questions").glob("*.js")).read_text().replace("\\", "")
-    (again,) = {one for one in re.findall(r'"again":"([^"]+)"', page_of) if "--only val_Jigsaw_1 " in one}
+    (again,) = {one for one in re.findall(r'"again":"([^"]+)"', page_of) if "--only generated_val_Jigsaw_1 " in one}
     asked = command(*shlex.split(again)[1:])
     assert asked.code == 0, asked.err
     assert (tmp_path / "quick" / "blink-again" / "questions.jsonl").read_text().count("\n") == 1
