@@ -20,10 +20,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
+if not __package__:  # run as a file: the root of the clone is not on the path, and bench/tools.py would hide `tools`
+    sys.path[0] = str(ROOT)
+
 from bench._frame import options
 from hybrid.display.tables import Column, Table, as_text
 
-ROOT = Path(__file__).parents[1]
 FOLDERS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
 # Sums below the table, with the folders that each covers.
 SUMS: Mapping[str, tuple[str, ...]] = {
