@@ -3,9 +3,9 @@
     uv run --group dev python -m bench.pictures [--data ../shared/data] [-o docs/pictures]
 
 Runs `hybrid` on generated questions with the demonstration model (with tools, and with blank and shuffled ones), writes
-the report, and takes pictures of it in headless Chromium (`$CHROMIUM`, else /usr/bin/chromium), in its light theme. The
-first picture, report.png, is of recorded answers of GPT-4o on published BLINK questions and is made with --data alone,
-the folder that `bench/readme_table.py` reads: it shows charts and none of the images.
+the report, and takes pictures of it in headless Chromium (`$CHROMIUM`, else /usr/bin/chromium), in its light theme.
+report.png shows recorded answers of GPT-4o on published BLINK questions and is made only with --data, the folder that
+`bench/readme_table.py` reads: it contains charts and none of the images.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from bench._frame import options
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 PICTURES: Mapping[str, str] = {
+    "quickstart.png": "`hybrid quickstart`: the first screen of its report",
     "report.png": "recorded GPT-4o on 209 BLINK questions: the first screen of the report",
     "tasks.png": "generated questions: accuracy by task, with tools, alone, the tools alone, and the controls",
     "question.webp": "a generated question: the conversations of three solvers, and what the tool drew",
@@ -66,10 +67,19 @@ def made(out: Path, data: Path | None) -> list[str]:
             charts(browser.open(work / "site", "#/blink/s/tasks"), "tasks", out / "tasks.png")
             question = question_to_show(work / "runs" / "real")
             conversations(browser.open(work / "one", f"#/blink/q/{question}", QUESTION), out / "question.webp")
+            of_quickstart(browser, work, out)
         scene(work, out)
         if data is not None:
             of_recorded(out, work, data)
     return [name for name in PICTURES if data is not None or name not in RECORDED]
+
+
+def of_quickstart(browser: _Browser, work: Path, out: Path) -> None:
+    """The picture of the report that README's first command writes."""
+    hybrid(work, "quickstart", "--out", "quickstart")
+    page = browser.open(work / "quickstart" / "site", "", FIRST_SCREEN)
+    page.wait_for_selector(".front-tasks svg")
+    _save(page.screenshot(), out / "quickstart.png")
 
 
 def of_recorded(out: Path, work: Path, data: Path) -> None:

@@ -144,7 +144,7 @@ def said_in(copy: Path, *command: str) -> str:
 
 
 def the_one_line_is_a_rule(copy: Path) -> None:
-    """CONTRIBUTING.md: the rule of its tool is one of that copy."""
+    """docs/in-the-tree.md: the rule of its tool is one of that copy."""
     (copy / "asked_rule.py").write_text(
         "import tools.rules as r; from hybrid.solving.rules import table; "
         "print(r.__file__, table().rules['IQ_Test'].tools[0])",
@@ -154,9 +154,9 @@ def the_one_line_is_a_rule(copy: Path) -> None:
 
 
 def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
-    """CONTRIBUTING.md: `hybrid tools new` writes the two files that it names, and the test passes."""
+    """docs/in-the-tree.md: `hybrid tools new` writes the two files that it names, and the test passes."""
     said = said_in(copy, "hybrid", "tools", "new", "blank")
-    text = Page.read("CONTRIBUTING.md").text.replace("\n", " ")
+    text = Page.read("docs/in-the-tree.md").text.replace("\n", " ")
     (written,) = re.findall(r"writes `(tools/NAME\.py)` and `(tests/tools/test_NAME\.py)`", text)
     for place in written:
         target = copy / place.replace("NAME", "blank")
@@ -166,9 +166,9 @@ def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
 
 
 def only_these_are_touched(copy: Path) -> None:
-    """CONTRIBUTING.md: nothing outside of the folders that it says."""
+    """docs/in-the-tree.md: nothing outside of the folders that it says."""
     del copy
-    blocks = [block for block in Page.read("CONTRIBUTING.md").blocks if block.file]
+    blocks = [block for block in Page.read("docs/in-the-tree.md").blocks if block.file]
     touched = {block.file if block.table else str(Path(str(block.file)).parent) for block in blocks}
     assert touched == {"tools/quarters", "hybrid/benchmarks/shades", "shades"}
 

@@ -36,7 +36,7 @@ def test_pictures_are_small_and_wide_enough_to_be_read() -> None:
     sizes = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
     assert max(sizes.values()) < 200_000
     assert sum(sizes.values()) < 1_000_000
-    for name in ("report.png", "tasks.png", "question.webp"):
+    for name in ("quickstart.png", "report.png", "tasks.png", "question.webp"):
         with Image.open(FOLDER / name) as picture:
             assert picture.width >= pictures.WIDTH_PX
 
