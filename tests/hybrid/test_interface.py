@@ -71,15 +71,16 @@ def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixtur
         (["score", "runs/blink", "--json"], json.dumps(hybrid.score("runs/blink").as_json()) + "\n"),
         (["compare", "runs/blink", "--baseline", "mllm", "--markdown"], names["compared"].render("markdown")),
         (["compare", "runs/blink", "--json"], json.dumps(hybrid.compare("runs/blink").as_json()) + "\n"),
-        (["score", "runs/blink", "--unanswered", "wrong"], str(names["scores"]) + "\n"),
+        (["score", "runs/blink", "--unanswered", "guess"], str(names["scores"]) + "\n"),
     ):
         assert CliRunner().invoke(cli, words).stdout == said
     frame = names["table"]
     told = report.as_json()["solvers"]["specialist"]
-    rows = frame[(frame.solver == "specialist") & (frame.unanswered == "wrong") & (frame.metric == "accuracy_macro")]
-    assert set(frame.unanswered) == {"wrong"}
+    rows = frame[(frame.solver == "specialist") & (frame.unanswered == "guess") & (frame.metric == "accuracy_macro")]
+    assert set(frame.unanswered) == {"guess"}
     assert len(rows) == 1
-    assert told["metrics"]["accuracy_macro"] >= rows.value.item()
+    # Without the option no answer is wrong, so a guess is worth at least as much.
+    assert told["metrics"]["accuracy_macro"] <= rows.value.item()
     rows = names["compared"].as_json()["results"]
     frame = names["compared"].to_pandas()
     assert frame.quantity.tolist() == [row["quantity"] for row in rows]
@@ -184,7 +185,7 @@ def test_without_pandas_the_package_is_named(here: Path, fakes: Any, monkeypatch
     saved = {"idx": "val_Jigsaw_1", "answer": "(A)", "full_prediction": "(A)", "prediction": "(A)"}
     Path("Jigsaw.json").write_text(json.dumps({"val": [saved], "test": []}))
     report = hybrid.score(here, benchmark="blink")
-    assert [(row["solver"], row["value"]) for row in report.rows() if row["unanswered"] == "guess"] == [
+    assert [(row["solver"], row["value"]) for row in report.rows() if row["unanswered"] == "wrong"] == [
         ("here", 1.0)
     ] * 2
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -201,6 +201,8 @@ class Follower:
                 return identity
             if in_doubt:
                 raise _LostError from error
+            # It was refused for certain: a command that begins after this one may use the file again.
+            self._journal.change(name, state="begun")
             raise
 
     async def _search(self, batch: LoggedBatch, seconds: float) -> str | None:
