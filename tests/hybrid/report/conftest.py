@@ -15,6 +15,7 @@ from tests.hybrid.report import made_up_pages as made_up
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+HANGS_MS = 300_000
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
@@ -23,6 +24,7 @@ def browser() -> Iterator[Browser]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is of the group dev")
     if CHROMIUM is None:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
+    playwright.expect.set_options(timeout=HANGS_MS)
     # Closed with this file: its loop would be the running one of every asyncio test after it.
     with playwright.sync_playwright() as driver:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
@@ -51,6 +53,8 @@ class Watched:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.wrong: list[str] = []
+        # Only what hangs is to fail: beside twenty busy processes a page may take longer than the default of 30 s.
+        page.set_default_timeout(HANGS_MS)
         page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("requestfailed", lambda request: self.wrong.append(request.url))
