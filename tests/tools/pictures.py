@@ -16,6 +16,13 @@ def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
 
 
+def scene(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
+    """Noise of every colour that is dark in its upper left quarter, so that the picture shows something."""
+    pixels = picture(height, width, seed)
+    pixels[: height // 2, : width // 2] //= 4
+    return pixels
+
+
 def markers(pixels: Pixels, **args: Any) -> Finding:
     """The markers tool's finding, looked for once in a picture."""
     key = pixels.tobytes(), repr(args)

@@ -8,7 +8,7 @@ import pytest
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.tool.networks import collecting
-from tests.tools.pictures import picture
+from tests.tools.pictures import picture, scene
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.dense_features import FeatureMap, feature_map
 from tools._shared.diffusers_parts import load_parts
@@ -79,7 +79,7 @@ def test_every_network_says_once_that_it_was_loaded_and_one_is_given_pictures(ch
 
 
 def test_the_layout_of_the_weights_chooses_the_family(checkpoint: Path):
-    backend, pixels = started("semantic_correspondence", checkpoint), picture()
+    backend, pixels = started("semantic_correspondence", checkpoint), scene()
     points = [{"x": x, "y": y, "label": "ABC"[place]} for place, (x, y) in enumerate(((100, 20), (30, 40), (100, 80)))]
     args = SemanticArgs(point={"x": 30, "y": 40}, candidates=points, thing=" cat ")
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tests.tables import cases
+from tests.tools.pictures import scene
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence, judge
 from tools.forensics.models import IMAGENET, Plan, prepare, read_plan
@@ -117,7 +118,7 @@ def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int
 @pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
 def test_both_layouts_load_and_score(things_checkpoint: Checkpoints, layout: str):
     backend = started("forensics", things_checkpoint(layout))
-    images = (noise(0, 5), noise(1, 60), noise(2, 5, 700))
+    images = (scene(96, 96), scene(96, 96, 1), scene(700, 700, 2))
     first, again = (backend.run([Request(images, ForensicsArgs())])[0] for _ in range(2))
     assert first.data == again.data
     scores = [row["score_0_1"] for row in first.data["scores"]]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Pixels, Request
-from tests.tools.pictures import markers, picture
+from tests.tools.pictures import markers, picture, scene
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.args import Spot
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs, decide, read_spots
@@ -35,7 +35,7 @@ def test_the_largest_cosine_wins(cosines: list[float]):
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
 def test_a_picture_corresponds_with_itself(things_checkpoint: Checkpoints, family: str):
-    backend, pixels = started("semantic_correspondence", things_checkpoint(family)), picture()
+    backend, pixels = started("semantic_correspondence", things_checkpoint(family)), scene()
     args = given_points((90, 20), (30, 40), (100, 80), (10, 80))
     first, again = (ask(backend, (pixels, pixels), args) for _ in range(2))
     assert first.data == again.data

@@ -57,7 +57,7 @@ def test_a_study_says_what_the_form_of_the_tools_brings_and_keeps_what_was_writt
         ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
     said = " ".join(ended.out.split())
     assert (
-        "In the form in which it was trained (qwen3-vl) the model does better with the same tools: 100 points (95 % CI"
+        "In the form in which it was trained (qwen3-vl) the model does better with the same tools: 100 points (95% CI"
         in said
     )
     assert "tools as trained - in our form 16 +1.000" in said

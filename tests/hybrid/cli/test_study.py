@@ -15,7 +15,10 @@ SAMPLE = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--mo
 def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(command: Command, tmp_path: Path) -> None:
     words = ("study", *SAMPLE, "--backend", "classical", "-o", tmp_path / "study")
     ended = command(*words, code=0)
-    assert "Accuracy is 1.000 with tools (controller), 0.500 alone (mllm); no difference\nshown: " in ended.out
+    assert (
+        "Accuracy is 1.000 with tools (controller), 0.500 alone (mllm): no significant\ndifference (95% CI "
+        in ended.out
+    )
     for table in (
         *("gain of controller over mllm, 2 questions", "effects on accuracy_macro", "only with tools"),
         *("calls that changed nothing", "what one part alone knows"),

@@ -113,7 +113,9 @@ def asked(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
             )
         attempts = out / "controller" / "attempts.jsonl"
         lines = attempts.read_text().splitlines() if attempts.exists() else []
-        return ended, json.loads((out / "manifest.json").read_text()), [json.loads(line) for line in lines]
+        manifest = out / "manifest.json"
+        kept = json.loads(manifest.read_text()) if manifest.exists() else {}
+        return ended, kept, [json.loads(line) for line in lines]
 
     return run
 

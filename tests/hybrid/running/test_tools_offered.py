@@ -12,7 +12,7 @@ from hybrid.running.resolve import ResolvedRun, prepare
 def resolved(tmp_path: Path, *tools: str) -> ResolvedRun:
     server = ModelSettings(base_url="http://127.0.0.1:9/v1")
     config = RunConfig("blink", model="openai:gpt-4o", model_settings=server, data="sample", tasks=("Jigsaw",), limit=1)
-    return prepare(replace(config, out=tmp_path, tools=tools), dry=True)
+    return prepare(replace(config, out=tmp_path / "out", tools=tools), dry=True)
 
 
 async def test_an_estimate_counts_the_menu_that_is_offered(tmp_path: Path) -> None:

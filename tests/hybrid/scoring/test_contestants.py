@@ -50,7 +50,7 @@ def test_unanswered_questions_are_counted_by_solver(solvers: int, made_up_runs: 
 
 def test_the_section_of_metrics_names_no_draw_either(made_up_runs: Any, tmp_path: Path) -> None:
     (made,) = results(compared(made_up_runs, tmp_path), ["metrics"])
-    assert made.lead.startswith("mllm has accuracy_macro, 0.400 (mean of 3 repetitions, 0.300 to 0.600) (95 % CI [")
+    assert made.lead.startswith("mllm has accuracy_macro, 0.400 (mean of 3 repetitions, 0.300 to 0.600) (95% CI [")
 
 
 def test_questions_of_one_picture_limit_what_is_said(made_up_runs: Any, tmp_path: Path) -> None:

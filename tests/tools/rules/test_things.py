@@ -17,6 +17,7 @@ from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use
 from tests.tables import stored
+from tests.tools.pictures import scene
 from tests.tools.specialist_run import specialist_run
 from tests.tools.tiny_checkpoints import Checkpoints
 
@@ -90,14 +91,14 @@ async def test_what_rests_on_another_tools_weights_is_learned_with_them(
     with pytest.raises(WeightsError, match="weights absent"):
         await backend(service(backend="learned", weights=nowhere), tools[0])
     in_use = backends_in_use(tools, "auto", {"detection": folder})
-    assert in_use["relation"].startswith("learned:relation-1:detection=learned:detection-1:")
+    assert in_use["relation"].startswith("learned:relation-2:detection=learned:detection-2:")
     assert backends_in_use(tools, "classical", {}) == {"relation": "absent", "localization": "classical:box-cut-1"}
 
 
 async def test_depth_is_asked_at_what_was_detected(service: Callable[..., CachedTools], things_checkpoint: Checkpoints):
     """The whole chain: boxes of the detection tool, the depth tool at both middles, then the relation."""
-    shared = service(weights={"detection": str(things_checkpoint("rt_detr_v2"))}, unchecked=True)
-    pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
+    shared = service(weights={"detection": str(things_checkpoint("rf_detr"))}, unchecked=True)
+    pixels = scene()
     refs = [ImageRef("img:1", shared.store.put_pixels(pixels))]
     tool: Tool = load("tools", "relation")
     args = {"subject": "person", "reference": "person"}
