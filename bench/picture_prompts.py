@@ -1,7 +1,7 @@
 """What a model reads of its own thinking after a tool has returned a picture, for each treatment by a server.
 
 python -m bench.picture_prompts
-python -m bench.picture_prompts --url http://127.0.0.1:8000/v1 --model tiny --template last.jinja --switch keep_thoughts
+python -m bench.picture_prompts --url http://127.0.0.1:8000/v1 --served tiny --template FILE --switch NAME
 
 With `--url` the conversations that runs have had are sent to that server: what its template makes of the last request
 is printed, where it returns prompts (`return_prompt_text` of vLLM), and the tokens that it counts with the thinking and
@@ -66,7 +66,7 @@ def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def resend(request: Mapping[str, Any], given: Any) -> tuple[str, int, int]:
     """A real server's prompt of a request of a run, "" if it returns none, and its tokens with and without thinking."""
-    body = {"model": given.model, "messages": request["messages"], "tools": request["tools"], "max_tokens": 1}
+    body = {"model": given.served, "messages": request["messages"], "tools": request["tools"], "max_tokens": 1}
     if (kwargs := request.get("chat_template_kwargs")) is not None:
         body["chat_template_kwargs"] = {given.switch: True} if given.switch else kwargs
     if given.template is not None:
@@ -80,7 +80,7 @@ def resend(request: Mapping[str, Any], given: Any) -> tuple[str, int, int]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the prompts; 1 if thinking is lost where it must be kept."""
-    given = options(__doc__, {"--url": "", "--model": "", "--switch": "", "--template": Path}, words)
+    given = options(__doc__, {"--url": "", "--served": "", "--switch": "", "--template": Path}, words)
     kept = []
     with tempfile.TemporaryDirectory() as home:
         for at, (name, treatment, place) in enumerate(CASES):

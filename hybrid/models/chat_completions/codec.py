@@ -268,7 +268,7 @@ def _reasons(choice: Mapping[str, Any], whole: Mapping[str, Any] = MappingProxyT
     yield choice.get("finish_reason")
     yield choice.get("native_finish_reason")
     for holder in (choice, whole):
-        if (reason := holder.get("stop_reason")) is not None and reason in TABLE["anthropic"]:
+        if isinstance(reason := holder.get("stop_reason"), str) and reason in TABLE["anthropic"]:
             yield reason
     if isinstance(about := choice.get("meta_info"), dict):
         # SGLang
