@@ -49,6 +49,8 @@ class Treatment:
     uncounted: bool = False
     order: Literal["kept", "reversed", "first"] = "kept"
     thinks: bool = False
+    # The field of a message in which the thinking is.
+    thinks_in: Literal["reasoning_content", "reasoning"] = "reasoning_content"
     # Whether the template keeps thinking before the last user message, and the key of `chat_template_kwargs` and its
     # value by which it does.
     keeps: bool = False
@@ -124,7 +126,7 @@ class PictureServer:
         lines, seen = list[str](), list[str]()
         for at, one in enumerate(messages):
             lines.append(f"<|{one['role']}|>")
-            thought = one.get("reasoning_content")
+            thought = one.get(how.thinks_in)
             if thought and not how.drops_history and (keeps or at > last_user):
                 lines.append(f"<think> {thought} </think>")
             content = one.get("content") or ""
@@ -140,7 +142,7 @@ class PictureServer:
 
     def _speak(self, asked: Mapping[str, Any], pictures: Sequence[str]) -> dict[str, Any]:
         said: dict[str, Any] = {"role": "assistant", "content": "Answer: (A)"}
-        said |= {"reasoning_content": THOUGHT} if self.treatment.thinks else {}
+        said |= {self.treatment.thinks_in: THOUGHT} if self.treatment.thinks else {}
         texts = json.dumps(asked["messages"])
         read = [_known().get(url, "") for url in pictures]
         if ORDER_TEXT in texts:

@@ -1,33 +1,47 @@
 """What a model reads of its own thinking after a tool has returned a picture, for each treatment by a server.
 
 python -m bench.picture_prompts
+python -m bench.picture_prompts --url http://127.0.0.1:8000/v1 --served tiny --template FILE --switch NAME
+
+With `--url` the conversations that runs have had are sent to that server: what its template makes of the last request
+is printed, where it returns prompts (`return_prompt_text` of vLLM), and the tokens that it counts with the thinking and
+without it. `--template` is a file that goes along as `chat_template`.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Sequence
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import hybrid
 from bench._frame import options
-from bench._picture_server import THOUGHT, Treatment, serving
+from bench._picture_server import THOUGHT, PictureServer, Treatment, serving
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.config.words import ToolPictures
 from hybrid.display.notes import quietly
 
 SWITCH: Final = ("preserve_thinking", True)
+TAKES: Final = Treatment(thinks=True, inside="taken", thinks_in="reasoning")
 # What is shown, the server, and the place of the picture.
 CASES: Final[Sequence[tuple[str, Treatment, ToolPictures]]] = (
-    ("in a user message behind the tool message", Treatment(thinks=True, inside="taken"), "beside"),
-    ("inside the tool message", Treatment(thinks=True, inside="taken"), "auto"),
-    ("in a user message, with the template's switch", Treatment(thinks=True, switch=SWITCH), "auto"),
+    ("in a user message behind the tool message", TAKES, "beside"),
+    ("inside the tool message", TAKES, "auto"),
+    (
+        "in a user message, with the template's switch",
+        Treatment(thinks=True, thinks_in="reasoning", switch=SWITCH),
+        "auto",
+    ),
 )
+ASK_S: Final = 300
 
 
-def last_prompt(treatment: Treatment, place: ToolPictures, folder: Path) -> str:
-    """The prompt of the last request of one question."""
+def asked_by_run(treatment: Treatment, place: ToolPictures, folder: Path) -> PictureServer:
+    """The server after one question, with its requests and prompts."""
     with serving(treatment) as server, quietly():
         settings = ModelSettings(base_url=server.url, retries=0, tool_pictures=place)
         asked: dict[str, Any] = {"data": "sample", "tasks": ("Spatial_Relation",), "limit": 1, "tools": ("crop",)}
@@ -36,16 +50,48 @@ def last_prompt(treatment: Treatment, place: ToolPictures, folder: Path) -> str:
         hybrid.run(
             RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **asked)
         )
-    return server.prompts[-1]
+    return server
+
+
+def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply of a server of chat completions to a body. Raises `SystemExit` with its words if it refuses."""
+    headers = {"content-type": "application/json", "authorization": "Bearer none"}
+    request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), headers)  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=ASK_S) as reply:  # noqa: S310
+            return dict(json.loads(reply.read()))
+    except urllib.error.HTTPError as error:
+        raise SystemExit(f"{url}: {error.code}: {error.read().decode(errors='replace')[:500]}") from None
+
+
+def resend(request: Mapping[str, Any], given: Any) -> tuple[str, int, int]:
+    """A real server's prompt of a request of a run, "" if it returns none, and its tokens with and without thinking."""
+    body = {"model": given.served, "messages": request["messages"], "tools": request["tools"], "max_tokens": 1}
+    if (kwargs := request.get("chat_template_kwargs")) is not None:
+        body["chat_template_kwargs"] = {given.switch: True} if given.switch else kwargs
+    if given.template is not None:
+        body |= {"chat_template": given.template.read_text(), "return_prompt_text": True}
+    reply = ask(given.url, body)
+    bare = [{name: value for name, value in one.items() if name != "reasoning"} for one in request["messages"]]
+    without = ask(given.url, body | {"messages": bare})
+    tokens = (reply["usage"]["prompt_tokens"], without["usage"]["prompt_tokens"])
+    return reply.get("prompt_text") or "", *tokens
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the prompts; 1 if thinking is lost where it must be kept."""
-    options(__doc__, {}, words)
+    given = options(__doc__, {"--url": "", "--served": "", "--switch": "", "--template": Path}, words)
     kept = []
     with tempfile.TemporaryDirectory() as home:
         for at, (name, treatment, place) in enumerate(CASES):
-            prompt = last_prompt(treatment, place, Path(home) / str(at))
+            server = asked_by_run(treatment, place, Path(home) / str(at))
+            if given.url:
+                prompt, tokens, without = resend(server.requests[-1], given)
+                kept.append(int(tokens > without))
+                print(f"## {name}: {kept[-1]} of 1 thoughts, {tokens} tokens, {without} without thinking\n")
+                print(prompt, end="\n\n" if prompt else "")
+                continue
+            prompt = server.prompts[-1]
             kept.append(prompt.count(THOUGHT))
             # Without the instructions and the question, which are the same in all.
             print(f"## {name}: {kept[-1]} of 1 thoughts, {len(prompt.split())} words\n")

@@ -263,11 +263,11 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
     return saved(Image.fromarray(np.ascontiguousarray(pixels)), JPEG)
 
 
-def saved(picture: Image.Image, media_type: str) -> bytes:
-    """The file of an RGB picture as Pillow writes it: a JPEG (`JPEG_QUALITY`, 4:4:4), else a PNG."""
+def saved(picture: Image.Image, media_type: str, quality: int | None = None) -> bytes:
+    """The file of an RGB picture as Pillow writes it: a JPEG (`JPEG_QUALITY` or `quality`, 4:4:4), else a PNG."""
     file = io.BytesIO()
     if media_type == JPEG:
-        picture.save(file, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+        picture.save(file, "JPEG", quality=quality or JPEG_QUALITY, subsampling=0)
     else:
         picture.save(file, "PNG", compress_level=6)
     return file.getvalue()

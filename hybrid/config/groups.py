@@ -138,7 +138,10 @@ class ModelSettings:
 
 
 # The limits that `--model-arg image_limits` takes; 0 where nothing is known (`hybrid/models/picture_limits.py`).
-IMAGE_LIMITS: Final = ("least_side", "most_ratio", "most_side", "most_pictures", "many", "most_side_of_many")
+IMAGE_LIMITS: Final = (
+    *("least_side", "most_ratio", "most_side", "most_pictures", "many", "most_side_of_many"),
+    *("most_bytes", "most_request_bytes"),
+)
 
 
 def read_image_limits(text: str) -> dict[str, int]:
@@ -146,7 +149,7 @@ def read_image_limits(text: str) -> dict[str, int]:
     limits: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, _, number = part.strip().partition(":")
-        if name not in IMAGE_LIMITS or not re.fullmatch("[0-9]{1,7}", number):
+        if name not in IMAGE_LIMITS or not re.fullmatch("[0-9]{1,10}", number):
             raise UsageError(
                 f"--model-arg image_limits={text}: write NAME:NUMBER,...; the names are {', '.join(IMAGE_LIMITS)}"
             )

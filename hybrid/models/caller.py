@@ -20,7 +20,7 @@ from typing import Generic, Protocol, TypeVar
 
 from hybrid.config import ModelSettings
 from hybrid.errors import Outage
-from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of
+from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of, parts_of
 from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep, Turn
 from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, blames_picture, read_failure
@@ -33,13 +33,16 @@ from hybrid.models.thoughts import for_model
 from hybrid.off_loop import work_on_text
 from hybrid.timing import waiting
 from hybrid.tool import Tool
-from hybrid.types import Json
+from hybrid.types import Json, StoredImage
 
 Body = TypeVar("Body")
 
 log = logging.getLogger(__name__)
 
 MOMENT_S = 1.0  # Seconds for which a call that has used up its retries waits, at most, for news of the others.
+
+# Bytes of a request beside its texts and pictures: schemas of tools, names, JSON.
+AROUND_BYTES = 40_000
 
 LONG_REPLY = 100_000  # Bytes of a logged reply that is read off the event loop.
 
@@ -163,7 +166,15 @@ class Caller(Generic[Body]):
         longest = max((max(ref.image.width, ref.image.height) for ref in images_of(messages)), default=0)
         if limits.many and longest > limits.most_side_of_many:
             most = min(limits.many, most or limits.many)
-        return arrange(messages, settings.pictures_kept, asked=bool(settings.keep_pictures), inside=inside, most=most)
+        asked = bool(settings.keep_pictures)
+        fits = partial(self._fit_request, messages) if limits.most_request_bytes else None
+        return arrange(messages, settings.pictures_kept, asked=asked, inside=inside, most=most, fits=fits)
+
+    def _fit_request(self, messages: Sequence[Message], images: Sequence[StoredImage]) -> bool:
+        """Whether a request with these images has no more bytes than the server takes."""
+        texts = sum(len(part.encode()) for turn in messages for part in parts_of(turn) if isinstance(part, str))
+        sent = sum(map(self.client.images.base64_bytes, images))
+        return sent + texts + AROUND_BYTES <= self._picture_limits.most_request_bytes
 
     def _keep(self, request: ChatRequest[Body], reply: bytes) -> None:
         if self._log is not None:

@@ -15,6 +15,8 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
@@ -152,8 +154,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 # Seconds, or hours, minutes and seconds, in the words of a server or in Google's `RetryInfo`.
 _RETRY_IN: Final = re.compile(
-    r"(?:(?:retry|try|wait)\w*(?: \w+){0,3}? (?:in|after|for)|reset\w* (?:in|after)"
-    r"|(?:retry|reset)[_-]?(?:delay|after|in)(?:_\w+)?\W{1,6}?)"
+    r"(?:(?:retry|try|wait)\w*(?: \w+){0,3}? (?:in|after|for)|(?:reset\w*|allowed|available(?: again)?) (?:in|after)"
+    r"|wait\w* (?=\d+(?:\.\d+)? ?(?:s|m|h))|(?:请|請)?(?:在|等待) ?(?=\d+(?:\.\d+)? ?秒)"
+    r"|(?:retry|reset)[_-]?(?:delay|after|in)(?:_?(?P<in_ms>ms|milli\w*)|\w{0,12}?)\W{1,6}?)"
     r"\W{0,4}(?:about )?(?:(?P<h>\d{1,4})\s?h(?:ours?|rs?)?[ ,]*)?(?:(?P<m>\d{1,5})\s?m(?:in\w*)?[ ,]*(?!s))?"
     r"(?:(?P<s>\d{1,7}(?:\.\d+)?)\s?(?P<ms>ms|milli\w*)?)?",
     re.IGNORECASE,
@@ -161,18 +164,29 @@ _RETRY_IN: Final = re.compile(
 
 
 def _retry_after_s(chain: Sequence[BaseException], said: str) -> float | None:
-    """Seconds that the server asks to be left alone for, by its headers or its words; dates are not read."""
+    """Seconds that the server asks to be left alone for, by its headers or its words."""
     for link in chain:
         headers = getattr(getattr(link, "response", link), "headers", None)
         for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
             value = headers.get(name) if isinstance(headers, Mapping) else None
             if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]+)?", value.strip()):
                 return float(value) * unit
+            if isinstance(value, str) and (seconds := _seconds_until(value)) is not None:
+                return seconds
     for found in _RETRY_IN.finditer(said):
         if found["h"] or found["m"] or found["s"]:
-            seconds = float(found["s"] or 0) * (1e-3 if found["ms"] else 1.0)
+            seconds = float(found["s"] or 0) * (1e-3 if found["ms"] or found["in_ms"] else 1.0)
             return int(found["h"] or 0) * 3600 + int(found["m"] or 0) * 60 + seconds
     return None
+
+
+def _seconds_until(date: str) -> float | None:
+    """Seconds from now to a date as HTTP writes it, at least 0; None for another text."""
+    try:
+        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        # The second is for a date without a time zone.
+        return None
 
 
 def _codes(chain: Sequence[BaseException]) -> set[str]:

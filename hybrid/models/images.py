@@ -14,29 +14,43 @@ import math
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from hybrid.images import ImageStore, saved
+from hybrid.images import MEDIA_TYPES, ImageStore, saved
 from hybrid.messages import AssistantMessage, ImagePart, Message, Part, ToolMessage, UserMessage, images_of
 from hybrid.types import ImageRef, StoredImage
 
 if TYPE_CHECKING:
     from PIL import Image
 
+JPEG = MEDIA_TYPES["JPEG"]
 KEPT_TEXT_BYTES = 8 * 2**20  # Base64 texts of images kept in memory: a dialogue sends its images again with every call.
 SMALL_BYTES = 2**20  # A file up to this size is read where it is needed: to hand it to a thread takes longer.
 
 
+# Qualities of JPEG at which a file with too many bytes is written, until it fits.
+QUALITIES = (95, 90, 80, 70, 50, 30)
+
+
 @dataclass(frozen=True, slots=True)
 class ImageRules:
-    """Limits of a provider: media types, and the most pixels (width x height)."""
+    """Limits of a provider: media types, the most pixels (width x height), and the most bytes of a base64 text."""
 
     media_types: frozenset[str] = frozenset({"image/jpeg", "image/png"})
     max_pixels: int | None = None
+    max_bytes: int = 0  # 0 if no limit is known.
 
+
+def base64_bytes(count: int) -> int:
+    """Length of the base64 text of `count` bytes."""
+    return 4 * math.ceil(count / 3)
+
+
+# Whether images together are small enough for one request.
+Fits = Callable[[Sequence[StoredImage]], bool]
 
 # Names of the pictures that tools made and that no reply has followed yet: a refusal of the request may be about them.
 UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
@@ -45,7 +59,13 @@ UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
 
 
 def arrange(
-    messages: Sequence[Message], keep: int, *, asked: bool = False, inside: bool = False, most: int = 0
+    messages: Sequence[Message],
+    keep: int,
+    *,
+    asked: bool = False,
+    inside: bool = False,
+    most: int = 0,
+    fits: Fits | None = None,
 ) -> list[Message]:
     """The messages as they go out, images still references, each with its name (`img:1:`) as text before it.
 
@@ -57,9 +77,10 @@ def arrange(
     well, and those that the model named in its last message.
 
     With `inside` the images of a tool message stay in it, behind its text. `most` is how many images the server takes
-    in one request, 0 for any number: the oldest of tools' are left out until they fit.
+    in one request, 0 for any number, and `fits` says whether images are small enough for one request: the oldest of
+    tools' are left out until they fit.
     """
-    shown = _Shown(messages, keep, asked=asked, most=most)
+    shown = _Shown(messages, keep, asked=asked, most=most, fits=fits)
     out: list[Message] = []
     lifted: list[Part] = []
     for message in messages:
@@ -81,7 +102,9 @@ def arrange(
 class _Shown:
     """Which images of a conversation go out, and which have gone out already while it is walked through."""
 
-    def __init__(self, messages: Sequence[Message], keep: int, *, asked: bool, most: int = 0) -> None:
+    def __init__(
+        self, messages: Sequence[Message], keep: int, *, asked: bool, most: int = 0, fits: Fits | None = None
+    ) -> None:
         opening = next((message for message in messages if isinstance(message, UserMessage)), None)
         first = images_of([opening]) if opening is not None else ()
         self._opening = {ref.name for ref in first}
@@ -96,18 +119,26 @@ class _Shown:
             words = " ".join([last.text, *(json.dumps(dict(call.args), default=str) for call in last.calls)])
             named = [ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)]
             self._live |= {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *named)}
-        self._beyond: set[str] = set()
-        self._most = most
-        if most:
-            made = [sha for sha in others if sha in self._live]
-            self._beyond = set(made[: len(made) - min(len(made), max(0, most - len(first)))])
+        # Images that are left out, and why.
+        self._beyond: dict[str, str] = {}
+        if most or fits:
+            by_sha = {ref.image.sha256: ref.image for ref in images_of(messages)}
+            made = [by_sha[sha] for sha in others if sha in self._live]
+            kept = min(len(made), max(0, most - len(first))) if most else len(made)
+            self._leave_out(made[: len(made) - kept], f"the server takes {most} pictures in one request")
+            made = made[len(made) - kept :]
+            while made and fits and not fits([*(ref.image for ref in first), *made]):
+                self._leave_out([made.pop(0)], "the server takes no larger request")
         self._names: set[str] = set()
         self._sent: dict[str, str] = {}
 
+    def _leave_out(self, images: Sequence[StoredImage], why: str) -> None:
+        self._beyond |= {image.sha256: why for image in images}
+
     def _note(self, ref: ImageRef) -> str | None:
         """None when the image is to be shown here, else the text that stands in for it."""
-        if ref.image.sha256 in self._beyond:
-            return f"[{ref.name}: not shown; the server takes {self._most} pictures in one request]"
+        if (why := self._beyond.get(ref.image.sha256)) is not None:
+            return f"[{ref.name}: not shown; {why}]"
         if ref.image.sha256 not in self._live:
             return f"[{ref.name}: {self._left}]"
         if ref.name in self._names:
@@ -187,6 +218,10 @@ class ImageEncoder:
         too_large = self.rules.max_pixels is not None and image.width * image.height > self.rules.max_pixels
         return too_large or image.media_type not in self.rules.media_types
 
+    def _is_too_heavy(self, count: int) -> bool:
+        """Whether a file of so many bytes is too large for the rules."""
+        return bool(self.rules.max_bytes) and base64_bytes(count) > self.rules.max_bytes
+
     def at_once(self, image: StoredImage) -> bool:
         """Whether `encoded` gives the image out of memory; a small file that is sent as it is gets there by asking.
 
@@ -196,7 +231,8 @@ class ImageEncoder:
             if image.sha256 in self._converted or self._is_other_form(image):
                 return False
             try:
-                if self.store.path(image.sha256).stat().st_size > SMALL_BYTES:
+                size = self.store.path(image.sha256).stat().st_size
+                if size > SMALL_BYTES or self._is_too_heavy(size):
                     return False
             except OSError:
                 return False
@@ -207,10 +243,35 @@ class ImageEncoder:
         """The image to send and its bytes: the original ones unless a rule asks for a conversion."""
         sent = self._converted.get(image.sha256, image)
         data = self.store.read(sent)
-        if sent is image and self._is_other_form(image):
-            data = saved(scaled(self.store, image, self.rules.max_pixels), image.media_type)
+        if sent is image and (self._is_other_form(image) or self._is_too_heavy(len(data))):
+            data = self._convert(image, data)
             sent = self._converted[image.sha256] = self.store.put(data, f"image {image.sha256[:12]}, converted")
         return sent, data
+
+    def _convert(self, image: StoredImage, data: bytes) -> bytes:
+        """A file of the image that the rules allow. Of too many bytes a JPEG is made, as large in pixels."""
+        picture = scaled(self.store, image, self.rules.max_pixels)
+        if self._is_other_form(image):
+            data = saved(picture, image.media_type)
+        for quality in QUALITIES:
+            if not self._is_too_heavy(len(data)):
+                break
+            data = saved(picture, JPEG, quality)
+        return data
+
+    def base64_bytes(self, image: StoredImage) -> int:
+        """Length of the image in a request; of one that was not sent yet, that of its own file, up to the limit.
+
+        0 for an image that is not in the store.
+        """
+        if (kept := self._texts.get(image.sha256)) is not None:
+            return len(kept[1])
+        sent = self._converted.get(image.sha256, image)
+        try:
+            length = base64_bytes(self.store.path(sent.sha256).stat().st_size)
+        except OSError:
+            return 0
+        return min(length, self.rules.max_bytes or length)
 
 
 def image_block(media_type: str, base64_text: str, detail: str | None = None) -> dict[str, Any]:

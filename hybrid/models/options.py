@@ -22,6 +22,7 @@ from hybrid.errors import UsageError
 from hybrid.models.chat_completions.wire import refuse_socks
 from hybrid.models.credentials import keep_credentials, redacted
 from hybrid.models.images import ImageRules
+from hybrid.models.picture_limits import limits_of
 from hybrid.models.providers import IN_PROCESS, PHOTO, PROVIDERS, Provider
 from hybrid.repeats import seed_of_repetition
 from hybrid.secrets import redact
@@ -79,9 +80,13 @@ def connection(provider: Provider, settings: ModelSettings, model: str = "") -> 
     return Connection(base_url, key)
 
 
-def image_rules(provider: Provider, reached: Connection, settings: ModelSettings) -> ImageRules:
-    """The files that may go out; a server elsewhere than the provider's own is only known to take JPEG and PNG."""
-    return ImageRules(provider.images if reached.base_url is None else PHOTO, settings.max_pixels)
+def image_rules(provider: Provider, reached: Connection, settings: ModelSettings, name: str) -> ImageRules:
+    """The files that may go out to the model `provider:name`.
+
+    A server elsewhere than the provider's own is only known to take JPEG and PNG.
+    """
+    media_types = provider.images if reached.base_url is None else PHOTO
+    return ImageRules(media_types, settings.max_pixels, limits_of(name, settings).most_bytes)
 
 
 def server_metadata(

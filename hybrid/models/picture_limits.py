@@ -2,6 +2,7 @@
 
     limits = limits_of("openai:Qwen2.5-VL-7B", settings)      # least_side=28, most_ratio=200
     fit = fit_picture(1, 300, limits)                         # content 7 x 2048 px, picture 28 x 2048 px
+    fitted, fit = fit_stored(store, image, limits)            # also of no more bytes than the server takes
 
 The content keeps its top left corner, so a point (x, y) of the picture is (x, y) / scale of the original picture.
 """
@@ -21,7 +22,8 @@ from urllib.parse import urlsplit
 
 from hybrid.config import ModelSettings
 from hybrid.config.groups import read_image_limits
-from hybrid.images import MEDIA_TYPES, PNG, ImageStore
+from hybrid.images import MEDIA_TYPES, PNG, ImageStore, saved
+from hybrid.models.images import base64_bytes, scaled
 from hybrid.models.providers import PROVIDERS
 from hybrid.types import StoredImage
 
@@ -34,6 +36,10 @@ ENLARGED_PX: Final = 2048
 RATIO_OF_RESIZING: Final = 200
 PADDING: Final = (128, 128, 128)
 JPEG: Final = MEDIA_TYPES["JPEG"]
+# A picture of a tool is made smaller rather than written as a JPEG below this quality.
+LEAST_QUALITY: Final = 70
+# Fewer pixels have more bytes each: the side is cut by a little more than the bytes ask for.
+SHRINKING: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,8 @@ class PictureLimits:
     most_pictures: int = 0
     many: int = 0
     most_side_of_many: int = 0
+    most_bytes: int = 0
+    most_request_bytes: int = 0
 
     def strictest(self, other: Mapping[str, Any]) -> PictureLimits:
         """These limits and others together: the larger of the least, the smaller of the most."""
@@ -125,7 +133,32 @@ def fit_picture(width: int, height: int, limits: PictureLimits, max_pixels: int 
     return FittedSize(max(across, down) / longer, (across, down), padded)
 
 
-def fit_stored(store: ImageStore, image: StoredImage, size: FittedSize) -> StoredImage:
+def fit_stored(
+    store: ImageStore, image: StoredImage, limits: PictureLimits, max_pixels: int | None = None
+) -> tuple[StoredImage, FittedSize | None]:
+    """The picture that fits the limits, and its sizes; the picture itself and None where it fits as it is.
+
+    A picture that would have too many bytes even as a JPEG of `LEAST_QUALITY` is made smaller. Arguments as
+    `fit_picture`.
+    """
+    while True:
+        size = fit_picture(image.width, image.height, limits, max_pixels)
+        fitted = image if size is None else _resize(store, image, size)
+        excess = _excess_bytes(store, fitted, limits.most_bytes, max_pixels)
+        longest = int(SHRINKING * max(fitted.width, fitted.height) / math.sqrt(max(1.0, excess)))
+        if excess <= 1.0 or longest < max(1, limits.least_side):
+            return fitted, size
+        limits = replace(limits, most_side=longest)
+
+
+def _excess_bytes(store: ImageStore, image: StoredImage, most_bytes: int, max_pixels: int | None) -> float:
+    """Bytes of a picture, as it is or as a JPEG of `LEAST_QUALITY`, over those allowed; 1 or less: it fits."""
+    if not most_bytes or base64_bytes(store.path(image.sha256).stat().st_size) <= most_bytes:
+        return 1.0
+    return base64_bytes(len(saved(scaled(store, image, max_pixels), JPEG, LEAST_QUALITY))) / most_bytes
+
+
+def _resize(store: ImageStore, image: StoredImage, size: FittedSize) -> StoredImage:
     """The stored picture at a fitted size: scaled by Lanczos, grey to the right of it and below it."""
     import numpy as np
     from PIL import Image

@@ -36,7 +36,12 @@ SPECIFIC_FIRST: Final = (
     End.ENDED,
     End.UNKNOWN,
 )
-_PREFIX: Final = re.compile(r"^(?:finish|stop|block|blocked)_?reason[._]")
+_PREFIX: Final = re.compile(r"^(?:finish|stop|block|blocked)reason[._]?(?=.)")
+_SEPARATORS: Final = re.compile(r"[\s_-]+")
+# `content_filter`, `CONTENT_FILTER`, `content-filter` and `contentFilter` are one word.
+_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
+    wire: {_SEPARATORS.sub("", reason): kind for reason, kind in table.items()} for wire, table in TABLE.items()
+}
 # Stands for a reason where a choice holds no message at all.
 NO_MESSAGE: Final = "no message"
 
@@ -74,10 +79,10 @@ def _text(reason: Any) -> str:
 @cache
 def _kind(wire: Wire, reason: str) -> End:
     """The kind of one reason; `End.UNKNOWN` if no table has it or any part of it."""
-    tables = (TABLE[wire], *(table for name, table in TABLE.items() if name != wire))
+    tables = (_WORDS[wire], *(table for name, table in _WORDS.items() if name != wire))
     # Google's endpoint for OpenAI's API joins two: `content_filter: PROHIBITED_CONTENT`.
     for text in (reason, *re.split(r"[:,;|]", reason)):
-        word = _PREFIX.sub("", re.sub(r"[\s-]+", "_", text.strip().lower()))
+        word = _PREFIX.sub("", _SEPARATORS.sub("", text.lower()))
         kind = next((table[word] for table in tables if word in table), None)
         if kind is not None:
             return End(kind)

@@ -47,11 +47,10 @@ def thinking_switches(name: str, base_url: str | None) -> list[ThinkingSwitch]:
     model = name.partition(":")[2]
     found: list[ThinkingSwitch] = []
     for row in tomllib.loads(Path(__file__).with_name("thinking_switches.toml").read_text("utf-8"))["switch"]:
-        by_host = "hosts" in row
-        pattern, text = (row["hosts"], host) if by_host else (row["models"], model)
-        switch = ThinkingSwitch(row["body"], re.search(pattern, text, re.IGNORECASE) is not None)
-        if switch.matches or not by_host:
-            found.append(switch)
+        texts = {"hosts": host, "models": model}
+        matches = all(re.search(row[key], texts[key], re.IGNORECASE) for key in texts.keys() & row.keys())
+        if matches or "hosts" not in row:
+            found.append(ThinkingSwitch(row["body"], matches))
     found.sort(key=lambda switch: not switch.matches)
     return [switch for at, switch in enumerate(found) if switch.body not in [before.body for before in found[:at]]]
 

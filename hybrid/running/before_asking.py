@@ -57,6 +57,11 @@ BLIND: Final = "blind model"
 TOOLLESS: Final = "calls that cannot be read"
 BLIND_TOOLS: Final = "pictures of tools not seen"
 UNORDERED: Final = "pictures out of order"
+# Why thinking is lost although the picture is inside the tool message, by what the probe found of it.
+LOST_BY_SERVER: Final = {
+    "lost": "its server, or its template, drops it from every request",
+    "unknown": "its server counts no tokens that would show it",
+}
 
 
 async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedRun:
@@ -197,6 +202,10 @@ def _thinking_notes(name: str, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"note: {name}: its template keeps thinking by {json.dumps(found['switch'])}, which is sent"
     elif found.get("thinking") in ("lost", "unknown"):
         is_lost = "is" if found["thinking"] == "lost" else "may be"
+        if found.get("place") == "inside":
+            why = LOST_BY_SERVER[found["thinking"]]
+            yield f"note: {name}: its thinking {is_lost} lost at each call of a tool: {why}"
+            return
         yield (
             f"note: {name}: its thinking {is_lost} lost at each picture of a tool: its template drops what was thought "
             "before a message of the user, and its server does not take the picture in the tool message"

@@ -447,10 +447,15 @@ class _Check:
         rows = [Found(asked, f"{seen}{thoughts}", f"the loop goes on, with the picture {where}")]
         if found.thinking == "none":
             return rows
+        inside = found.place == "inside"
         means = {
             "kept": "nothing is lost",
             "switched": f"runs send {json.dumps(found.switch)}",
-            "lost": "the template drops it before a message of the user, and no switch is known",
+            "lost": (
+                "the server, or its template, drops it from every request"
+                if inside
+                else "the template drops it before a message of the user, and no switch is known"
+            ),
             "unknown": "tokens do not tell, and no switch is known",
         }[found.thinking]
         return [*rows, Found("thinking before a picture of a tool", found.thinking, means)]

@@ -83,7 +83,8 @@ async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: 
     may_choose = settings.tool_pictures == "auto" and probe.native_results
     try:
         if thinks and may_choose and (seen := await _look_inside(probe, conversation, tools)) is not None:
-            return ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside", "kept")
+            found = ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside")
+            return await _find_switch(probe, conversation, tools, found)
         place: Literal["inside", "beside"] = "beside"
         if settings.tool_pictures == "inside" and probe.native_results:
             place = "inside"
@@ -122,9 +123,11 @@ async def _look_inside(probe: PlaceProbe, conversation: Sequence[Message], tools
 async def _find_switch(
     probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool], found: ToolPicture
 ) -> ToolPicture:
-    """The finding with what becomes of the thinking, and the switch of the template that keeps it."""
+    """The finding with what becomes of the thinking at its place, and the switch of the template that keeps it."""
     reply = conversation[-1]
     assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
+    inside = found.place == "inside"
+    probe.adopt(results_inside=inside)
     with_thoughts = await probe.tokens(conversation, tools, probe.numbers[0])
     if with_thoughts:
         bare = replace(reply, text=without_thoughts(reply.text).strip(), reasoning="", native=None)
@@ -132,7 +135,7 @@ async def _find_switch(
             return replace(found, thinking="kept")
     lost = replace(found, thinking="lost" if with_thoughts else "unknown")
     for switch in thinking_switches(probe.model.name, _address(probe)):
-        if not (with_thoughts or switch.matches) or not probe.adopt(thinking_switch=switch.body):
+        if not (with_thoughts or switch.matches) or not probe.adopt(results_inside=inside, thinking_switch=switch.body):
             continue
         try:
             tokens = await probe.tokens(conversation, tools, probe.numbers[0])

@@ -120,10 +120,13 @@ class ToolCalls:
         Its box and scale stay right: what is scaled says so, and padding is to the right of it and below it.
         """
         image = ref.image
-        size = fit_picture(image.width, image.height, self._limits, self._max_pixels)
-        if size is None or not self._overlays:
+        limits, most = self._limits, self._max_pixels
+        fits_as_it_is = not limits.most_bytes and fit_picture(image.width, image.height, limits, most) is None
+        if fits_as_it_is or not self._overlays:
             return ref, ""
-        fitted = await asyncio.to_thread(fit_stored, self._control.service.store, image, size)
+        fitted, size = await asyncio.to_thread(fit_stored, self._control.service.store, image, limits, most)
+        if size is None:
+            return ref, ""
         parent = self._image_registry.find(ref.parent or "")
         box, scale = ref.box, ref.scale * size.scale
         if (

@@ -80,7 +80,7 @@ class ChatCompletionsClient:
         provider = PROVIDERS["openai"]
         self._connection = connection(provider, settings, name)
         self._options = options(provider, self._model, settings)
-        self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
+        self.images = ImageEncoder(store, image_rules(provider, self._connection, settings, name))
         self._tools_offered = ToolsOffered()
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
         self._terms = Terms(stream=settings.stream == "on")  # Learnt from what the server says, once for all requests.

@@ -15,6 +15,7 @@ import math
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from hybrid.messages import (
@@ -38,7 +39,7 @@ from hybrid.models.chat_completions.stream import FEEDBACK
 from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, Terms
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error, summary
 from hybrid.models.literals import read_object
-from hybrid.models.replies import NO_MESSAGE, mark_end, read_end
+from hybrid.models.replies import NO_MESSAGE, TABLE, mark_end, read_end
 from hybrid.models.usage import read_usage
 from hybrid.types import ImageRef, Json
 
@@ -217,6 +218,9 @@ def readable(data: bytes) -> dict[str, Any]:
         raise error_in_reply(first["error"])
     message = first["message"]
     content, reason = message.get("content"), first.get("finish_reason")
+    if isinstance(content, dict):
+        # One part, without the list around it.
+        content = message["content"] = [content]
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
     if not (content or reason or _said_calls(message) or _refusal(message)):
@@ -256,9 +260,19 @@ def _with_reason(whole: dict[str, Any], choice: Mapping[str, Any], reason: str |
     return first
 
 
-def _reasons(choice: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Why a choice ended: in OpenAI's word, and in that of the provider behind a gateway."""
-    return choice.get("finish_reason"), choice.get("native_finish_reason")
+def _reasons(choice: Mapping[str, Any], whole: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Any]:
+    """Why a choice ended: in OpenAI's word, in that of the provider behind a gateway, and in that of its server.
+
+    `stop_reason` is Anthropic's; vLLM has the text at which it stopped there.
+    """
+    yield choice.get("finish_reason")
+    yield choice.get("native_finish_reason")
+    for holder in (choice, whole):
+        if isinstance(reason := holder.get("stop_reason"), str) and reason in TABLE["anthropic"]:
+            yield reason
+    if isinstance(about := choice.get("meta_info"), dict):
+        # SGLang
+        yield about.get("finish_reason")
 
 
 def _feedback(whole: Mapping[str, Any]) -> str:
@@ -301,7 +315,7 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     """
     choice = whole["choices"][0]
     said = choice["message"]
-    reason, end = read_end("chat_completions", *_reasons(choice))
+    reason, end = read_end("chat_completions", *_reasons(choice, whole))
     calls, invalid = calls_of(_said_calls(said), call)
     text, refusal = _text(said.get("content")), _refusal(said)
     usage = usage_of(whole, is_empty=not (text or refusal or calls or invalid))

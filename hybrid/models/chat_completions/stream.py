@@ -33,6 +33,10 @@ _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "re
 _GROW_PARTS = _GROWS | {"signature"}
 _KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  # Events that say nothing.
 _OF_ONE_PART = ("type", "index", "id")
+# Stands for the reason of a stream that was ended without one; no table has it, so it is listed as unknown.
+NO_REASON = "none given"
+# Fields of a choice that say why it ended, beside OpenAI's own.
+OTHER_REASONS = frozenset({"native_finish_reason", "stop_reason", "meta_info"})
 # What a provider says of a prompt that it blocked: Gemini and Azure.
 FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_results"})
 
@@ -133,7 +137,8 @@ class Assembly:
         self._about: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
         self._reason: str | None = None
-        self._native_reason: str | None = None  # Of the provider behind a gateway.
+        # Of the provider behind a gateway, and of its server.
+        self._other_reasons: dict[str, Any] = {}
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes."""
@@ -155,8 +160,10 @@ class Assembly:
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         try:
             message = {"role": "assistant", "content": None, **_settled(self._message)}
-            choice = {"index": 0, "message": message, "finish_reason": self._reason}
-            choice |= {"native_finish_reason": self._native_reason} if self._native_reason else {}
+            # What ended without a reason may be half a text: a gateway ends the stream of a server that is gone, too.
+            reason = self._reason or (NO_REASON if message["content"] and not message.get("tool_calls") else None)
+            choice = {"index": 0, "message": message, "finish_reason": reason}
+            choice |= self._other_reasons
             # ASCII: pieces may hold half a character each, which are one again when this is read.
             return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
         except RecursionError:
@@ -225,7 +232,7 @@ class Assembly:
                     elif name != "role":
                         _grow(self._message, name, value)
             self._reason = _reason(choice.get("finish_reason")) or self._reason
-            self._native_reason = _reason(choice.get("native_finish_reason")) or self._native_reason
+            self._other_reasons |= {name: choice[name] for name in OTHER_REASONS & choice.keys() if choice[name]}
 
     def _count(self, said: Any) -> None:
         """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""

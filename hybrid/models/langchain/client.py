@@ -98,7 +98,7 @@ class LangChainClient:
             refuse_settings(settings)
             self._options = {}
         self._detail = settings.image_detail if self._row.detail_option is None else None
-        self.images = ImageEncoder(store, image_rules(self._row, self._connection, settings))
+        self.images = ImageEncoder(store, image_rules(self._row, self._connection, settings, name))
         # By the number of the repetition, where each is sent a seed of its own; else one for all.
         self._chat_models: dict[int, BaseChatModel] = {}
         self._terms = PLAIN

@@ -85,7 +85,7 @@ class OllamaClient:
         self._connection = Connection(server_url(reached.base_url), os.environ.get("OLLAMA_API_KEY") or None)
         self._options = checked_options(options(provider, self._model, settings))
         self._num_ctx = int(str(self._options["num_ctx"]))
-        self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
+        self.images = ImageEncoder(store, image_rules(provider, self._connection, settings, name))
         self._tools_offered = ToolsOffered()
         self._joined = False  # Whether the model's template wants turns that alternate.
         self._wire = Wire(address(self._connection), settings.timeout_s, LineAssembly)

@@ -101,7 +101,7 @@ async def test_a_wrong_key_is_refused_at_once(name: str, recorder: Any, answer: 
 
 
 @ALL
-@pytest.mark.parametrize("status", [402, 403, 404, 413])
+@pytest.mark.parametrize("status", [403, 404, 413])
 async def test_what_one_question_is_forbidden_costs_it_alone(
     name: str, status: int, recorder: Any, answer: Any, store: ImageStore
 ) -> None:
@@ -160,9 +160,12 @@ def test_every_status_means_something(status: int) -> None:
         status_code = status
 
     failure = read_failure(Refused("no")).kind
-    assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 425, 429, 498})
+    assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 423, 425, 429, 498, 499})
     assert (failure is Failure.KEY) == (status == 401)
-    assert (failure is Failure.REQUEST) == (400 <= status < 500 and status not in {401, 408, 409, 425, 429, 498})
+    assert (failure is Failure.ACCOUNT) == (status == 402)
+    assert (failure is Failure.POLICY) == (status == 451)
+    others = {401, 402, 408, 409, 423, 425, 429, 451, 498, 499}
+    assert (failure is Failure.REQUEST) == (400 <= status < 500 and status not in others)
 
 
 def test_the_summary_of_a_huge_error_is_linear_and_cut_after_redaction() -> None:

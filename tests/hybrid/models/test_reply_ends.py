@@ -1,6 +1,8 @@
 """How a reply ended over each wire: an answer, cut, withheld by its provider, or broken off and asked for again."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from hybrid.models.answering import is_same_model, other_models
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.chat_completions.codec import message, readable
+from hybrid.models.chat_completions.stream import Assembly
 from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff, StatusError, UnreadableReplyError, error_in_reply, read_failure
 from hybrid.models.langchain.client import LangChainClient
@@ -131,6 +134,43 @@ def test_every_reason_of_the_table_has_a_kind_and_is_written_as_it_is_looked_up(
 def test_what_stands_in_the_place_of_a_message_is_the_reason(body: dict[str, Any], reason: str) -> None:
     reply = message(readable(json.dumps(body).encode()), CallKey("q"))
     assert (reply.text, reply.end, reply.finish_reason) == ("", End.FILTERED, reason)
+
+
+def test_a_date_to_wait_for_is_read_from_the_header() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
+    seconds = read_failure(StatusError(429, "busy", later)).retry_after_s
+    assert seconds is not None
+    assert 0 < seconds <= 40
+    assert read_failure(StatusError(429, "busy", "Wed, 21 Oct 2015 07:28:00 GMT")).retry_after_s == 0
+    assert read_failure(StatusError(429, "busy", "soon")).retry_after_s is None
+
+
+@pytest.mark.parametrize(
+    ("choice", "beside", "end"),
+    [
+        ({"finish_reason": "", "stop_reason": "max_tokens"}, {}, End.CUT),
+        ({"finish_reason": "stop"}, {"stop_reason": "refusal"}, End.REFUSED),
+        ({"finish_reason": "stop", "meta_info": {"finish_reason": {"type": "length"}}}, {}, End.CUT),
+        # vLLM has the text, or the token, at which it stopped there.
+        ({"finish_reason": "stop", "stop_reason": "error"}, {}, End.ENDED),
+        ({"finish_reason": "stop", "stop_reason": 151643}, {}, End.ENDED),
+        ({"finish_reason": "stop", "stop_reason": ["x"]}, {}, End.ENDED),
+    ],
+)
+def test_reasons_in_other_fields_of_a_reply_count(choice: dict[str, Any], beside: dict[str, Any], end: End) -> None:
+    whole = {"choices": [{"message": {"content": "(A)"}, **choice}], **beside}
+    assert message(readable(json.dumps(whole).encode()), CallKey("q")).end is end
+    events = [{"choices": [{"index": 0, "delta": {"content": "(A)"}, **choice}]}, "[DONE]"]
+    streamed = Assembly()
+    for event in events:
+        streamed.feed(f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n".encode())
+    if not beside:
+        assert message(readable(streamed.body()), CallKey("q")).end is end
+
+
+def test_content_that_is_one_part_is_read() -> None:
+    whole = {"choices": [{"message": {"content": {"type": "text", "text": "(A)"}}, "finish_reason": "stop"}]}
+    assert message(readable(json.dumps(whole).encode()), CallKey("q")).text == "(A)"
 
 
 @pytest.mark.parametrize("body", [{"choices": [{}]}, {"choices": []}, {"choices": "no"}, {}])

@@ -1,5 +1,6 @@
 """A picture that a tool made never ends a question: it is made to fit, or its refusal is the tool's fault."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,14 @@ import pytest
 from bench._picture_server import PictureServer, Treatment, _pictures, _size, serving
 from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
+from hybrid.models.caller import AROUND_BYTES
 from hybrid.models.failures import StatusError, UnreadableReplyError, blames_picture, read_failure
 from hybrid.models.picture_limits import PictureLimits, fit_picture, limits_of
 from hybrid.types import Fault
 from tests.picture_runs import manifest, run, steps
 
 THIN = {"images": ["img:1"], "box": {"x0": 5, "y0": 5, "x1": 200, "y1": 6}, "scale": 1}
+CLAUDE = PictureLimits(0, 0, 8000, 100, 20, 2000, 10_000_000, 32_000_000)
 TINY = {"images": ["img:1"], "box": {"x0": 5, "y0": 5, "x1": 9, "y1": 8}, "scale": 1}
 
 
@@ -111,6 +114,60 @@ def test_sizes_that_fit(size: tuple[int, int], limits: PictureLimits, picture: t
         assert fit_picture(*fit.picture, limits) is None
 
 
+def urls_sent(server: PictureServer) -> list[str]:
+    """Base64 texts of the pictures in the last request, those of the question first."""
+    found = [url for message in server.requests[-1]["messages"] for url in _pictures(message)]
+    return [url.partition(",")[2] for url in found]
+
+
+# A noisy crop of the whole picture, larger than the limits below.
+WHOLE = {"images": ["img:1"], "scale": 2}
+
+
+@pytest.mark.parametrize(("most", "is_smaller"), [(25_000, False), (9_000, True)])
+def test_pictures_of_tools_have_no_more_bytes_than_the_server_takes(
+    most: int, *, is_smaller: bool, tmp_path: Path
+) -> None:
+    with serving(Treatment(call=WHOLE)) as server:
+        run(server, tmp_path / "free")
+        free = urls_sent(server)
+        size = sizes_sent(server)[-1]
+        run(server, tmp_path / "run", settings={"image_limits": f"most_bytes:{most}"})
+    assert len(free[-1]) > 25_000
+    assert len(urls_sent(server)[-1]) <= most
+    # A JPEG of less quality is enough, or the picture is made smaller, which its scale says.
+    assert (sizes_sent(server)[-1] < size) is is_smaller
+    step = next(step for step in steps(tmp_path / "run") if step.kind == "tool")
+    ref = step.images[-1]
+    assert ref.box is not None
+    assert (ref.box.x1 - ref.box.x0) * ref.scale == pytest.approx(sizes_sent(server)[-1][0], abs=0.51)
+
+
+def test_a_picture_of_the_question_is_written_with_fewer_bytes_at_its_size(tmp_path: Path) -> None:
+    with serving(Treatment()) as server:
+        run(server, tmp_path / "free")
+        [free, *_] = urls_sent(server)
+        run(server, tmp_path / "run", settings={"image_limits": f"most_bytes:{len(free) - 1}"})
+    [sent, *_] = urls_sent(server)
+    assert len(sent) < len(free)
+    assert _size(f"data:image/jpeg;base64,{sent}") == _size(f"data:image/png;base64,{free}")
+
+
+def test_a_request_of_too_many_bytes_leaves_the_oldest_pictures_of_tools_out(tmp_path: Path) -> None:
+    # Four quadrants come back.
+    call = {"images": ["img:1"]}
+    with serving(Treatment(call=call)) as server:
+        run(server, tmp_path / "free")
+        free = urls_sent(server)
+        most = sum(map(len, free)) + AROUND_BYTES
+        run(server, tmp_path / "run", settings={"image_limits": f"most_request_bytes:{most}"})
+    assert 1 <= len(urls_sent(server)) < len(free)
+    assert urls_sent(server)[0] == free[0]
+    assert urls_sent(server)[-1] == free[-1]
+    assert "not shown; the server takes no larger request" in str(server.requests[-1]["messages"])
+    assert not [step for step in steps(tmp_path / "run") if step.fault is not None]
+
+
 def test_more_pictures_than_a_server_takes_leave_the_oldest_of_tools_out(tmp_path: Path) -> None:
     # Four quadrants come back.
     call = {"images": ["img:1"]}
@@ -131,12 +188,28 @@ def test_limits_in_another_form_are_refused(limits: str) -> None:
 @pytest.mark.parametrize(
     ("name", "url", "limits"),
     [
-        ("anthropic:claude-sonnet-5", None, PictureLimits(0, 0, 8000, 100, 20, 2000)),
-        ("openai:qwen3-vl-plus", "https://dashscope.aliyuncs.com/compatible-mode/v1", PictureLimits(32, 200)),
+        ("anthropic:claude-sonnet-5", None, CLAUDE),
+        ("openai:claude-sonnet-5", "https://api.anthropic.com/v1", CLAUDE),
+        # A router may ask Bedrock, whose limit is lower.
+        (
+            "openai:anthropic/claude-sonnet-5",
+            "https://openrouter.ai/api/v1",
+            replace(CLAUDE, most_bytes=5_242_880, most_request_bytes=0),
+        ),
+        (
+            "openai:qwen3-vl-plus",
+            "https://dashscope.aliyuncs.com/compatible-mode/v1",
+            PictureLimits(32, 200, most_pictures=250, most_bytes=10_485_760),
+        ),
         ("openai:zai-org/GLM-4.6V", "http://127.0.0.1:8000/v1", PictureLimits(28, 200)),
-        ("openai:llama-4-scout", "https://api.groq.com/openai/v1", PictureLimits(most_pictures=5)),
+        (
+            "openai:llama-4-scout",
+            "https://api.groq.com/openai/v1",
+            PictureLimits(most_pictures=5, most_request_bytes=4_000_000),
+        ),
         ("openai:llama-4-scout", "https://api.groq.com.example.org/v1", PictureLimits()),
-        ("openai:gpt-4o", None, PictureLimits()),
+        ("openai:gpt-4o", None, PictureLimits(most_pictures=1500)),
+        ("openai:gpt-4o", "http://127.0.0.1:8000/v1", PictureLimits()),
         ("embedded", None, PictureLimits()),
         (None, None, PictureLimits()),
     ],

@@ -64,6 +64,8 @@ def test_a_server_that_takes_no_picture_of_a_tool_is_named_with_its_words(tmp_pa
         ),
         (Treatment(thinks=True), "beside", "lost", {}),
         (Treatment(thinks=True, drops_history=True), "beside", "lost", {}),
+        # transformers serve takes the picture there and drops the thinking of every request.
+        (Treatment(thinks=True, drops_history=True, inside="taken"), "inside", "lost", {}),
         # A model that does not think has nothing to lose, and is asked as before.
         (Treatment(inside="taken"), "beside", "none", {}),
         (Treatment(inside="taken", beside="refused"), "inside", "none", {}),
@@ -81,7 +83,9 @@ def test_thinking_survives_the_picture_where_the_server_lets_it(
     assert server.prompts[-1].count("<|picture|>") == 2
     last = server.requests[-1]
     assert (last["messages"][-1]["role"] == "tool") == (place == "inside")
-    assert ("its thinking is lost at each picture" in capsys.readouterr().err) == (thinking == "lost")
+    notes = capsys.readouterr().err
+    assert ("its thinking is lost at each picture" in notes) == (thinking == "lost" and place == "beside")
+    assert ("its thinking is lost at each call" in notes) == (thinking == "lost" and place == "inside")
 
 
 def test_a_run_that_goes_on_knows_the_place_without_asking(tmp_path: Path) -> None:
