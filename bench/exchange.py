@@ -34,7 +34,8 @@ TABLES: Final = ("datasets==4.4.1", "pandas==2.3.3", "openpyxl==3.1.5", "polars=
 ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "lmms-eval": ("3.11", ("--no-deps", "lmms-eval==0.7.3")),
     "vlmevalkit": ("3.11", ("--no-deps", "ms-vlmeval==0.0.20")),
-    "inspect": ("3.11", ("inspect-ai==0.3.285",)),
+    # The export is written there too: Inspect asks for older packages than this project's other environments have.
+    "inspect": ("3.11", ("-e", f"{HERE.parent}[inspect]", "inspect-ai==0.3.285")),
     "every-eval-ever": ("3.12", ("every-eval-ever==0.3.0",)),
     "tables": ("3.11", TABLES),
 }
@@ -96,10 +97,10 @@ class Row:
     score_of_run: float
 
 
-def hybrid(folder: Path, *words: object) -> str:
+def hybrid(folder: Path, *words: object, python: Path = Path(sys.executable)) -> str:
     """The output of a command of ours in `folder`, which ends with 0. Raises `SystemExit` where it does not."""
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-    command = [sys.executable, "-m", "hybrid", *map(str, words)]
+    command = [python, "-m", "hybrid", *map(str, words)]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if ended.returncode:
         raise SystemExit(f"hybrid {' '.join(map(str, words))} ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
@@ -144,8 +145,9 @@ def read_here(path: Path, folder: Path) -> Mapping[str, Any]:
     if path.is_dir() and "shared" in path.parts:
         path = next(path.glob("*_samples.jsonl"))
     words = ("score", path) if (path / "manifest.json").exists() else ("score", path, "--benchmark", "blink")
-    solvers = json.loads(hybrid(folder, *words, "--json"))["solvers"]
-    found = solvers.get(SOLVER) or next(iter(solvers.values()))
+    report = json.loads(hybrid(folder, *words, "--json"))
+    # A file that holds one solver is its report.
+    found = report["solvers"][SOLVER] if "solvers" in report else report
     return {"rows": found["n"], "score": found["metrics"]["accuracy_macro"]}
 
 
@@ -154,18 +156,17 @@ def measure(run: Path | None, environments: Path | None) -> list[Row]:
     found: list[Row] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        places = environments or folder / "environments"
         run = make_run(folder) if run is None else run.resolve()
         score = float(read_here(run, folder)["score"])
         for form, file, readers in EXPORTS:
             more = ("--only", "all") if form in ("conversations", "sharegpt") else ()
             allow = ("--allow", "generated") if form == "every_eval_ever" else ()
-            hybrid(folder, "export", run / SOLVER, "--to", form, "-o", file, *more, *allow)
+            python = python_of(form, places) if form == "inspect" else Path(sys.executable)
+            hybrid(folder, "export", run / SOLVER, "--to", form, "-o", file, *more, *allow, python=python)
             for reader in readers:
                 path = folder / file
-                if reader is OURS:
-                    reading = read_here(path, folder)
-                else:
-                    reading = read_there(reader, path, environments or folder / "environments")
+                reading = read_here(path, folder) if reader is OURS else read_there(reader, path, places)
                 facts = form, Path(file).suffix, reader.shown, reader.function
                 found.append(Row(*facts, reading["rows"], reading["score"], score))
                 print(found[-1], file=sys.stderr, flush=True)

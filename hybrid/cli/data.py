@@ -157,7 +157,7 @@ def check(
     try:
         mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store, images_root=images_root)
     except DataError as error:
-        if benchmark is not None:
+        if benchmark is not None or not folder.is_dir():
             raise
         raise DataError(f"{error}; for other data name a file of questions, or a benchmark with --benchmark") from error
     source = mounted.source
