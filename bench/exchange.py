@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +43,8 @@ ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
 # What eval_vanilla and load of VLMEvalKit import.
 MORE: Final[Mapping[str, Sequence[str]]] = {"vlmevalkit": ("pandas==2.3.3", "openpyxl==3.1.5", "validators==0.35.0")}
 SOLVER: Final = "mllm"
+# Conversations are of a model that was offered tools.
+WITH_TOOLS: Final[Mapping[str, str]] = {"conversations": "controller", "sharegpt": "controller"}
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def read_there(reader: Reader, path: Path, environments: Path) -> Mapping[str, A
     return reading
 
 
-def read_here(path: Path, folder: Path) -> Mapping[str, Any]:
+def read_here(path: Path, folder: Path, solver: str = SOLVER) -> Mapping[str, Any]:
     """What `hybrid score` reads back, `path` being a run, a file or the folder of an export."""
     # Folders of exports hold one file or folder that is scored.
     while path.is_dir() and not (path / "manifest.json").exists() and len(list(path.iterdir())) == 1:
@@ -147,30 +150,42 @@ def read_here(path: Path, folder: Path) -> Mapping[str, Any]:
     words = ("score", path) if (path / "manifest.json").exists() else ("score", path, "--benchmark", "blink")
     report = json.loads(hybrid(folder, *words, "--json"))
     # A file that holds one solver is its report.
-    found = report["solvers"][SOLVER] if "solvers" in report else report
+    found = report["solvers"][solver] if "solvers" in report else report
     return {"rows": found["n"], "score": found["metrics"]["accuracy_macro"]}
 
 
+def write_export(form: str, file: str, run: Path, folder: Path, environments: Path) -> Path:
+    """Export one solver of a run."""
+    more = ("--only", "all") if form in WITH_TOOLS else ()
+    allow = ("--allow", "generated") if form == "every_eval_ever" else ()
+    python = python_of(form, environments) if form == "inspect" else Path(sys.executable)
+    solver = run / WITH_TOOLS.get(form, SOLVER)
+    hybrid(folder, "export", solver, "--to", form, "-o", file, *more, *allow, python=python)
+    return folder / file
+
+
 def measure(run: Path | None, environments: Path | None) -> list[Row]:
-    """Export the run to each format and have each reader read it."""
-    found: list[Row] = []
-    with tempfile.TemporaryDirectory() as name:
+    """Export the run to each format and have each reader read it, formats side by side."""
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(EXPORTS)) as pool:
         folder = Path(name)
         places = environments or folder / "environments"
+        for environment in ENVIRONMENTS:
+            python_of(environment, places)
         run = make_run(folder) if run is None else run.resolve()
-        score = float(read_here(run, folder)["score"])
-        for form, file, readers in EXPORTS:
-            more = ("--only", "all") if form in ("conversations", "sharegpt") else ()
-            allow = ("--allow", "generated") if form == "every_eval_ever" else ()
-            python = python_of(form, places) if form == "inspect" else Path(sys.executable)
-            hybrid(folder, "export", run / SOLVER, "--to", form, "-o", file, *more, *allow, python=python)
+        scores = {name: float(read_here(run, folder, name)["score"]) for name in (SOLVER, *WITH_TOOLS.values())}
+
+        def rows_of(form: str, file: str, readers: Sequence[Reader]) -> list[Row]:
+            path = write_export(form, file, run, folder, places)
+            found = []
             for reader in readers:
-                path = folder / file
                 reading = read_here(path, folder) if reader is OURS else read_there(reader, path, places)
                 facts = form, Path(file).suffix, reader.shown, reader.function
+                score = scores[WITH_TOOLS.get(form, SOLVER)]
                 found.append(Row(*facts, reading["rows"], reading["score"], score))
                 print(found[-1], file=sys.stderr, flush=True)
-    return found
+            return found
+
+        return [row for rows in pool.map(rows_of, *zip(*EXPORTS, strict=True)) for row in rows]
 
 
 def table(rows: Sequence[Row]) -> Table:
