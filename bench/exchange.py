@@ -195,8 +195,17 @@ def table(rows: Sequence[Row]) -> Table:
     cells = []
     for row in rows:
         score = "none" if row.score is None else f"{row.score:.3f}"
-        form = f"`{row.form}`" + (f" ({row.suffix})" if row.suffix else "")
-        cells.append((form, row.reader, row.function, str(row.rows), score, f"{row.score_of_run:.3f}"))
+        form = row.form + (f" ({row.suffix})" if row.suffix else "")
+        cells.append(
+            (
+                form,
+                row.reader.strip("`"),
+                row.function.replace("`", ""),
+                str(row.rows),
+                score,
+                f"{row.score_of_run:.3f}",
+            )
+        )
     return Table("", columns, tuple(cells))
 
 
