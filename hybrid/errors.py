@@ -85,8 +85,15 @@ class BudgetSpent(HybridError):
 
 
 def did_you_mean(word: str, known: Iterable[str], alike: float = 0.6) -> str:
-    """` (did you mean 'crop'?)` for the known word nearest to this one; empty where none is so much `alike` (0..1)."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=alike)
+    """` (did you mean 'crop'?)` for the known word nearest to this one; empty where none is so much `alike` (0..1).
+
+    Without a near one it is the only word that contains this one, in any case: `Depth` means `Relative_Depth`.
+    """
+    words = list(known)
+    near = difflib.get_close_matches(word, words, n=1, cutoff=alike)
+    if not near:
+        around = [name for name in words if word and word.casefold() in name.casefold()]
+        near = around if len(around) == 1 else []
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 

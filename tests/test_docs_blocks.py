@@ -91,7 +91,7 @@ def a_local_server(place: Place) -> Setting:
 
 def a_provider(place: Place) -> Setting:
     """A server that asks for a key and knows gpt-4o, found where OpenAI's is."""
-    return Setting({"OPENAI_BASE_URL": place.stack.enter_context(place.servers.provider("sk-right", "gpt-4o"))})
+    return Setting({"OPENAI_BASE_URL": place.stack.enter_context(place.servers.provider("YOUR_KEY", "gpt-4o"))})
 
 
 def a_checkout(*before: str) -> Callable[[Place], Setting]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -76,6 +77,33 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is no finite number.", param, ctx)
         return super().convert(number, param, ctx)
+
+
+class RunOrSolver(click.Path):
+    """The folder of a run or of a solver in one; of a run without that solver the message names those that it has."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, exists=True, file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The folder. Fails where there is none."""
+        from hybrid.log.folder import ATTEMPTS
+        from hybrid.log.manifest import MANIFEST
+
+        path = Path(value)
+        if not path.exists() and (path.parent / MANIFEST).is_file():
+            solvers = sorted(file.parent.name for file in path.parent.glob(f"*/{ATTEMPTS}"))
+            hint = f"{did_you_mean(path.name, solvers)}; it has {', '.join(solvers) or 'no answers yet'}"
+            self.fail(f"{path.parent} has no solver {path.name!r}{hint}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class WholeRange(click.IntRange):
+    """A range of whole numbers; what is no number is not called a range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number. Fails for what is none, and out of the range."""
+        return super().convert(click.INT.convert(value, param, ctx), param, ctx)
 
 
 class Address(click.ParamType[str]):

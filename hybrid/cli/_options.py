@@ -17,7 +17,17 @@ import click
 
 from hybrid.cards import read_card
 from hybrid.cli import _complete
-from hybrid.cli._option_types import BENCHMARK, SOLVER, Address, Amount, Device, FiniteRange, Listed
+from hybrid.cli._option_types import (
+    BENCHMARK,
+    SOLVER,
+    Address,
+    Amount,
+    Device,
+    FiniteRange,
+    Listed,
+    RunOrSolver,
+    WholeRange,
+)
 from hybrid.cli._path import path_option
 from hybrid.display.terminal import shape_of
 from hybrid.errors import UsageError
@@ -31,11 +41,12 @@ TYPES: Final[Mapping[str, Any]] = {
     "existing path": click.Path(path_type=Path, exists=True),
     "existing folder": click.Path(path_type=Path, exists=True, file_okay=False),
     "existing file": click.Path(path_type=Path, exists=True, dir_okay=False),
+    "run or solver": RunOrSolver(),
     "integer": click.INT,
-    "count": click.IntRange(0),
-    "number": click.IntRange(1),
-    "several": click.IntRange(2),
-    "port": click.IntRange(0, 65535),
+    "count": WholeRange(0),
+    "number": WholeRange(1),
+    "several": WholeRange(2),
+    "port": WholeRange(0, 65535),
     "from 0": FiniteRange(0),
     "share": FiniteRange(0, 1, min_open=True, max_open=True),
     "share to 1": FiniteRange(0, 1, min_open=True),

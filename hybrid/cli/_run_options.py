@@ -17,7 +17,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import FromEnvironment
-from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed
+from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed, WholeRange
 from hybrid.cli._questions_file import named
 from hybrid.config import (
     AUTO,
@@ -111,7 +111,7 @@ def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
     if is_path(field):
         return click.Path(path_type=Path, exists=form == "existing file")
     if field.type is int and least is not None and form != "GB":
-        return click.IntRange(int(least))
+        return WholeRange(int(least))
     named = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
     return named.get(form) or (field.type if field.type is int else None)
 

@@ -24,7 +24,7 @@ from hybrid.cli._configured import Variant, options_of
 from hybrid.cli._progress import ask_with_bars
 from hybrid.cli._run_options import config_of
 from hybrid.display.notes import is_shown, tell
-from hybrid.display.terminal import TEXT, folded, pasteable
+from hybrid.display.terminal import TEXT, folded, how_many, pasteable
 from hybrid.errors import HybridError, UsageError
 from hybrid.repeats import word_of
 from hybrid.secrets import redact
@@ -155,7 +155,7 @@ def _print_stop(asked: AskedRuns, runs: int) -> None:
     waiting = f" and {asked.waiting} of {runs} runs not begun" if asked.waiting else ""
     # A reason may say itself what to do.
     more = "" if AGAIN in str(asked.reason) else f"; what is finished is kept: {AGAIN}"
-    click.echo(redact(f"stopped with {asked.left} questions open{waiting}: {asked.reason}{more}"), err=True)
+    click.echo(redact(f"stopped with {how_many(asked.left)} open{waiting}: {asked.reason}{more}"), err=True)
 
 
 def _ask(run: ResolvedRun, meter: RunMeter, asked: AskedRuns, name: str, place: str) -> None:
@@ -169,7 +169,7 @@ def _ask(run: ResolvedRun, meter: RunMeter, asked: AskedRuns, name: str, place: 
             tell(f"note: {label}")
         waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
         total = len(run.sound) * len(run.solvers)
-        tell(f"{place}: {waiting} of {total} questions open, {run.folder.path}")
+        tell(f"{place}: {waiting} of {how_many(total)} open, {run.folder.path}")
     run = replace(run, resources=replace(run.resources, run_meter=meter))
     if not run.folder.path.exists():
         asked.created.append(run.folder)

@@ -22,7 +22,7 @@ from hybrid.cli.score import name_failed
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT
 from hybrid.errors import UsageError
-from hybrid.log.folder import RunFolder
+from hybrid.log.folder import RunFolder, refuse_foreign_beside
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig
@@ -121,6 +121,7 @@ def _asked(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: M
     configs = {run.name: run.config(config, out) for run in plan.runs}
     if options["dry_run"]:
         return show_estimate(ManyEstimate(estimated(configs), str(out), notes), form)
+    refuse_foreign_beside(out, configs)
     for line in notes:
         tell(f"note: {line}")
 

@@ -22,7 +22,8 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
-from hybrid.errors import UsageError
+from hybrid.display.terminal import how_many
+from hybrid.errors import DataError, UsageError
 from hybrid.same_pictures import shared_pictures
 from hybrid.types import BrokenQuestion, Question
 
@@ -145,12 +146,20 @@ def check(
     from hybrid.running.data import mount, questions, refuse_broken
     from hybrid.running.hub import is_hub
 
+    folder = Path(where).expanduser()
+    if not (is_hub(where) or where == "sample" or folder.exists()):
+        raise UsageError(f"{where}: there is no such file or folder; give a file of questions, a folder, hub or sample")
     bench: Benchmark = load("hybrid.benchmarks", benchmark or benchmark_of(where))
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)
     card, store = bench.card, ImageStore(home() / "images")
     chosen = {**card.counted_with, **pairs("--setting", list(settings))}
-    mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store, images_root=images_root)
+    try:
+        mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store, images_root=images_root)
+    except DataError as error:
+        if benchmark is not None or not folder.is_dir():
+            raise
+        raise DataError(f"{error}; for other data name a file of questions, or a benchmark with --benchmark") from error
     source = mounted.source
     # The card counts the first split alone.
     expected = {
@@ -245,7 +254,7 @@ class _Checked:
             yield question.text
             yield f"--> {said}\n"
         total = sum(self.sound(task) for task in self.kinds)
-        yield f"{total:,} questions, {len(self.broken):,} broken: {'' if self.complete else 'not '}complete"
+        yield f"{how_many(total)}, {len(self.broken):,} broken: {'' if self.complete else 'not '}complete"
         if self.same_pictures:
             yield f"{self.same_pictures}: those of one picture count as one cluster, unless the data name others"
         for task, count in self.expected.items():

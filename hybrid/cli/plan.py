@@ -43,6 +43,7 @@ def command(
       hybrid plan --tasks 120,60,20 --cluster 5 --discordant 0.2
       hybrid plan runs/blink-gpt-4o-1a2b3c4d5e --difference 0.05
     """
+    from hybrid.display.terminal import how_many
     from hybrid.errors import UsageError
     from hybrid.stats import TYPICAL_DISCORDANT, Design, detectable_difference, sample_size
 
@@ -66,7 +67,7 @@ def command(
         click.echo(f"a difference of {size:.3f}")
     else:
         size, design = abs(difference), sample_size(design, difference, share, power, level)
-        click.echo(f"{design.questions:,} questions")
+        click.echo(how_many(design.questions))
     share = max(TYPICAL_DISCORDANT, size) if share is None else share
     click.echo("\n".join([*_made_up(design), f"one solver alone is right on {share:.2f} ({whose})"]))
     return 0

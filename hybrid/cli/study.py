@@ -95,11 +95,12 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         options: those of the command: the folder `out`, and `allow_failed` and perhaps `unanswered` of the comparison.
         show: prints the comparison of the cells that have answers, and gets their folders; not called without any.
     """
-    from hybrid.log.folder import RunFolder
+    from hybrid.log.folder import RunFolder, refuse_foreign_beside
     from hybrid.running.study import calls_tools
     from hybrid.scoring.traces import lacks_pictures
 
     out: Path = options["out"]
+    refuse_foreign_beside(out, (*(cell.name for cell in cells), "site"))
     main = cells[0]
 
     def made(cell: PlannedRun) -> ResolvedRun | None:

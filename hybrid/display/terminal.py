@@ -33,7 +33,7 @@ def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:
 
 def how_many(count: int, what: str = "question") -> str:
     """`1 question`, `2 questions`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def one_line(text: str) -> str:

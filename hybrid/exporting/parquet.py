@@ -27,10 +27,13 @@ class Parquet(Exporter):
     form = "parquet"
     about = "a table with a row a question and solver, typed columns; all solvers, every ask, no images"
     columns: ClassVar[tuple[Column, ...]] = PARQUET
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`. Raises `UsageError` too where no question was asked."""
         del options
+        if path.suffix not in self.suffixes:
+            raise UsageError(f"-o {path}: the format {self.form} writes {' or '.join(self.suffixes)}")
         table = QuestionTable(run.scored, self.columns)
         if not table:
             raise UsageError(f"{run.folder.path} has no question that was asked")

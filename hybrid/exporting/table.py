@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hybrid.errors import UsageError
-from hybrid.exporting.base import ExportedRun, ExportOptions, Written
+from hybrid.exporting.base import ExportedRun
 from hybrid.exporting.parquet import Parquet
 from hybrid.scoring.records import TABLE, QuestionTable
 
@@ -20,12 +19,7 @@ class Table(Parquet):
     about = "a row a question and solver with what is counted of it, .csv or .parquet; all solvers, no texts"
     takes = ()
     columns = TABLE
-
-    def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
-        """See `Exporter.export`."""
-        if path.suffix not in (".csv", ".parquet"):
-            raise UsageError(f"-o {path}: the format table writes .csv or .parquet")
-        return super().export(run, path, options)
+    suffixes = (".csv", ".parquet")
 
     def write(self, run: ExportedRun, table: QuestionTable, path: Path) -> None:
         """Write the rows."""

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,21 @@ def runs_near(path: Path) -> str:
     return f"; it holds runs: name them, such as {inside[0]} (`hybrid runs list {path}` shows all)" if inside else ""
 
 
+def refuse_foreign_beside(folder: Path, own: Collection[str] = ()) -> None:
+    """Raise `UsageError` where a folder for several runs holds files of others and no run yet.
+
+    Args:
+        folder: takes a folder for each run.
+        own: names of what else is written there.
+    """
+    if not folder.is_dir() or any(folder.glob(f"*/{MANIFEST}")):
+        return
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    if foreign := [name for name in names if name not in own and not any((folder / name).glob(f"*/{ATTEMPTS}"))]:
+        why = f"it holds {foreign[0]}, which is not of a run"
+        raise UsageError(f"--out {folder}: {why}: give a folder that is new or empty")
+
+
 class RunFolder:
     """One run on disk."""
 
@@ -82,10 +97,14 @@ class RunFolder:
         if (self.path / MANIFEST).is_file():
             return
         self.refuse_orphans()
+        if not self.path.exists():
+            raise UsageError(f"{self.path} is not a run: there is no such folder; `hybrid runs list` shows the runs")
         raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}{runs_near(self.path)}")
 
     def refuse_impossible(self) -> None:
         """Raise `UsageError` where no folder can be: below a file or in place of one, at a link to itself."""
+        if self.path.is_file():
+            raise UsageError(f"--out {self.path}: this is a file; give a folder that is new or empty")
         with writing(self.path), suppress(FileNotFoundError):
             os.stat(f"{self.path}/")
 

@@ -71,7 +71,13 @@ def _unknown(name: str) -> UsageError:
     near = [known for known in words if known.startswith(f"{said}_")]
     # From three quarters alike on: vllm is nearer to ollama than it should be.
     near = near or difflib.get_close_matches(said, words, n=1, cutoff=0.75)
-    meant = [f"{row.name}:{rest or word}" for row in PROVIDERS.values() if row.begins and word.startswith(row.begins)]
+    # "gpt4o" means "gpt-4o", whose provider names the model itself where it is none.
+    begins = {row.name: row.begins for row in PROVIDERS.values() if row.begins}
+    meant = [
+        f"{provider}:{rest or word}"
+        for provider, starts in begins.items()
+        if word.startswith((*starts, *(start.replace("-", "") for start in starts)))
+    ]
     if near:
         meant = [f"{near[0]}:{rest}" if rest else near[0]]
     elif slash and front in PROVIDERS:

@@ -112,7 +112,7 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
         OSError: a file cannot be read, or has more than `MAX_BYTES`.
     """
     if not folder.is_dir():
-        raise UsageError(f"--model replay:{folder}: no such folder")
+        raise UsageError(f"--model replay:{folder}: there is no such folder; give one with recorded answers")
     recordings: dict[Place, Recording] = {}
     hashes: dict[str, str] = {}
     for path, reader in readers(folder):

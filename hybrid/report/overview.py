@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.display.terminal import how_many
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
@@ -110,7 +111,7 @@ def _front(
 def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:
     """The overview of a run of which no question is finished yet."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
-    waiting = f"No answer is there yet; {open_questions} questions are to be asked."
+    waiting = f"No answer yet; {how_many(open_questions)} to ask."
     head = head_of_run(folder, open_questions)
     labels = tuple(str(label) for label in folder.manifest.get("labels", ()))
     return Overview(benchmark.card.name, benchmark.card.short_title, run_facts(folder), (waiting, *labels), head=head)

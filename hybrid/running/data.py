@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError, UsageError, did_you_mean
 from hybrid.generated_mark import ID_PREFIX, MARKER
 from hybrid.images import ImageStore, files_read, home
@@ -102,7 +103,8 @@ def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, 
         raise UsageError(f"--data sample: {card.name} has no generated questions")
     if unknown := [task for task in tasks if task not in card.sample_tasks]:
         there = ", ".join(card.sample_tasks)
-        raise UsageError(f"--data sample: --task {', '.join(unknown)} cannot be generated; there are: {there}")
+        hint = did_you_mean(unknown[0], card.sample_tasks)
+        raise UsageError(f"--data sample: --task {', '.join(unknown)} cannot be generated{hint}; there are: {there}")
     return tuple(tasks) or card.sample_tasks
 
 
@@ -127,7 +129,8 @@ def _folder(
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--data {data}: this is a file; give the folder that the benchmark's data lie in")
     if not folder.is_dir():
-        raise UsageError(f"--data {data}: there is no such folder (or say hub or sample)")
+        hint = did_you_mean(data, ("hub", "sample")) or " (or say hub or sample)"
+        raise UsageError(f"--data {data}: there is no such folder{hint}")
     if (folder / MARKER).is_file():
         # Made here and copied: it may have been changed, so that its fingerprint says what it is.
         return folder, {"kind": "sample", "folder": True}
@@ -266,9 +269,10 @@ def _names_of(question: AnyQuestion) -> set[str]:
 
 def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[str]) -> str:
     """The message for an id that is not among the questions read."""
-    among = f"the {limit} questions of --limit" if limit is not None else f"the {len(ids)} questions"
+    among = f"the {how_many(len(ids))}" + ("" if limit is None else " of --limit")
     of_tasks = f", task {', '.join(source.tasks)}" if len(source.tasks) == 1 else ""
-    return f"--only {name}: there is no such question among {among}{of_tasks}{did_you_mean(name, ids)}"
+    hint = did_you_mean(name, ids) or next((f"; an id is such as {each}" for each in sorted(ids)), "")
+    return f"--only {name}: there is no such question among {among}{of_tasks}{hint}"
 
 
 def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hybrid.config import ModelSettings, RunConfig
+from hybrid.display.terminal import how_many
 from hybrid.models.images import fit
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
@@ -83,7 +84,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
     if run.without_text:
-        notes.append(f"{len(run.without_text)} of {len(run.sound)} questions have no text in {run.config.context}")
+        notes.append(f"{len(run.without_text)} of {how_many(len(run.sound))} without text in {run.config.context}")
     if run.config.model_settings.batch:
         notes += batch_notes(run, solvers)
     return CostEstimate(str(run.folder.path), solvers, captions, run.missing, tuple(notes))

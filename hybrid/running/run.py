@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from hybrid.config import LOCAL
 from hybrid.display import notes
+from hybrid.display.terminal import how_many
 from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.files import writing
@@ -148,7 +149,7 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
     with ExitStack() as stack:
         with writing(run.folder.path):
             stack.enter_context(run_log(run.folder.path / LOG))
-        log.info("begun: %s, %d questions", ", ".join(run.solvers), len(run.sound))
+        log.info("begun: %s, %s", ", ".join(run.solvers), how_many(len(run.sound)))
         try:
             config = run.config
             traced: AbstractContextManager[None] = nullcontext()
@@ -245,7 +246,7 @@ class _Asking:
         finally:
             await recorder.close()
             for fault, count in self.so_far.faults.items():
-                self.run.service.notices.append(f"{self.name}, {count} of {self.answered} questions: {fault}")
+                self.run.service.notices.append(f"{self.name}, {count} of {how_many(self.answered)}: {fault}")
 
     async def _is_finished(self, question: Question, recorder: Recorder) -> bool:
         """Ask one question and record what came of it; whether it is finished."""

@@ -23,6 +23,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hybrid.benchmarks.card import labels_of
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError, HybridError, UsageError
 from hybrid.images import OUR_JOINT
 from hybrid.log.attempts import Recorded
@@ -231,7 +232,7 @@ def _taken_up(
             progress = replace(progress, measure=measure, sound=True)
             files[attempts_of(name)] = asdict(progress.measure.extent)
             left = len(run.questions.without(progress.finished))
-            tell(f"note: {left} questions of {name} have no answer that can be read and are asked now")
+            tell(f"note: asking {how_many(left)} of {name} again that had no answer that can be read")
         yield name, progress
 
 

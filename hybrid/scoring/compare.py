@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 from hybrid.registry import load, names
 from hybrid.repeats import word_of
 from hybrid.scoring.groups import (
@@ -198,7 +198,8 @@ def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str
         raise UsageError("--baseline and --pairs: give one of the two")
     if baseline is not None:
         if baseline not in known:
-            raise UsageError(f"--baseline {baseline}: there is no such solver; there are: {', '.join(known)}")
+            hint = did_you_mean(baseline, known)
+            raise UsageError(f"--baseline {baseline}: there is no such solver{hint}; there are: {', '.join(known)}")
         return tuple(SolverPair(baseline, name) for name in known if name != baseline)
     if not words:
         return None

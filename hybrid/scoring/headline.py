@@ -238,7 +238,8 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
         return None
     names = ", ".join(dict.fromkeys(one.solver for one in solvers))
     asked, waiting = sum(len(one.scores) for one in solvers), sum(one.open for one in solvers)
-    lines = [f"Nothing was answered by {names}: {asked} questions failed, {waiting} were not asked."]
+    unasked = f"{waiting} {'was' if waiting == 1 else 'were'} not asked"
+    lines = [f"Nothing was answered by {names}: {how_many(asked)} failed, {unasked}."]
     folders = {one.folder.path: one.folder for one in solvers if one.folder is not None}
     recorded = [one.folder.recorded(one.recorded) for one in solvers if one.folder is not None]
     reasons = Counter(why for attempts in recorded for why in attempts.unfinished.values() if why)

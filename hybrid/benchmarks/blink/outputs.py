@@ -15,6 +15,7 @@ from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.errors import DataError
+from hybrid.generated_mark import ID_PREFIX
 
 # How the name of a file ends whose questions were asked with their pictures joined into one.
 CONCAT = "_concat"
@@ -40,7 +41,7 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
         for row in rows_of(file, {"val": splits["val"]}):
             if row.answer is None or row.stored is None:
                 raise DataError(f"{row.where}: expected idx, answer, full_prediction and prediction")
-            if not str(row.id).startswith(f"val_{row.task}_"):
+            if not str(row.id).removeprefix(ID_PREFIX).startswith(f"val_{row.task}_"):
                 raise DataError(f"{row.where}: the id {row.id!r} does not belong to the file's task {row.task}")
             earlier = rows.setdefault(str(row.id), row)
             if earlier is not row:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
@@ -10,9 +12,20 @@ from hybrid.models.in_process import refuse_without_local
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """The model, not loaded. Raises `UsageError` for a name without a folder or id, or without torch."""
-    if not name.partition(":")[2]:
-        raise UsageError(f"--model {name!r}: write hf:DIR")
+    """The model, not loaded.
+
+    Raises:
+        UsageError: a name without a directory or id, a directory without a model, or torch is not installed.
+    """
+    where = name.partition(":")[2]
+    if not where:
+        raise UsageError(f"--model {name!r}: write hf:DIR, or hf:OWNER/NAME for a repository of the hub")
+    folder = Path(where).expanduser()
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise UsageError(
+            f"--model {name}: the directory holds no config.json; give one that save_pretrained wrote, or a repository "
+            "of the hub as hf:OWNER/NAME"
+        )
     refuse_without_local(name)
     from hybrid.models.in_process.chat import HuggingFaceChat
 

@@ -134,7 +134,7 @@ function intervals(chart, where) {
       look: { ...report.look(row.b || row.a), symbol: "circle", filled: row.p_holm !== undefined && row.p_holm < 0.05 },
     }));
     return report.el("div", { class: "panel" }, where.menu ? null : report.said(name, "h4"),
-      report.drawn(`${report.visible(name)}: ${lines.map((line) => line.told).join("; ")}`, points(lines, { ...ends, zero: true, label: `difference; filled: p < 0.05 (Holm, ${distinct(rows.map((row) => row.family).filter(Boolean)).join(", ") || "not tested"})` })));
+      report.drawn(`${report.visible(name)}: ${lines.map((line) => line.told).join("; ")}`, points(lines, { ...ends, zero: true, label: rows.some((row) => row.family) ? "difference; filled: p < 0.05 (Holm)" : "difference, not tested" })));
   });
   return figure("intervals", chart.title, chart.rows, where, body);
 }

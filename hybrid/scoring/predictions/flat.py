@@ -16,7 +16,10 @@ MAX_BYTES = 100_000_000
 
 
 def read(path: Path) -> Recognised | None:
-    """The answers of a .json file whose values are all text or null; None for any other file."""
+    """The answers of a .json file whose values are texts, numbers or null; None for any other file.
+
+    A number is no letter: it costs its question, and not the file. A file of numbers alone holds something else.
+    """
     if path.suffix.lower() != ".json" or not path.is_file() or path.stat().st_size > MAX_BYTES:
         return None
     try:
@@ -25,11 +28,12 @@ def read(path: Path) -> Recognised | None:
         return None
     if not isinstance(content, dict) or not content:
         return None
-    if not all(answer is None or isinstance(answer, str) for answer in content.values()):
+    kinds = {type(answer) for answer in content.values()}
+    if kinds - {str, int, float, type(None)} or not kinds & {str, type(None)}:
         return None
+    answers = {name: "" if answer is None else str(answer) for name, answer in content.items()}
     rows = tuple(
-        PredictedRow(f"{path}, {name}", answer or "", id=name, stored=_letter(answer or ""))
-        for name, answer in content.items()
+        PredictedRow(f"{path}, {name}", answer, id=name, stored=_letter(answer)) for name, answer in answers.items()
     )
     return Recognised(f"answers by id ({len(rows)} rows)", rows)
 

@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.benchmarks.questions.tables import Separated
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError, UsageError
 from hybrid.scoring.predictions.base import Recognised, first, letter_of
 
@@ -62,7 +63,8 @@ def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
     """Sentences about replies that are none, or not all of one."""
     failed = [row.name for row in rows if row.reply.strip() == FAILED]
     if failed:
-        yield f'{len(failed)} replies are "{FAILED}": the provider did not answer, and they count as wrong'
+        failures = how_many(len(failed), "time")
+        yield f'a reply is "{FAILED}" {failures}: the provider did not answer, which counts as wrong'
     empty = [row.name for row in rows if not row.reply.strip()]
     if empty:
         yield f"{len(empty)} of {len(rows)} cells of prediction are empty, and count as no answer: {first(empty)}"

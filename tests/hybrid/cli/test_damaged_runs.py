@@ -94,14 +94,14 @@ def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
     resumed = again(command, blink)
     assert resumed.code == 0
     assert f"note: {told}" in resumed.err
-    assert "note: 2 questions of mllm have no answer that can be read and are asked now" in resumed.err
+    assert "note: asking 2 questions of mllm again that had no answer that can be read" in resumed.err
     verdict = b'{"id": "val_Jigsaw_1", "ask": 0, "letter": "A", "model": "m", "text": "A"}\n'
     for bad in (lines(run / "mllm" / "scores.jsonl")[0], verdict):
         rows = lines(path)
         path.write_bytes(b"".join([*rows[:2], bad, *rows[3:]]))
         scored = command("score", run, "--json")
         assert (scored.code, f"failed: {path}, line 3: not an Attempt (" in scored.err) == (3, True)
-        assert "note: 1 questions of mllm have no answer that can be read" in again(command, blink).err
+        assert "note: asking 1 question of mllm again that had no answer" in again(command, blink).err
         assert lines(run / "mllm" / "damaged.jsonl")[-1] == bad
     assert command("score", run, "--json").out == whole
     assert again(command, blink).err.count("note:") == 0

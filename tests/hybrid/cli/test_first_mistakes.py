@@ -12,6 +12,8 @@ from hybrid.display.notes import is_shown, remember_warning
 from hybrid.log.folder import RunFolder
 from tests.ended import Command, Words
 
+CHANCE = ("--solver", "chance")
+
 
 @pytest.fixture
 def blink(fakes: Any, tmp_path: Path) -> Path:
@@ -121,6 +123,22 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
         (("rum",), "hybrid: No such command 'rum'. Did you mean 'run'?; `hybrid --help` says what it takes"),
         (("run", "blink", "--model", "hf:absent", "--data", "sample"), "there is no directory absent; a repository of"),
+        (
+            ("run", "blink", "--model", "hf:.", "--data", "sample"),
+            "--model hf:.: the directory holds no config.json",
+        ),
+        (("run", "blink", "--model", "gpt4o"), "no provider 'gpt4o' (did you mean 'openai:gpt4o'?)"),
+        (
+            ("run", "blink", "--data", "smaple", *CHANCE),
+            "--data smaple: there is no such folder (did you mean",
+        ),
+        (
+            ("run", "blink", "--data", "sample", *CHANCE, "--task", "Depth"),
+            "(did you mean 'Relative_Depth'?); there",
+        ),
+        (("run", "blink", "--limit", "ten"), "Invalid value for '--limit': 'ten' is not a valid integer; `hybrid run"),
+        (("data", "check", "absent.csv"), "hybrid: absent.csv: there is no such file or folder; give a file of"),
+        (("data", "sample", "-o", "x", "--task", "Jigsaww"), "cannot be generated (did you mean 'Jigsaw'?); there are"),
     ],
 )
 def test_a_message_is_one_line_with_the_next_step(command: Command, words: Words, hint: str) -> None:
@@ -128,6 +146,38 @@ def test_a_message_is_one_line_with_the_next_step(command: Command, words: Words
     assert hint in ended.err
     assert ended.err.startswith("hybrid: ")
     assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("quickstart",), ("study", "blink", "--model", "embedded"), ("ablate", "blink", "--model", "embedded")],
+    ids=lambda words: str(words[0]),
+)
+def test_several_runs_are_not_mixed_with_other_files(command: Command, tmp_path: Path, words: Words) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    data = () if words == ("quickstart",) else ("--data", "sample", "--task", "Jigsaw")
+    message = f"--out {out}: it holds notes.txt, which is not of a run: give a folder that is new or empty"
+    assert message in command(*words, *data, "--limit", 1, "--out", out, code=2).err
+    assert [path.name for path in out.iterdir()] == ["notes.txt"]
+
+
+def test_names_of_solvers_are_matched(command: Command, blink: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert command("run", "blink", "--data", blink, "--solver", "chance", "--out", run).code == 0
+    exported = command("export", run / "chanse", "--to", "table", "-o", "t.csv", code=2).err
+    assert f"{run} has no solver 'chanse' (did you mean 'chance'?); it has chance; `hybrid export" in exported
+    compared = command("compare", run, "--baseline", "chanse", code=2).err
+    assert "--baseline chanse: there is no such solver (did you mean 'chance'?); there are: chance" in compared
+    assert (
+        "-o t.csv: the format parquet writes .parquet"
+        in command("export", run, "--to", "parquet", "-o", "t.csv", code=2).err
+    )
+    file = tmp_path / "file"
+    file.touch()
+    words = ("run", "blink", "--data", blink, "--solver", "chance", "--out", file)
+    assert f"--out {file}: this is a file; give a folder that is new or empty" in command(*words, code=2).err
 
 
 def test_a_group_without_a_command_shows_its_help(command: Command) -> None:

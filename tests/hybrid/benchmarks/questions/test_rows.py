@@ -139,6 +139,13 @@ def test_choices_of_the_hub_are_read(made: Any, choices: object, answer: object,
         assert (list(question.choices), question.target) == (read, target)
 
 
+def test_a_table_of_the_hub_names_its_answer_another_way(made: Any) -> None:
+    row = made.row(choices={"text": ["one", "two"], "label": ["A", "B"]}, answer="A")
+    row["answerKey"] = row.pop("answer")
+    (question,) = made.sound(made.table([row]))
+    assert (question.choices, question.target) == (("one", "two"), "A")
+
+
 def test_choices_of_typed_columns_are_read(made: Any) -> None:
     rows = [
         made.row(id="a", choices={"A": "one", "B": "two", "C": None}),
