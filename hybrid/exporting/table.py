@@ -10,6 +10,7 @@ from pathlib import Path
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions, Written
 from hybrid.exporting.parquet import Parquet
+from hybrid.log.files import write_atomic
 from hybrid.scoring.records import TABLE, QuestionTable
 
 
@@ -30,7 +31,7 @@ class Table(Parquet):
     def write(self, run: ExportedRun, table: QuestionTable, path: Path) -> None:
         """Write the rows."""
         if path.suffix == ".csv":
-            path.write_text(table.as_csv(), newline="")
+            write_atomic(path, table.as_csv().encode("utf-8", "replace"))
         else:
             super().write(run, table, path)
 
