@@ -155,6 +155,8 @@ def complete_or_absent(path: Path) -> Iterator[None]:
                 entry.unlink(missing_ok=True)
         if path.is_dir() and not existed:
             path.rmdir()
+        if isinstance(error, shutil.Error):
+            raise first_of_tree(error) from error
         if isinstance(error, OSError) and error.filename is None:
             raise OSError(error.errno, _reason(error), os.fspath(path)) from error
         raise
