@@ -39,6 +39,9 @@ def test_a_clock_that_jumps_moves_nothing(
     jumped = Files(tmp_path / "jumped", "controller")
     assert next(looks) > 0, "nothing looked at this clock"
     assert jumped.scores == Files(tmp_path / "whole", "controller").scores
-    seconds = [json.loads(line)["exchanges"][0]["reply"]["usage"]["seconds"] for line in jumped.attempts.open()]
+    seconds = [
+        json.loads(line)["exchanges"][0]["reply"]["usage"]["seconds"]
+        for line in jumped.attempts.read_text().splitlines()
+    ]
     # A duration of the wall clock would be days long, or negative.
     assert all(0 <= duration < DAY_S for duration in seconds)
