@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -98,18 +99,16 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
     _refuse_archive(path)
     try:
         # Of a reply that begins with "=" a writer made a formula: its text is the reply, its value (0) is not.
-        book = load_workbook(path, read_only=True, data_only=False)
-        sheet = book.worksheets[0] if book.worksheets else None
-        if sheet is None:
-            raise DataError(f"{path} has no sheet")
-        for values in sheet.iter_rows(values_only=True):
-            yield [_cell_text(value) for value in values]
-        book.close()
-    except DataError:
-        raise
+        with closing(load_workbook(path, read_only=True, data_only=False)) as book:
+            sheets = book.worksheets[:1]
+            for sheet in sheets:
+                for values in sheet.iter_rows(values_only=True):
+                    yield [_cell_text(value) for value in values]
     # The library reads whatever XML it is given, and raises what came of it.
     except Exception as error:
         raise DataError(f"{path} is not a workbook that can be read ({str(error) or type(error).__name__})") from error
+    if not sheets:
+        raise DataError(f"{path} has no sheet")
 
 
 def _refuse_archive(path: Path) -> None:
@@ -125,7 +124,8 @@ def _refuse_archive(path: Path) -> None:
                 )
             for entry in entries:
                 with archive.open(entry) as part:
-                    if b"<!DOCTYPE" in part.read(MAX_PROLOGUE):
+                    prologue = part.read(MAX_PROLOGUE)
+                    if any("<!DOCTYPE".encode(name) in prologue for name in ("utf-8", "utf-16-le", "utf-16-be")):
                         raise DataError(f"{path}, {entry.filename}: a document type, which no spreadsheet writes")
     except UNREADABLE as error:
         raise DataError(f"{path} is not a workbook ({error})") from error
