@@ -115,7 +115,7 @@ def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
 ADVICE: Final[Mapping[int, str]] = {
     errno.ENOSPC: "free some space and repeat the command",
     errno.EDQUOT: "free some space and repeat the command",
-    errno.EROFS: "name a folder on another disk",
+    errno.EROFS: "name another folder (HYBRID_HOME names that of pictures and tool outputs)",
 }
 
 

@@ -61,7 +61,7 @@ def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
         for moment in (20, 60):
             ray = (*told, "--engine", "ray")
             running = process(words(questions(count), server.url, run.path, *ray))
-            server.wait_for(moment, seconds=END_S)
+            server.wait_for(moment, seconds=600)
             running.kill()
             assert running.end() == -signal.SIGKILL
             asked = wait_until_still(server)
