@@ -49,6 +49,10 @@ class SmallDisk:
         words = ["mount", "-o", f"remount,size={kilobytes}k", str(self.folder)]
         subprocess.run(words, check=True, capture_output=True)
 
+    def make_read_only(self) -> None:
+        """Let nothing be written any more, by root either."""
+        subprocess.run(["mount", "-o", "remount,ro", str(self.folder)], check=True, capture_output=True)
+
     def files(self) -> list[Path]:
         """Everything but folders."""
         return [path for path in self.folder.rglob("*") if not path.is_dir()]
@@ -152,3 +156,28 @@ def test_a_run_goes_on_where_it_stopped(command: Command, disk: SmallDisk, fakes
         disk.resize(size)
     ids = [json.loads(line)["id"] for line in (out / "mllm" / "attempts.jsonl").read_text().splitlines()]
     assert len(ids) == len(set(ids)) > 0
+
+
+def test_a_cache_that_is_read_only_is_one_line_before_anything_is_asked(
+    command: Command, disk: SmallDisk, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = fakes.blink_folder(tmp_path / "blink")
+    model = fakes.recordings(tmp_path / "model", fakes.blink_replies())
+    disk.make_read_only()
+    monkeypatch.setenv("HYBRID_HOME", str(disk.folder / "home"))
+    words = ("run", "blink", "--data", data, "--model", f"replay:{model}", "--solver", "mllm", "--quiet")
+    (line,) = command(*words, "--out", tmp_path / "run", code=2).err.strip().splitlines()
+    assert line.startswith(f"hybrid: {disk.folder / 'home'}")
+    assert "Read-only file system" in line
+    assert "HYBRID_HOME" in line
+
+
+def test_a_run_that_became_read_only_is_compared_and_not_continued(
+    command: Command, disk: SmallDisk, run_named: Callable[[str], Path]
+) -> None:
+    disk.resize(2**14)
+    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run"))
+    disk.make_read_only()
+    ended = command("compare", run, "--json", code=0)
+    assert json.loads(ended.out)
+    assert "are not kept there (Read-only file system)" in ended.err
