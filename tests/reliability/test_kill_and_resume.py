@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, END_S, Files, Process, Questions, number_of, words
+from runs import CONTROLLER, Files, Process, Questions, number_of, words
 
 from tests.ended import Command
 
