@@ -225,7 +225,7 @@ def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[
             if picture.mode in WITHOUT_RANGE:
                 to_rgb(picture)
     except Exception as error:
-        raise DataError(f"{where}: the image does not decode ({error})") from error
+        raise DataError(f"{where}: the image does not decode ({str(error) or type(error).__name__})") from error
     if orientation in ON_ITS_SIDE and form != "TIFF":
         width, height = height, width
     return StoredImage(sha256, width, height, media_type), plain and form != "AVIF" and orientation not in TURNED
@@ -284,7 +284,7 @@ def decode(data: bytes, where: str) -> Pixels:
         ImageOps.exif_transpose(picture, in_place=True)
         return np.array(to_rgb(picture))
     except Exception as error:
-        raise DataError(f"{where}: the image does not decode ({error})") from error
+        raise DataError(f"{where}: the image does not decode ({str(error) or type(error).__name__})") from error
 
 
 def to_rgb(picture: Image.Image) -> Image.Image:

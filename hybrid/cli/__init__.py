@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
-import shutil
 import sys
 import tomllib
 import traceback
@@ -20,6 +18,7 @@ from hybrid.cli._option_types import refuse_empty
 from hybrid.cli._streams import RedactedStream, redact_logs
 from hybrid.display.notes import quietly, tell
 from hybrid.errors import HybridError, did_you_mean
+from hybrid.log.files import advice_on
 from hybrid.raised import in_one_line, raised_at, told
 from hybrid.registry import described_by, load, names
 from hybrid.serving.import_trial import describer
@@ -196,14 +195,8 @@ def _line_of_usage(error: click.ClickException) -> str:
 
 
 def _line_of(error: OSError) -> str:
-    """The file and what is wrong with it; of a tree that could not be copied, the first of its files."""
-    if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list) and error.args[0]:
-        _, place, reason = error.args[0][0]
-        # The reason repeats both names, as an error of the system writes itself.
-        words = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(reason)).partition(": ")[0]
-        return f"{place}: {words}"
+    """The file, what is wrong with it and what can be done."""
     if error.filename is not None and error.strerror:
-        return (
-            f"{os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename}: {error.strerror}"
-        )
+        file = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+        return f"{file}: {error.strerror}{advice_on(error)}"
     return str(error) or type(error).__name__

@@ -26,6 +26,7 @@ from hybrid.cli._run_options import config_of
 from hybrid.display.notes import is_shown, tell
 from hybrid.display.terminal import TEXT, folded, how_many, pasteable
 from hybrid.errors import HybridError, UsageError
+from hybrid.log.files import advice_on
 from hybrid.repeats import word_of
 from hybrid.secrets import redact
 from hybrid.types import Json
@@ -58,7 +59,8 @@ def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     try:
         return prepare(config, dry=dry, forks=True)
     except OSError as error:
-        raise UsageError(f"{error.filename or home()} cannot be read or written: {error.strerror or error}") from error
+        reason = f"{error.strerror or error}{advice_on(error)}"
+        raise UsageError(f"{error.filename or home()} cannot be read or written: {reason}") from error
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -38,6 +39,8 @@ def redact_logs() -> None:
 _CONTROLS = {code: f"\\u{code:04x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
 # How several progress bars take turns; they write it by itself.
 _UP = re.compile(r"\n*(\x1b\[A)*")
+# Errors after which a stream takes nothing more: its reader has gone, or the disk of its file is full.
+LOST = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT})
 # Exit code of a program whose reader has gone, as shells give it for SIGPIPE.
 CLOSED = 128 + 13
 
@@ -46,7 +49,8 @@ class RedactedStream:
     """A text stream that shows no secret and no control character; for sys.stdout and sys.stderr of a program.
 
     A character that the stream's encoding lacks is written as its escape. Once its reader has gone, a stream of
-    results ends the program with `CLOSED`; one that is not `needed` (progress) falls silent.
+    results ends the program with `CLOSED`, and where the disk of its file is full it raises `OSError`; one that is not
+    `needed` (progress) falls silent in both cases.
     """
 
     def __init__(self, stream: TextIO, *, needed: bool) -> None:
@@ -72,11 +76,15 @@ class RedactedStream:
     def _read_by_somebody(self) -> Iterator[None]:
         try:
             yield
-        except BrokenPipeError:
+        except OSError as error:
+            if error.errno not in LOST:
+                raise
             # What is still in the buffer would be tried, and complained of, once more at the end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-            if self._needed:
+            if self._needed and isinstance(error, BrokenPipeError):
                 raise SystemExit(CLOSED) from None
+            if self._needed:
+                raise OSError(error.errno, error.strerror, "stdout") from None
 
     def isatty(self) -> bool:
         """Whether the stream itself is a terminal."""

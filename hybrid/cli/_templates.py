@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from hybrid.errors import UsageError
+from hybrid.log.files import complete_or_absent, write_atomic
 
 FOLDER: Final = Path(__file__).parents[1] / "templates"
 # Files of a repository that would mean something in ours.
@@ -45,9 +47,10 @@ def write(files: Mapping[Path, str]) -> None:
     for path in files:
         if path.exists():
             raise UsageError(f"{path} is there already")
-    for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    with ExitStack() as stack:
+        for path, text in files.items():
+            stack.enter_context(complete_or_absent(path))
+            write_atomic(path, text.encode())
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

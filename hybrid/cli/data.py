@@ -76,6 +76,7 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
       hybrid data sample -o BLINK --task Jigsaw,Relative_Depth --replies alpha,beta
     """
     from hybrid.images import home
+    from hybrid.log.files import complete_or_absent
     from hybrid.registry import load
     from hybrid.running.data import refuse_ungenerated
     from hybrid.running.generated import generate
@@ -87,7 +88,8 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
     for option, folder in (("--out", out), *(("--replies", Path(name)) for name in replies)):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{option} {folder}: it is not an empty folder; give a new one")
-    shutil.copytree(generate(bench, home() / "samples", wanted, each, seed), out, dirs_exist_ok=True)
+    with complete_or_absent(out):
+        shutil.copytree(generate(bench, home() / "samples", wanted, each, seed), out, dirs_exist_ok=True)
     click.echo(f"{out}: {each} generated questions of each of {', '.join(wanted)}")
     for period, name in enumerate(replies, 2):
         count = _write_replies(bench, out, Path(name), period)

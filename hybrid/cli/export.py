@@ -47,6 +47,7 @@ def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to conversations --only helped -o data
     """
     from hybrid.exporting.base import ExportedRun, ExportOptions
+    from hybrid.log.files import complete_or_absent
 
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"-o {out} is there already: name a file or folder that is not")
@@ -56,7 +57,8 @@ def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int
         if name not in exporter.takes:
             raise UsageError(f"--{name.replace('_', '-')}: the format {form} takes no such option")
     exported = ExportedRun.at(run)
-    written = exporter.export(exported, out, ExportOptions(**chosen))
+    with complete_or_absent(out):
+        written = exporter.export(exported, out, ExportOptions(**chosen))
     for line in written.notes:
         tell(f"note: {line}")
     if written.rows is not None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from hybrid.exporting._turns import turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, folder_part, gold
+from hybrid.log.files import write_atomic
 from hybrid.machine_paths import hide_paths
 from hybrid.scoring.groups import role
 from hybrid.scoring.model_settings import settings_of
@@ -62,11 +63,10 @@ class EveryEvalEver(Exporter):
                     "total_rows": len(rows),
                 }
             }
-            (path / place).mkdir(parents=True, exist_ok=True)
             texts = {f"{name}.json": json.dumps(whole, ensure_ascii=False, indent=1), f"{name}_samples.jsonl": lines}
             for file, text in texts.items():
                 paths.append(path / place / file)
-                paths[-1].write_text(text)
+                write_atomic(paths[-1], text.encode())
         notes = [f"{lost} rows have an error and no answer: they are in no value"] if lost else []
         return Written(tuple(paths), tuple(notes))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hybrid.exporting.base import ExportedRun
 from hybrid.exporting.parquet import Parquet
+from hybrid.log.files import write_atomic
 from hybrid.scoring.records import TABLE, QuestionTable
 
 
@@ -24,7 +25,7 @@ class Table(Parquet):
     def write(self, run: ExportedRun, table: QuestionTable, path: Path) -> None:
         """Write the rows."""
         if path.suffix == ".csv":
-            path.write_text(table.as_csv(), newline="")
+            write_atomic(path, table.as_csv().encode("utf-8", "replace"))
         else:
             super().write(run, table, path)
 

@@ -11,6 +11,7 @@ was).
 from __future__ import annotations
 
 import csv
+import io
 import string
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 from hybrid.errors import DataError, UsageError
 from hybrid.exporting._single_replies import SingleReply, single_replies
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.log.files import write_atomic
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions import vlmevalkit
 from hybrid.scoring.rendering import neutral
@@ -57,7 +59,6 @@ def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
         choices = (*asked.choices, *[""] * (len(options) - len(asked.choices)))
         facts = (row.gold, asked.task, asked.id, asked.cluster, *more.values())
         sheet.append((index, asked.text, *choices, *facts, row.text))
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         WRITERS[path.suffix.lower()](path, sheet)
         _refuse_loss(path, rows)
@@ -67,10 +68,11 @@ def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
 
 
 def _write_tsv(path: Path, rows: Sequence[Row]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        # A spreadsheet would compute a reply that begins with "="; reading the sheet takes the apostrophe away again.
-        safe = ([neutral(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-        csv.writer(file, delimiter="\t").writerows(safe)
+    text = io.StringIO()
+    # A spreadsheet would compute a reply that begins with "="; reading the sheet takes the apostrophe away again.
+    safe = ([neutral(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    csv.writer(text, delimiter="\t").writerows(safe)
+    write_atomic(path, text.getvalue().encode("utf-8"))
 
 
 def _write_xlsx(path: Path, rows: Sequence[Row]) -> None:
@@ -90,7 +92,10 @@ def _write_xlsx(path: Path, rows: Sequence[Row]) -> None:
             if isinstance(value, str):
                 # A text that begins with "=" would be taken for a formula, and nothing would be read back.
                 cell.data_type = "s"
-    book.save(path)
+    # The library prints a traceback of its own for a file that it cannot finish.
+    data = io.BytesIO()
+    book.save(data)
+    write_atomic(path, data.getvalue())
 
 
 # By suffix what writes a sheet.

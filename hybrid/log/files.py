@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from hybrid.errors import UsageError
 from hybrid.secrets import redact_bytes
@@ -108,10 +111,66 @@ def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
     write_atomic(path, redact_bytes(data), durable=durable)
 
 
+# What a user can do about a file that cannot be written, by the system's error code.
+ADVICE: Final[Mapping[int, str]] = {
+    errno.ENOSPC: "free some space and repeat the command",
+    errno.EDQUOT: "free some space and repeat the command",
+    errno.EROFS: "name another folder (HYBRID_HOME names that of pictures and tool outputs)",
+}
+
+
+def advice_on(error: OSError) -> str:
+    """What can be done about an error of the system, behind a semicolon; empty where its words say it."""
+    advice = ADVICE.get(error.errno or 0)
+    return f"; {advice}" if advice else ""
+
+
+def first_of_tree(error: shutil.Error) -> OSError:
+    """The error of the first file of a tree that could not be copied, with the name of the copy."""
+    _, copy, text = error.args[0][0]
+    # The text repeats both names, as an error of the system writes itself.
+    matched = re.match(r"\[Errno (-?[0-9]+)\] ([^:]*)", str(text))
+    number, reason = (int(matched[1]), matched[2]) if matched else (errno.EIO, str(text))
+    return OSError(number, reason, os.fspath(copy))
+
+
+@contextmanager
+def complete_or_absent(path: Path) -> Iterator[None]:
+    """Remove what was written at `path` if the block inside fails, so that the same command can be repeated.
+
+    Args:
+        path: not there before, or an empty folder, which stays.
+
+    Raises:
+        OSError: that of the block; `filename` is `path` where a library named no file.
+    """
+    existed = os.path.lexists(path)
+    try:
+        yield
+    except BaseException as error:
+        for entry in list(path.iterdir()) if path.is_dir() else [path]:
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+        if path.is_dir() and not existed:
+            path.rmdir()
+        if isinstance(error, shutil.Error):
+            raise first_of_tree(error) from error
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, _reason(error), os.fspath(path)) from error
+        raise
+
+
+def _reason(error: OSError) -> str:
+    # Libraries in C++ wrap the system's words in their own.
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Raise `UsageError`, naming the folder, where what is done inside cannot be written."""
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}{advice_on(error)}") from error

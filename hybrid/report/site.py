@@ -31,6 +31,7 @@ from typing import Any
 
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
+from hybrid.log.files import first_of_tree
 from hybrid.machine_paths import hide_paths, hide_paths_in
 from hybrid.report.columns import QuestionList
 from hybrid.report.data_files import chunks, overview_values, script, section_values, wrapped
@@ -77,10 +78,19 @@ def write_site(pages: Pages, out: Path) -> Path:
         fresh.mkdir()
         _write(pages, fresh)
         _put_in_place(fresh, place)
+    except OSError as error:
+        raise _name_final_file(error, fresh, out) from error
     finally:
         # Gone already where it has taken its place.
         shutil.rmtree(fresh, ignore_errors=True)
     return out / "index.html"
+
+
+def _name_final_file(error: OSError, fresh: Path, out: Path) -> OSError:
+    """The same error with the file's name below `out`."""
+    first = first_of_tree(error) if isinstance(error, shutil.Error) else error
+    file = os.fspath(first.filename2 or first.filename or fresh)
+    return OSError(first.errno, first.strerror, file.replace(os.fspath(fresh), os.fspath(out)))
 
 
 def refuse_other(place: Path) -> None:

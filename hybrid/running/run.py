@@ -19,7 +19,7 @@ from hybrid.display import notes
 from hybrid.display.terminal import how_many
 from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.log.attempts import Recorder, Unfinished
-from hybrid.log.files import writing
+from hybrid.log.files import advice_on, writing
 from hybrid.log.folder import LOG, attempts_of
 from hybrid.models.base import ModelRefused
 from hybrid.models.batching.client import batches_of
@@ -304,7 +304,7 @@ class _Asking:
         self.on_used(self.name, so_far)
 
     def _cannot_be_written(self, error: OSError) -> None:
-        why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}")
+        why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}{advice_on(error)}")
         self.stopped = self.stopped or why
 
 

@@ -185,8 +185,8 @@ _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("id
 # The last is the rule of the whole output, also of rows in which it makes no difference (`none`).
 COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "unanswered")
 
-# Blanks in front are passed over, and full-width signs taken for the narrow ones, by some spreadsheets.
-_SIGN = r" *[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
+# Some spreadsheets skip blanks and invisible characters in front, and take full-width and small signs for the others.
+_SIGN = r"(?:[\s\u200b-\u200d\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]| *[\t\r\n])"
 _FORMULA = re.compile(f"'*{_SIGN}")
 _NAMED = re.compile(f"'+{_SIGN}")
 

@@ -85,6 +85,11 @@ class Process:
         if self._process.poll() is None:
             os.kill(self._process.pid, number)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
     def wait_for(self, words: str, seconds: float = END_S) -> None:
         """Return when the process has said some words. Fails the test after so many seconds, or where it ends."""
         until = time.monotonic() + seconds

@@ -97,7 +97,6 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
         for found in pauses:
             # Each twice as long as the one before, and between half and one and a half times that.
             assert all(pause >= least for pause, least in zip(found, (0.025, 0.05, 0.1), strict=True))
-        assert abs(pauses[0][2] - pauses[1][2]) > 0.001, "no jitter"
         for number in failing:
             assert f"failed: val_Spatial_Relation_{number} (mllm): " in ended.err
         server.plan, mark = only({}), len(server.seen)

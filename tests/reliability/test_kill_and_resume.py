@@ -1,17 +1,21 @@
 """A run that is killed at random moments loses no answer, asks no finished question again and scores the same."""
 
+import json
 import random
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, Files, Process, Questions, words
+from runs import CONTROLLER, Files, Process, Questions, number_of, words
 
 from tests.ended import Command
 
 IN_FLIGHT = 16
+# Longer than a worker takes between two requests, on a busy machine too.
+STILL_S = 3.0
 
 
 @pytest.mark.system
@@ -40,3 +44,69 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     # What was in flight at a kill is asked once more, and nothing else is.
     assert len(server.seen) <= 2 * count + kills * IN_FLIGHT
     assert run.scores == Files(tmp_path / "whole", "controller").scores
+
+
+@pytest.mark.system
+@pytest.mark.slow
+def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
+    tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process]
+) -> None:
+    """Its workers end with it: a request that nobody waits for would be paid."""
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    count, told = 60, (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
+    with FaultyServer() as server:
+        hybrid(*words(questions(count), server.url, tmp_path / "whole", *told), code=0)
+    run = Files(tmp_path / "killed", "controller")
+    with FaultyServer(latency_s=0.2) as server:
+        for moment in (20, 60):
+            ray = (*told, "--engine", "ray")
+            running = process(words(questions(count), server.url, run.path, *ray))
+            server.wait_for(moment, seconds=600)
+            running.kill()
+            assert running.end() == -signal.SIGKILL
+            asked = wait_until_still(server)
+            finished = run.finished()
+        hybrid(*words(questions(count), server.url, run.path, *told), code=0)
+        assert not finished & set(server.asked(asked)), "a finished question was asked again"
+    assert run.finished() == set(range(1, count + 1))
+    assert run.scores == Files(tmp_path / "whole", "controller").scores
+    # What is in flight at a kill, and what workers hold ready for it.
+    assert len(server.seen) <= 2 * count + 2 * 2 * IN_FLIGHT
+
+
+def wait_until_still(server: FaultyServer) -> int:
+    """The number of requests when a second has passed without another one."""
+    seen = -1
+    while len(server.seen) != seen:
+        seen = len(server.seen)
+        time.sleep(STILL_S)
+    return seen
+
+
+@pytest.mark.system
+@pytest.mark.slow
+def test_a_killed_run_of_weights_in_this_process_goes_on(
+    tmp_path: Path, questions: Questions, process: Callable[..., Process]
+) -> None:
+    """A model without a server: what it has finished is kept, each question once."""
+    pytest.importorskip("torch", reason="the extra `local` is not installed")
+    from bench._tiny_qwen import teach
+
+    count, weights = 16, tmp_path / "weights"
+    teach(weights, steps=1)
+    told = ["run", "blink", "--data", str(questions(count)), "--model", f"hf:{weights}", "--model-arg", "max_tokens=8"]
+    told += ["--solver", "mllm", "--concurrency", "2", "--out"]
+    killed, whole = Files(tmp_path / "killed", "mllm"), Files(tmp_path / "whole", "mllm")
+    for goal in (1, count // 2):
+        running = process([*told, str(killed.path)])
+        while len(killed.finished()) < goal and running.is_alive:
+            time.sleep(0.02)
+        running.kill()
+        assert running.end() == -signal.SIGKILL, running.said
+        finished = killed.finished()
+        assert len(finished) >= goal
+    for files in (killed, whole):
+        assert process([*told, str(files.path)]).end() == 0
+    ids = [json.loads(line)["id"] for line in killed.attempts.read_text().splitlines()]
+    assert sorted(map(number_of, ids)) == list(range(1, count + 1))
+    assert killed.scores == whole.scores

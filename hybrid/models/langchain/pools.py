@@ -6,31 +6,95 @@ arguments = httpx_arguments(base_url)    # arguments["transport"] is to be close
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import zlib
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hybrid.models.batching.ticket import exchanged
+from hybrid.models.chat_completions.stream import ReplyBytes
 from hybrid.models.chat_completions.wire import proxy_for
-from hybrid.models.failures import StatusError, redirected
+from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 from hybrid.models.langchain.messages import holdable
 
 if TYPE_CHECKING:
     import httpx
 
 ONLY_STREAMS = 400
+# By content encoding the `wbits` of zlib, which recognises gzip and zlib by their heads; None for plain bytes.
+UNPACKED_BY: Mapping[str, int | None] = {
+    "identity": None,
+    **dict.fromkeys(("gzip", "x-gzip", "deflate"), zlib.MAX_WBITS | 32),
+}
+PIECE_BYTES = 64 * 2**10
 GOOGLE = "https://generativelanguage.googleapis.com"
 
 
 async def _refuse_unread(response: httpx.Response) -> None:
-    """Called by httpx before it reads or follows: raises `StatusError` for a redirection or a reply in pieces."""
+    """Called by httpx before it reads or follows: bounds what is read then (`MAX_REPLY_BYTES`, unpacked).
+
+    Raises:
+        StatusError: a redirection, or a reply in pieces.
+        UnreadableReplyError: a reply that is packed in another way than was asked for.
+    """
     if response.has_redirect_location:
         raise redirected(response.status_code, str(response.url), response.headers.get("location"))
     if response.is_success and "text/event-stream" in response.headers.get("content-type", ""):
         raise StatusError(ONLY_STREAMS, "the server only streams")
+    encoding = response.headers.pop("content-encoding", "identity").strip().lower()
+    if encoding not in UNPACKED_BY:
+        raise UnreadableReplyError(f"the reply is packed as {encoding[:40]!r}, which was not asked for")
+    response.stream = _bounded(response.stream, encoding, _package_of(response))
+
+
+async def _ask_for_gzip(request: httpx.Request) -> None:
+    """Called by httpx before it sends: asks for no compression but one that is unpacked here."""
+    request.headers["accept-encoding"] = "gzip"
+
+
+def _bounded(stream: Any, encoding: str, package: Any) -> Any:
+    """The unpacked bytes of a stream of `package`, up to what a reply may have.
+
+    Reading it raises `UnreadableReplyError` beyond that, or for bytes that are not packed as `encoding` says.
+    """
+
+    class BoundedStream(package.AsyncByteStream):  # type: ignore[misc]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            held, unpack = ReplyBytes(), Unpacker(UNPACKED_BY[encoding])
+            try:
+                async for chunk in stream:
+                    for piece in unpack(chunk):
+                        held.hold(len(piece))
+                        yield piece
+            except zlib.error as error:
+                raise UnreadableReplyError(f"the reply is not packed as {encoding}: {error}") from error
+            finally:
+                held.release()
+
+        async def aclose(self) -> None:
+            """Close the connection's stream."""
+            await stream.aclose()
+
+    return BoundedStream()
+
+
+class Unpacker:
+    """Unpacks bytes that arrive in chunks into pieces of at most `PIECE_BYTES`: a kilobyte may hold a megabyte."""
+
+    def __init__(self, window_bits: int | None) -> None:
+        self._stream = None if window_bits is None else zlib.decompressobj(window_bits)
+
+    def __call__(self, chunk: bytes) -> Iterator[bytes]:
+        """The pieces of one more chunk. Raises `zlib.error`."""
+        if self._stream is None:
+            yield chunk
+            return
+        while chunk and not self._stream.eof:
+            yield self._stream.decompress(chunk, PIECE_BYTES)
+            chunk = self._stream.unconsumed_tail
 
 
 # For clients of httpx, which follow redirections where a provider's package says so, and ask for whole replies.
-HOOKS: Mapping[str, Any] = {"response": [_refuse_unread]}
+HOOKS: Mapping[str, Any] = {"request": [_ask_for_gzip], "response": [_refuse_unread]}
 
 # By provider without `pool_option`, the option of its client that takes the arguments of a client of httpx.
 OWN_POOL: Mapping[str, str] = {"google_genai": "client_args"}
@@ -43,8 +107,13 @@ def _in_batch(request: Any) -> Any:
     """
     if (said := exchanged(request.content)) is None:
         return None
-    package = sys.modules[type(request).__module__.partition(".")[0]]
-    return package.Response(said[0], headers={"content-type": "application/json"}, content=said[1], request=request)
+    headers = {"content-type": "application/json"}
+    return _package_of(request).Response(said[0], headers=headers, content=said[1], request=request)
+
+
+def _package_of(value: object) -> Any:
+    """The package of a request or response: the client's own may be another than `httpx`."""
+    return sys.modules[type(value).__module__.partition(".")[0]]
 
 
 def httpx_arguments(base_url: str | None) -> dict[str, Any]:

@@ -26,8 +26,9 @@ report.svgText = (svg) => {
   return `${new XMLSerializer().serializeToString(copy)}\n`;
 };
 
-// A spreadsheet takes a cell for a formula that begins with one of these signs.
-const neutral = (text) => (/^'*[=+\-@\t\r\n]/.test(text) ? `'${text}` : text);
+// A spreadsheet takes a cell for a formula that begins with one of these signs: as `hybrid/scoring/rendering.py`.
+const FORMULA = /^'*(?:[\s\u200b-\u200d\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]| *[\t\r\n])/;
+const neutral = (text) => (FORMULA.test(text) ? `'${text}` : text);
 const csvCell = (value) => {
   if (value === undefined || value === null) return "";
   const text = typeof value === "string" ? neutral(value) : String(value);

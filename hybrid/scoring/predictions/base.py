@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +14,11 @@ from hybrid.types import Json, Question
 
 # So many ids are named where a list is counted.
 NAMED = 5
+# What the reader of a zip raises of one that is damaged, encrypted or compressed in another way.
+UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(RuntimeError, ValueError, OSError),
+)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,14 @@ from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.errors import DataError, needed_by
-from hybrid.scoring.predictions.base import Recognised, first, letter_of
+from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, letter_of
 
 # The number of zstd among the compressions of a zip.
 ZSTD = 93
 # Bytes of one sample, and of a whole `.json`: pictures are in them.
 MAX_SAMPLE, MAX_LOG = 200_000_000, 2_000_000_000
+# Entries of a `.eval`: a sample has one, beside some of the whole.
+MAX_ENTRIES = 1_000_000
 
 
 def read(path: Path) -> Recognised | None:
@@ -28,12 +30,12 @@ def read(path: Path) -> Recognised | None:
     if not path.is_file():
         return None
     if path.suffix.lower() == ".eval":
-        samples = list(_of_zip(path))
+        samples = _of_zip(path)
     elif path.suffix.lower() == ".json":
         log = _log(path)
         if log is None:
             return None
-        samples = [(sample, f"{path}, sample {number}") for number, sample in enumerate(log.get("samples") or (), 1)]
+        samples = ((sample, f"{path}, sample {number}") for number, sample in enumerate(log.get("samples") or (), 1))
     else:
         return None
     rows, repeated, failed = [], set[int](), []
@@ -67,6 +69,8 @@ def _log(path: Path) -> Mapping[str, Any] | None:
 def _of_zip(path: Path) -> Iterator[tuple[Any, str]]:
     try:
         with zipfile.ZipFile(path) as file:
+            if len(file.infolist()) > MAX_ENTRIES:
+                raise DataError(f"{path}: {len(file.infolist()):,} entries; at most {MAX_ENTRIES:,} are read")
             for entry in file.infolist():
                 if not (entry.filename.startswith("samples/") and entry.filename.endswith(".json")):
                     continue
@@ -75,7 +79,7 @@ def _of_zip(path: Path) -> Iterator[tuple[Any, str]]:
                     raise DataError(f"{where}: a sample of {entry.file_size:,} bytes; at most {MAX_SAMPLE:,} are read")
                 data = _unzstd(path, entry) if entry.compress_type == ZSTD else file.read(entry)
                 yield json.loads(data), where
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, RecursionError, OSError) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path} is not a log of Inspect that can be read ({error})") from error
 
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from zipfile import BadZipFile
+from zipfile import ZipFile
 
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.benchmarks.questions.tables import Separated
 from hybrid.display.terminal import how_many
 from hybrid.errors import DataError, UsageError
-from hybrid.scoring.predictions.base import Recognised, first, letter_of
+from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, letter_of
 
 NEEDED = ("index", "question", "prediction")
 OURS = "idx"
@@ -26,6 +27,11 @@ IDS = (OURS, "id", "question_id")
 TASKS = ("category", "task", "sub_task", "split")
 # Characters that a cell of a workbook holds: what writes them cuts a longer text there, or leaves the cell empty.
 MAX_CELL = 32_767
+
+# Parts of a workbook and their bytes after decompression; the largest published sheets have some ten million.
+MAX_ENTRIES, MAX_UNPACKED = 10_000, 256 * 2**20
+# Bytes of a part in which a document type would have to stand, before the first element.
+MAX_PROLOGUE = 64 * 2**10
 
 # The text that VLMEvalKit writes where the provider did not reply.
 FAILED = "Failed to obtain answer via API."
@@ -91,21 +97,40 @@ def _tsv(path: Path) -> Iterator[Sequence[str]]:
 
 def _xlsx(path: Path) -> Iterator[Sequence[str]]:
     from openpyxl import load_workbook
-    from openpyxl.utils.exceptions import InvalidFileException
 
+    _refuse_archive(path)
     try:
         # Of a reply that begins with "=" a writer made a formula: its text is the reply, its value (0) is not.
-        book = load_workbook(path, read_only=True, data_only=False)
-    except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
-        raise DataError(f"{path} is not a workbook ({error})") from error
+        with closing(load_workbook(path, read_only=True, data_only=False)) as book:
+            sheets = book.worksheets[:1]
+            for sheet in sheets:
+                for values in sheet.iter_rows(values_only=True):
+                    yield [_cell_text(value) for value in values]
+    # The library reads whatever XML it is given, and raises what came of it.
+    except Exception as error:
+        raise DataError(f"{path} is not a workbook that can be read ({str(error) or type(error).__name__})") from error
+    if not sheets:
+        raise DataError(f"{path} has no sheet")
+
+
+def _refuse_archive(path: Path) -> None:
+    """Raise `DataError` for a workbook that unpacks to too much, or whose XML could define entities."""
     try:
-        sheet = book.worksheets[0] if book.worksheets else None
-        if sheet is None:
-            raise DataError(f"{path} has no sheet")
-        for values in sheet.iter_rows(values_only=True):
-            yield [_cell_text(value) for value in values]
-    finally:
-        book.close()
+        with ZipFile(path) as archive:
+            entries = archive.infolist()
+            size = sum(entry.file_size for entry in entries)
+            if len(entries) > MAX_ENTRIES or size > MAX_UNPACKED:
+                raise DataError(
+                    f"{path}: {len(entries):,} parts of {size:,} bytes; at most {MAX_ENTRIES:,} of {MAX_UNPACKED:,} "
+                    "bytes are read; write the sheet as .tsv"
+                )
+            for entry in entries:
+                with archive.open(entry) as part:
+                    prologue = part.read(MAX_PROLOGUE)
+                    if any("<!DOCTYPE".encode(name) in prologue for name in ("utf-8", "utf-16-le", "utf-16-be")):
+                        raise DataError(f"{path}, {entry.filename}: a document type, which no spreadsheet writes")
+    except UNREADABLE as error:
+        raise DataError(f"{path} is not a workbook ({error})") from error
 
 
 def _cell_text(value: object) -> str:

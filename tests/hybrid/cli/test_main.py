@@ -79,7 +79,14 @@ def test_results_that_cannot_be_written_are_an_error() -> None:
     with Path("/dev/full").open("w") as full:
         done = hybrid("solvers", "list", stdout=full)
     assert done.returncode == 2
-    assert done.stderr == "hybrid: [Errno 28] No space left on device\n"
+    assert done.stderr == "hybrid: stdout: No space left on device; free some space and repeat the command\n"
+
+
+def test_progress_on_a_full_disk_is_no_reason_to_stop() -> None:
+    with Path("/dev/full").open("w") as full:
+        words = "import sys, click; print('x', file=sys.stderr, flush=True); click.echo('result')"
+        done = in_process(words, stderr=full)
+    assert (done.returncode, done.stdout) == (0, "result\n")
 
 
 def test_no_secret_and_no_escape_reaches_the_terminal(tmp_path: Path) -> None:

@@ -184,13 +184,16 @@ def test_what_a_workbook_would_lose_is_an_error(tmp_path: Path, reply: str) -> N
     vlmevalkit.write_sheet(tmp_path / "s.tsv", rows_of([reply]), DATA)
 
 
-@pytest.mark.parametrize("reply", ["=1+1", "+B", "-B", "@B", " =B", "\uff1d1", "\n=B", "'=B", "B"])
+FORMULAS = ("=1+1", "+B", "-B", "@B", " =B", "\uff1d1", "\ufe66B", "\n=B", "\u3000=B", "\u200b=B", "\xa0\uff1dB")
+
+
+@pytest.mark.parametrize("reply", [*FORMULAS, "'=B", "B", "\u3000B"])
 def test_no_cell_of_a_table_is_a_formula_and_every_reply_comes_back(tmp_path: Path, reply: str) -> None:
     path = tmp_path / "s.tsv"
     vlmevalkit.write_sheet(path, rows_of([reply]), DATA)
     with path.open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file, delimiter="\t")
-    assert row["prediction"].lstrip(" ")[:1] not in set("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+    assert row["prediction"].startswith("'") == (reply not in ("B", "\u3000B"))
     found = reader.read(path)
     assert found is not None
     assert [each.reply for each in found.rows] == [reply]

@@ -1,6 +1,8 @@
 """Retries, outages, refusals and misconfiguration, against a real server, the same for every provider."""
 
 import asyncio
+import gzip
+import json
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from hybrid.images import ImageStore
 from hybrid.messages import user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller
+from hybrid.models.chat_completions import stream
 from hybrid.models.chat_completions.client import ChatCompletionsClient
+from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES
 from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff, Failure, StatusError, read_failure, redirected, summary
 from hybrid.models.langchain.client import LangChainClient
@@ -70,6 +74,35 @@ async def test_what_does_not_pass_is_an_outage(
     with pytest.raises(Outage, match="no reply after 2 attempts"):
         await ask(model(name, recorder, store, retries=1))
     assert len(recorder.requests) == 2
+
+
+@ALL
+@pytest.mark.parametrize("packing", ["identity", "gzip", "gzip, gzip", "br"])
+async def test_a_reply_is_read_as_far_as_one_may_be(
+    name: str, packing: str, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    """Whatever a server packs it with, and however often: 8 MiB of blanks are a few bytes of gzip."""
+    held: list[int] = []
+    body = json.dumps(GOOD[name]).encode() + b" " * MAX_REPLY_BYTES
+    for _ in range(packing.count("gzip")):
+        body = gzip.compress(body)
+    recorder.says(answer(body, headers={} if packing == "identity" else {"content-encoding": packing}))
+    with pytest.MonkeyPatch.context() as patch:
+        add = stream.IN_FLIGHT.add
+        patch.setattr(stream.IN_FLIGHT, "add", lambda count: held.append(count) or add(count))
+        with pytest.raises(Outage, match="no reply after 1"):
+            await ask(model(name, recorder, store, retries=0))
+    assert sum(held) == 0
+    if packing in ("identity", "gzip"):
+        # The bytes that were kept, in pieces, until the limit of a reply.
+        assert MAX_REPLY_BYTES < sum(count for count in held if count > 0) < MAX_REPLY_BYTES + 2**20
+    assert stream.IN_FLIGHT.bytes == 0
+
+
+@ALL
+async def test_a_packed_reply_is_read(name: str, recorder: Any, answer: Any, store: ImageStore) -> None:
+    recorder.says(answer(gzip.compress(json.dumps(GOOD[name]).encode()), headers={"content-encoding": "gzip"}))
+    await ask(model(name, recorder, store))
 
 
 def test_a_redirection_to_what_is_no_address_is_told_as_any_other() -> None:

@@ -3,6 +3,7 @@
 import json
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,3 +95,66 @@ def test_a_broken_log_is_named(tmp_path: Path) -> None:
         read(as_json(tmp_path / "b.json", [{"id": 1}]))
     (tmp_path / "c.json").write_text('{"a": "B"}')
     assert read(tmp_path / "c.json") is None
+
+
+def flag_as_encrypted(data: bytearray) -> None:
+    for header, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.rfind(header) + offset] |= 1
+
+
+def change_content(data: bytearray) -> None:
+    header = data.rfind(b"PK\x03\x04")
+    start = header + 30 + data[header + 26]
+    data[start + 4 : start + 12] = bytes(byte ^ 0xFF for byte in data[start + 4 : start + 12])
+
+
+def understate_size(data: bytearray) -> None:
+    start = data.rfind(b"PK\x01\x02") + 24
+    data[start : start + 4] = (10).to_bytes(4, "little")
+
+
+def name_unknown_compression(data: bytearray) -> None:
+    for header, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        data[data.rfind(header) + offset] = 99
+
+
+def cut_in_half(data: bytearray) -> None:
+    del data[len(data) // 2 :]
+
+
+DAMAGES = (flag_as_encrypted, change_content, understate_size, name_unknown_compression, cut_in_half)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_damaged_archive_is_one_line(tmp_path: Path, compression: int, damage: Callable[[bytearray], None]) -> None:
+    path = as_eval(tmp_path / "a.eval", [sample(1)], compression)
+    data = bytearray(path.read_bytes())
+    damage(data)
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"a\.eval is not a log of Inspect that can be read"):
+        read(path)
+
+
+def test_entries_that_lead_elsewhere_are_never_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    path = as_eval(tmp_path / "deep" / "a.eval", [sample(1)])
+    with zipfile.ZipFile(path, "a") as file:
+        for name in ("samples/../../../up.json", "/samples/root.json", "samples/..\\up.json", "inner.zip"):
+            file.writestr(name, json.dumps(sample(2)) if name.startswith("samples/") else path.read_bytes())
+    before = sorted(tmp_path.rglob("*"))
+    assert len(read(path).rows) == 3  # type: ignore[union-attr]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_archive_of_too_many_or_too_large_entries_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = as_eval(tmp_path / "a.eval", [sample(number) for number in (1, 2, 3)])
+    monkeypatch.setattr("hybrid.scoring.predictions.inspect.MAX_ENTRIES", 2)
+    with pytest.raises(DataError, match="entries; at most 2 are read"):
+        read(path)
+    monkeypatch.undo()
+    monkeypatch.setattr("hybrid.scoring.predictions.inspect.MAX_SAMPLE", 10)
+    with pytest.raises(DataError, match="at most 10 are read"):
+        read(path)

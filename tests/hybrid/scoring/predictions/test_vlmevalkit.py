@@ -1,6 +1,8 @@
 """VLMEvalKit's sheets: recognised by their columns, joined with the data, and what cannot be used."""
 
 import csv
+import re
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,3 +119,42 @@ def test_an_index_that_is_a_name_is_the_id(tmp_path: Path) -> None:
     found = read(tsv(tmp_path / "a.tsv", [line("left-1"), line("left-2")]))
     assert found is not None
     assert [(row.id, row.index) for row in found.rows] == [("left-1", None), ("left-2", None)]
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<worksheet", "<!DOCTYPE worksheet><worksheet", "sheet1.xml: a document type"),
+        ("</sheetData>", "", "is not a workbook that can be read"),
+        ("<sheetData>", "<sheetData>" + " " * 2**20, "bytes are read; write the sheet as .tsv"),
+        ('r="A2"', 'r="XFE2"', "line 2"),
+    ],
+)
+def test_a_workbook_whose_parts_are_odd_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
+) -> None:
+    monkeypatch.setattr("hybrid.scoring.predictions.vlmevalkit.MAX_UNPACKED", 2**20)
+    whole = xlsx(tmp_path / "whole.xlsx", [{"index": 0, "question": "q", "prediction": "A"}])
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(tmp_path / "odd.xlsx", "w", zipfile.ZIP_DEFLATED) as odd:
+        for name in source.namelist():
+            text = source.read(name).decode()
+            assert name != SHEET or old in text
+            odd.writestr(name, text.replace(old, new) if name == SHEET else text)
+    with pytest.raises(DataError, match=rf"odd\.xlsx.*{message}"):
+        read(tmp_path / "odd.xlsx")
+    assert read(whole) is not None
+
+
+def test_an_encrypted_workbook_is_one_line(tmp_path: Path) -> None:
+    path = xlsx(tmp_path / "a.xlsx", [{"index": 0, "question": "q", "prediction": "A"}])
+    data = path.read_bytes()
+    for header, offset in ((b"PK\x03\x04", 2), (b"PK\x01\x02", 4)):
+        # The bit is behind the versions of the format.
+        pattern = re.escape(header) + b"." * offset + b"."
+        data = re.sub(pattern, lambda found: found[0][:-1] + b"\x01", data, flags=re.DOTALL)
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"is not a workbook .*encrypted"):
+        read(path)
