@@ -91,6 +91,20 @@ def test_no_value_leaves_the_range_of_the_network_at_a_step(depth_checkpoint: Ch
             assert [value["depth_m"] for value in values] == pytest.approx([1, 2, wall_m], rel=0.01)
 
 
+@pytest.mark.parametrize("family", METRES)
+def test_a_map_is_enlarged_with_corners_or_edges_on_each_other_as_by_its_authors(
+    depth_checkpoint: Checkpoints, family: str
+):
+    """Corners on corners keeps the outermost steps of a ramp, edges on edges begins with half a step of the input."""
+    model = DepthModel(str(depth_checkpoint(family)), "cpu")
+    model._border = lambda side: 0  # type: ignore[method-assign]
+    ramp = torch.arange(1.0, 5.0)[None, None].expand(1, 4, 4)
+    (full,) = model._resized(SimpleNamespace(predicted_depth=ramp, field_of_view=None), [(4, 8)])
+    row = 1 / full[0] if family == "depth_pro" else full[0]
+    corners = family.startswith("depth_anything")
+    assert row[:2].tolist() == pytest.approx([1, 1 + 3 / 7] if corners else [1, 1.25], abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("size", "seen"),
     [

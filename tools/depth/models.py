@@ -34,6 +34,10 @@ FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
     "zoedepth": "metres",
     "depth_pro": "metres",
 }
+# Families whose authors put corners on corners when they enlarge a map: `DepthAnythingV2.infer_image`. The authors of
+# the others put edges on edges: `DepthPro.infer`, `run_monodepth.py` of isl-org/DPT, `_infer_with_pad_aug` of
+# isl-org/ZoeDepth, dinov2/hub/depth/encoder_decoder.py of facebookresearch/dinov2.
+CORNERS = ("depth_anything",)
 # The last part of every family's network: it stays in float32.
 HEADS = ("head", "relative_head", "metric_head")
 # Longer images are reduced first: most families resize to a few hundred pixels anyway.
@@ -151,12 +155,13 @@ class DepthModel:
             # (`DepthPro.infer` of apple/ml-depth-pro).
             if (angle := outputs.field_of_view) is not None:
                 maps = maps * 2 * torch.tan(torch.deg2rad(angle.float()) / 2).reshape(-1, 1, 1)
-            inverse = [enlarge(values, size) for values, size in zip(maps, sizes, strict=True)]
+            inverse = [enlarge(values, size, corners=False) for values, size in zip(maps, sizes, strict=True)]
             return [on_host(1 / values.clamp(1e-4, 1e4)) for values in inverse]
         resized = []
+        corners = self._checkpoint.model_type in CORNERS
         for values, (height, width) in zip(maps, sizes, strict=True):
             down, across = self._border(height), self._border(width)
-            full = enlarge(values, (height + 2 * down, width + 2 * across))
+            full = enlarge(values, (height + 2 * down, width + 2 * across), corners=corners)
             resized.append(on_host(full[down : down + height, across : across + width]))
         return resized
 
@@ -166,14 +171,14 @@ class DepthModel:
         return int(np.sqrt(side / 2) * 3) if pads else 0
 
 
-def enlarge(values: Any, size: tuple[int, int]) -> Any:
-    """A map (h, w), a tensor, at `size` (H, W): bilinear, corners on corners, so that no value leaves their range.
+def enlarge(values: Any, size: tuple[int, int], *, corners: bool) -> Any:
+    """Resize a map (h, w), a tensor, to `size` (H, W), bilinear, so that no value leaves the range of the map.
 
-    As `DepthAnythingV2.infer_image` of its authors does it.
+    `corners` puts the centres of the corner pixels on each other, otherwise the edges of the maps.
     """
     from torch.nn.functional import interpolate
 
-    return interpolate(values[None, None], size=size, mode="bilinear", align_corners=True)[0, 0]
+    return interpolate(values[None, None], size=size, mode="bilinear", align_corners=corners)[0, 0]
 
 
 def lower_bound_size(size: tuple[int, int], least: tuple[int, int], multiple: int) -> tuple[int, int]:

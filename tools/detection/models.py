@@ -192,8 +192,8 @@ class Detector:
 def pad_square(pixels: Pixels) -> Pixels:
     """The image (H, W, 3) in the upper left of a square that is grey elsewhere.
 
-    Owlv2ImageProcessor of transformers pads with black; the authors pad with 0.5 (`preprocess_images` in the notebook
-    OWL_ViT_inference_playground.ipynb of google-research/scenic).
+    Owlv2ImageProcessor of transformers pads with black and OwlViTImageProcessor stretches the picture; the authors pad
+    with 0.5 for both (`preprocess_image` in scenic/projects/owl_vit/notebooks/inference.py of google-research/scenic).
     """
     height, width = pixels.shape[:2]
     square = np.full((max(height, width),) * 2 + (3,), GREY, np.uint8)
