@@ -56,9 +56,12 @@ class Sentence:
     command: str = ""  # The command that the text ends with
 
 
-def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
-    """At most six sentences; at least one where there is a solver."""
-    return tuple(_Conclusion(ConclusionRows(comparison)).sentences())
+def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
+    """At most six sentences; at least one where there is a solver.
+
+    Without `limits` the last sentence is left out, whose simulation of power can take seconds.
+    """
+    return tuple(_Conclusion(ConclusionRows(comparison)).sentences(limits=limits))
 
 
 def _said(case: str, **fields: object) -> Sentence:
@@ -72,7 +75,7 @@ class _Conclusion:
     def __init__(self, rows: ConclusionRows) -> None:
         self._rows, self._found, self._groups = rows, rows.found, rows.found.groups
 
-    def sentences(self) -> Iterator[Sentence]:
+    def sentences(self, *, limits: bool) -> Iterator[Sentence]:
         """In the order printed."""
         if not self._found.solvers:
             return
@@ -85,9 +88,9 @@ class _Conclusion:
             yield from self._of_one(self._groups[0])
         else:
             yield from self._of_several()
-        limits = "; ".join(limits_of(self._rows, self._groups))
-        if limits:
-            yield Sentence("limits", f"Limits: {limits}.")
+        parts = "; ".join(limits_of(self._rows, self._groups)) if limits else ""
+        if parts:
+            yield Sentence("limits", f"Limits: {parts}.")
 
     # One solver with tools.
 

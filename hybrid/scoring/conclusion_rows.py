@@ -296,13 +296,13 @@ class ConclusionRows:
         pair = replace(_counting_failures(pair, shared), n=n, split=self._split(names))
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
-    def _split(self, names: tuple[str, str]) -> AnswerSplit | None:
-        """The parts of a difference by who answered; None if both answered everything."""
+    def _split(self, names: tuple[str, str], group: str = "") -> AnswerSplit | None:
+        """The parts of a difference by who answered the questions of a group; None if both answered all of them."""
         found = {(row.quantity, row.group): row for row in self.between("answered", names)}
-        answering, better = found.get((ANSWERING, "")), found.get((BETTER, ""))
+        answering, better = found.get((ANSWERING, group)), found.get((BETTER, group))
         if answering is None or better is None or answering.low is None:
             return None
-        unanswered = (count_of(found.get(("unanswered a", ""))), count_of(found.get(("unanswered b", ""))))
+        unanswered = (count_of(found.get(("unanswered a", group))), count_of(found.get(("unanswered b", group))))
         return AnswerSplit(answering, better, found.get(("difference", BOTH)), unanswered)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
@@ -343,15 +343,8 @@ class ConclusionRows:
         shared = whole.at(np.flatnonzero(answered(whole.answer[0]) | ~whole.present))
         metrics = shared.headline(shared.rule)
         part = replace(part, metrics=None if metrics is None else (metrics[0], metrics[1]))
-        part = replace(part, count=right, split=self._where_both(pair, part))
+        part = replace(part, count=right, split=self._split((specialist.solver, other.solver), SPOKEN))
         return replace(part, other_rule=self._other_rule(part, shared), over_all=self._over_all(part, shared)), silent
-
-    def _where_both(self, pair: HeadlinePair, part: HeadlinePair) -> AnswerSplit | None:
-        """The split of a specialist's pair on the questions that it answers, if the other leaves some unanswered."""
-        split = pair.split
-        if split is None or split.both is None or split.both.n == part.rows[0].n:
-            return None
-        return split
 
     def part(self, group: ComparisonGroup, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
         """A difference of the section `gain`, over the questions that all of a gain's solvers have."""
