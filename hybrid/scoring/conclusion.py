@@ -134,7 +134,7 @@ class _Conclusion:
         )
         if silent:
             row = silent["right b" if counts else "value b"]
-            answers = f"The specialists alone answer {pair.n} of {pair.n + (row.n or 0)} questions. "
+            answers = f"The specialists alone answer {pair.n} of {how_many(pair.n + (row.n or 0))}. "
             answers += f"On these they have {own}, {whom} {other}"
             value = f"{count_of(row)} right" if counts else f"{name} {_value(row.value)}"
             rest = f". On the other {row.n}, which they leave unanswered, {whom} {value}"
@@ -325,7 +325,7 @@ def _value(value: float | None) -> str:
 
 def _named(row: Result, total: int | None = None) -> str:
     """A task with its difference, and with its share of `total` questions if given."""
-    share = "" if total is None else f"; {row.n} of {total} questions"
+    share = "" if total is None else f"; {row.n} of {how_many(total)}"
     return f"{clipped(row.group, NAME_WIDTH)} ({signed(row)}, {ends_of(row)}{share})"
 
 

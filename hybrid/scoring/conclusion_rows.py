@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from hybrid.benchmarks.base import UnansweredRule
-from hybrid.display.terminal import clipped
+from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
@@ -161,7 +161,7 @@ class HeadlinePair:
         if split.both is None:
             words = "no question was answered by both"
         else:
-            words = f"on the {split.both.n} questions that both answered {_difference(split.both)}"
+            words = f"on the {how_many(split.both.n or 0)} that both answered {_difference(split.both)}"
             if signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
         left = (

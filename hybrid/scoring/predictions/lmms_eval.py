@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError
 from hybrid.log.lines import json_lines
 from hybrid.scoring.predictions.base import Recognised, letter_of
@@ -55,7 +56,9 @@ def read(path: Path) -> Recognised | None:
         if several
         else ()
     )
-    return Recognised(f"lmms-eval sample log ({len(logs)} files, {len(rows)} rows)", rows, notes)
+    return Recognised(
+        f"lmms-eval sample log ({how_many(len(logs), 'file')}, {how_many(len(rows), 'row')})", rows, notes
+    )
 
 
 def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedRow:
