@@ -313,8 +313,7 @@ class ConclusionRows:
         if metrics is None:
             return None
         row = contrasted(pair.rows[0], metrics[0], metrics[1], shared.untested(metrics))[0]
-        same = shown(row) == pair.state and _sign(row) * _sign(pair.rows[0]) >= 0
-        return None if same else row
+        return row if hangs_on_rule(pair, row) else None
 
     def _over_all(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Of a mean over tasks the difference over all questions, if it has the other sign."""
@@ -322,7 +321,7 @@ class ConclusionRows:
             return None
         a, b = shared.accuracy(shared.rule)
         row = contrasted(pair.rows[0], a, b, shared.untested())[0]
-        return row if _sign(row) * _sign(pair.rows[0]) < 0 else None
+        return row if has_other_sign(pair, row) else None
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
         """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.
@@ -398,6 +397,16 @@ def why_no_interval(metrics: Sequence[Metric] | None) -> str:
     cells = metrics[0].cells if metrics else ()
     one_picture = len(cells) > 1 and len({cell.cluster for cell in cells}) == 1
     return "one picture: no interval" if one_picture else "too few questions to tell a difference"
+
+
+def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:
+    """Whether sign or state of the pair's difference is another one in `other`, by the other rule for no answer."""
+    return shown(other) != pair.state or has_other_sign(pair, other)
+
+
+def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
+    """Whether a difference has the opposite sign of the pair's; 0 has none."""
+    return _sign(other) * _sign(pair.rows[0]) < 0
 
 
 def _sign(row: Result) -> int:
