@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair, hangs_on_rule, has_other_sign, shown
+from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair, hangs_on_rule, is_uneven, shown
 from hybrid.scoring.result import FRACTION, Result, contrasted
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine
@@ -71,7 +71,7 @@ def claims_of(tasks: Sequence[str], clusters: Sequence[str], alone: Answers, too
         other = sums.difference(*guessed, every)
         pair = replace(pair, other_rule=other if hangs_on_rule(pair, other) else None)
     over_all = sums.difference(a, b, every, over_tasks=False)
-    pair = replace(pair, over_all=over_all if has_other_sign(pair, over_all) else None)
+    pair = replace(pair, over_all=over_all if is_uneven(pair, over_all) else None)
     uneven = {"tasks and questions disagree"} if pair.state != "open" else set()
     found = {"more": {"gain"}, "less": {"loss"}, "uneven": uneven}.get(pair.claim, set())
     if pair.split is not None and pair.split.matters(pair.state):

@@ -43,7 +43,7 @@ Claim = Literal["rule", "uneven", "answering", "split"] | State
 # Why the whole difference of a pair is no gain or loss, by its claim.
 NO_CLAIM: Mapping[str, str] = {
     "rule": "depending on how unanswered questions count for",
-    "uneven": "with another sign over all questions than over tasks for",
+    "uneven": "with another result over all questions than over tasks for",
     "answering": "from answering more or fewer questions for",
     "split": "with another result on the questions that both answered for",
 }
@@ -96,7 +96,7 @@ class HeadlinePair:
     split: AnswerSplit | None = None
     # The difference by the other rule for unanswered questions, if its sign or its state is another one.
     other_rule: Result | None = None
-    # Of a mean over tasks the difference over all questions, if that has the other sign.
+    # Of a mean over tasks the difference over all questions, if that has the other sign or alone is significant.
     over_all: Result | None = None
 
     @property
@@ -316,12 +316,12 @@ class ConclusionRows:
         return row if hangs_on_rule(pair, row) else None
 
     def _over_all(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
-        """Of a mean over tasks the difference over all questions, if it has the other sign."""
+        """Of a mean over tasks the difference over all questions, if a reader would conclude something else from it."""
         if pair.metrics is None or pair.metrics[0].combine != "mean_of_ratios" or not pair.rows:
             return None
         a, b = shared.accuracy(shared.rule)
         row = contrasted(pair.rows[0], a, b, shared.untested())[0]
-        return row if has_other_sign(pair, row) else None
+        return row if is_uneven(pair, row) else None
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
         """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.
@@ -407,6 +407,16 @@ def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:
 def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
     """Whether a difference has the opposite sign of the pair's; 0 has none."""
     return _sign(other) * _sign(pair.rows[0]) < 0
+
+
+def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
+    """Whether the difference over all questions has the other sign than the pair's mean over tasks, or alone is shown.
+
+    Tasks of one size have the same difference both ways, and only its interval is another one.
+    """
+    differs = abs((over_all.value or 0.0) - (pair.rows[0].value or 0.0)) > 1e-9
+    alone = pair.state == "open" and shown(over_all) in ("more", "less")
+    return has_other_sign(pair, over_all) or (differs and alone)
 
 
 def _sign(row: Result) -> int:
