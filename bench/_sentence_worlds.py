@@ -19,10 +19,11 @@ from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.scoring.compare import compare
+from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.recorded_pair import decomposed, read_pair
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.sections import ceiling, effects, tool_only
+from hybrid.scoring.sections import ceiling, differences, effects, evidence, gain, metrics, tool_only
 from hybrid.stats import ratio_interval
 from hybrid.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 
@@ -31,33 +32,49 @@ SIZE = 60
 EXPORTS = (("vlmevalkit", "sheet.tsv"), ("vlmevalkit", "sheet.xlsx"), ("lmms_eval", "logs"))
 
 
-def questions(size: int, pictures: int = 0) -> list[Question]:
-    """Questions of BLINK's Jigsaw; with `pictures` so many are shared by all of them in turn."""
+def questions(size: int, pictures: int = 0, tasks: Sequence[str] = ("Jigsaw",)) -> list[Question]:
+    """Questions of BLINK's tasks in turn; with `pictures` so many are shared by all of them in turn."""
     made = []
     for number in range(size):
         shown = number % pictures if pictures else number
         image = StoredImage(f"{shown + 1:064x}", 8, 8, "image/png")
         cluster = f"picture of val_Jigsaw_{shown + 1}" if pictures else ""
         asked = (f"Which is it in {number}?", Kind.CHOICE, ("one", "other"), "(A)")
-        made.append(Question(f"val_Jigsaw_{number + 1}", "Jigsaw", (image,), *asked, "Jigsaw", cluster=cluster))
+        task = tasks[number % len(tasks)]
+        made.append(Question(f"val_{task}_{number + 1}", task, (image,), *asked, task, cluster=cluster))
     return made
 
 
 def write_run(
-    path: Path, asked: Sequence[Question], right: Mapping[str, Right], *, pictured: bool = True, **identity: Json
+    path: Path,
+    asked: Sequence[Question],
+    right: Mapping[str, Right],
+    *,
+    pictured: bool = True,
+    refused: Mapping[str, Right] | None = None,
+    tool: str = "jigsaw",
+    **identity: Json,
 ) -> RunFolder:
-    """A run folder with these answers; the controller calls a tool each time, which makes a picture or none."""
+    """A run folder with these answers; the controller calls a tool each time, which makes a picture or none.
 
-    def attempt(solver: str, question: Question, is_right: bool) -> Attempt:
+    A solver gives no answer to the questions that it `refused`.
+    """
+
+    def attempt(solver: str, question: Question, is_right: bool, is_refused: bool) -> Attempt:
         prompt = Prompt((question.text, ImageRef("img:1", question.images[0])), question.kind, question.choices)
         images = (ImageRef("tool:1", question.images[0]),) if pictured else ()
-        step = Step("tool", "jigsaw", "a finding", 0.1, None, {"images": ["img:1"], "args": {}}, images)
+        step = Step("tool", tool, "a finding", 0.1, None, {"images": ["img:1"], "args": {}}, images)
         steps, calls = ((step,), 1) if solver == "controller" else ((), 0)
-        reply = Reply(f"Answer: ({'A' if is_right else 'B'})", usage=Usage(1, calls), steps=steps)
-        return Attempt(question.id, (Exchange(replace(prompt, route="Jigsaw"), reply),), 0.5, started=0.0)
+        text = "I cannot tell." if is_refused else f"Answer: ({'A' if is_right else 'B'})"
+        reply = Reply(text, usage=Usage(1, calls), steps=steps)
+        return Attempt(question.id, (Exchange(replace(prompt, route=question.route), reply),), 0.5, started=0.0)
 
+    none = np.zeros(len(asked), bool)
     made = {
-        name: [attempt(name, question, bool(one)) for question, one in zip(asked, own, strict=True)]
+        name: [
+            attempt(name, *row)
+            for row in zip(asked, own.tolist(), (refused or {}).get(name, none).tolist(), strict=True)
+        ]
         for name, own in right.items()
     }
     return written(path, asked, made, {"model": {"model": "drawn"}, "tool_output": "real", **identity})
@@ -86,8 +103,8 @@ def recorded_tasks_weigh_the_same(folder: Path, rng: np.random.Generator) -> boo
     of_task = [[after - before for _, own, before, after in kept if own == task] for task in sizes]
     truth = sum(sum(own) / len(own) for own in of_task) / len(sizes)
     pair = read_pair(folder / "without.csv", folder / "with.csv")
-    gain = next(row.value for row in decomposed(pair, "a", "b").results if row.quantity == "gain")
-    return gain is None or abs(gain - truth) > 1e-9 or not pair.has_calls
+    value = next(row.value for row in decomposed(pair, "a", "b").results if row.quantity == "gain")
+    return value is None or abs(value - truth) > 1e-9 or not pair.has_calls
 
 
 def no_form_is_tested_without_pictures(folder: Path, rng: np.random.Generator) -> bool:
@@ -126,6 +143,44 @@ def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) ->
     return reached.value is not None and not -2 <= reached.value <= 2
 
 
+def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
+    """By default what is refused is wrong, as BLINK's script counts it: values are right answers / questions."""
+    asked, answers = questions(SIZE), {"mllm": rng.random(SIZE) < 0.6, "text_only": rng.random(SIZE) < 0.7}
+    refused = {"text_only": rng.random(SIZE) < 0.4}
+    run = write_run(folder / "run", asked, answers, refused=refused)
+    rows = metrics.SECTION.rows(compare(compare_paths([run.path]).solvers))
+    values = {row.a: row.value for row in rows if row.metric.startswith("accuracy") and not row.group and row.low}
+    truth = {"mllm": answers["mllm"].mean(), "text_only": (answers["text_only"] & ~refused["text_only"]).mean()}
+    return any(abs((values.get(name) or 0.0) - value) > 1e-9 for name, value in truth.items())
+
+
+def a_page_has_one_verdict(folder: Path, rng: np.random.Generator) -> bool:
+    """Tasks of a difference near the limit: sections agree on p (Holm), and the sentence names the tasks that hold."""
+    asked = questions(3 * SIZE, tasks=("Counting", "Jigsaw", "Relative_Depth"))
+    effect = np.array([0.4 if question.task == "Jigsaw" else 0.1 for question in asked])
+    alone = rng.random(len(asked)) < 0.5
+    run = write_run(folder / "run", asked, {"controller": alone | (rng.random(len(asked)) < effect), "mllm": alone})
+    found = compare(compare_paths([run.path]).solvers)
+    rows = [row for section in (differences, gain) for row in section.SECTION.rows(found)]
+    of_tasks = [row for row in rows if row.group and row.quantity in ("difference", "gain") and row.p_holm is not None]
+    verdicts = {(row.group, round(row.p_holm or 0.0, 9)) for row in of_tasks}
+    (said,) = (sentence.text for sentence in conclusion(found, limits=False) if sentence.id.startswith("tasks"))
+    better = said.partition("better on ")[2]
+    held = {row.group for row in of_tasks if row.holds}
+    return len(verdicts) != 3 or any((task in better) != (task in held) for task, _ in verdicts)
+
+
+def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
+    """The tool of the run lies nowhere any more: its findings are not judged, which the section says."""
+    facts: Json = {"path": str(folder / "nowhere"), "sha256": "0" * 64, "routes": ["Jigsaw"]}
+    asked, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
+    run = write_run(folder / "run", asked, answers, tool="nearer")
+    run.write_manifest({**run.manifest, "plugins": {"tools/nearer": facts}})
+    found = compare(compare_paths([run.path]).solvers)
+    lead = evidence.SECTION.lead(found, list(evidence.SECTION.rows(found)))
+    return "0 of 0" in lead or "are missing" not in lead
+
+
 def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
     """A hybrid that takes 0.6 of a way of 30 of 200 questions: the interval misses in at most about 5 %."""
     del folder
@@ -135,6 +190,9 @@ def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
 
 
 WORLDS: Mapping[str, Callable[[Path, np.random.Generator], bool]] = {
+    "refused, by default": refusing_raises_nobody,
+    "one verdict of a task on a page": a_page_has_one_verdict,
+    "rules of a tool from outside, lost": lost_rules_are_no_zeros,
     "by luck at temperature 0": nothing_is_luck_at_temperature_0,
     "recorded tasks weigh the same, an empty cell": recorded_tasks_weigh_the_same,
     "a share of the way that is nearly 0": the_way_to_the_ceiling_is_bounded,

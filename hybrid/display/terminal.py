@@ -31,9 +31,10 @@ def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:
     return "narrow" if watched and shutil.get_terminal_size().columns < WIDE_FROM else "wide"
 
 
-def how_many(count: int, what: str = "question") -> str:
-    """`1 question`, `2 questions`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def how_many(count: int, what: str = "question", verb: tuple[str, str] | None = None) -> str:
+    """`1 question`, `2 questions`; with a verb, singular and plural, `1 question is`, `2 questions are`."""
+    plural = count != 1
+    return f"{count:,} {what}{'s' * plural}{'' if verb is None else ' ' + verb[plural]}"
 
 
 def one_line(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.display.terminal import how_many
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST
@@ -224,7 +225,7 @@ class Exporter(ABC):
 def lost(scored: Scored) -> tuple[str, ...]:
     """The note on the questions that a format leaves out, as nothing answered them; none where all were answered."""
     names = [score.id for score in scored.scores if score.outcome.failed]
-    return (f"left out: {len(names)} questions without an answer: {first(names)}",) if names else ()
+    return (f"left out: {how_many(len(names))} without an answer: {first(names)}",) if names else ()
 
 
 def gold(benchmark: Benchmark, question: Question, prompt: Prompt) -> str:

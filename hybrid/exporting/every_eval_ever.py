@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from hybrid.display.terminal import how_many
 from hybrid.exporting._turns import turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, folder_part, gold
 from hybrid.log.files import write_atomic
@@ -67,7 +68,9 @@ class EveryEvalEver(Exporter):
             for file, text in texts.items():
                 paths.append(path / place / file)
                 write_atomic(paths[-1], text.encode())
-        notes = [f"{lost} rows have an error and no answer: they are in no value"] if lost else []
+        notes = (
+            [f"{how_many(lost, 'row', ('has', 'have'))} an error and no answer: counted in no value"] if lost else []
+        )
         return Written(tuple(paths), tuple(notes))
 
 

@@ -18,6 +18,7 @@ from statistics import NormalDist
 
 from hybrid.display.tables import Table, signed
 from hybrid.display.tables import accuracy as fraction
+from hybrid.display.terminal import how_many
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST, difference
@@ -181,7 +182,7 @@ class AblationReport(Report):
             *([UNCALLED.format(runs=len(self.runs))] if compared and not called else ()),
             *self._on_missing(),
             *on_single,
-            *(f"{name}: {count} questions not finished yet are left out." for name, count in waiting.items()),
+            *(f"{name}: {how_many(count)} not finished yet, left out." for name, count in waiting.items()),
             *([SHARED_OUT] if compared else ()),
         )
 
@@ -245,10 +246,12 @@ class AblationReport(Report):
             least, most = fraction(halves[0]), fraction(halves[-1])
             about = least if least == most else f"{least} to {most}"
             shown = f"a difference of about {about} or more would have been shown."
-            adjusted = f"Adjusted for {tests} test{'s' * (tests > 1)}, {shown}"
-            sentences.append(f"{nothing} {self.metric} measurably on {open_[0][1].n} questions: {told}. {adjusted}")
+            adjusted = f"Adjusted for {how_many(tests, 'test')}, {shown}"
+            sentences.append(
+                f"{nothing} {self.metric} measurably on {how_many(open_[0][1].n or 0)}: {told}. {adjusted}"
+            )
         if len(tested) < len(rows):
-            sentences.append(f"{len(rows) - len(tested)} of {len(rows)} differences could not be tested.")
+            sentences.append(f"{len(rows) - len(tested)} of {how_many(len(rows), 'difference')} could not be tested.")
         return sentences
 
 

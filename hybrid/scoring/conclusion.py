@@ -12,7 +12,7 @@ tested here that `hybrid compare` does not print.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from hybrid.display.terminal import clipped, how_many
@@ -21,6 +21,7 @@ from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_limits import limits_of
 from hybrid.scoring.conclusion_rows import (
     CI,
+    COUNTS,
     NAME_WIDTH,
     NO_CLAIM,
     ConclusionRows,
@@ -41,6 +42,7 @@ from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of, unclear_parts
 from hybrid.scoring.sections.metrics import of_contestants
+from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
 NO_DIFFERENCE = "no significant difference for"
@@ -56,9 +58,12 @@ class Sentence:
     command: str = ""  # The command that the text ends with
 
 
-def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
-    """At most six sentences; at least one where there is a solver."""
-    return tuple(_Conclusion(ConclusionRows(comparison)).sentences())
+def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
+    """At most six sentences; at least one where there is a solver.
+
+    Without `limits` the last sentence is left out, whose simulation of power can take seconds.
+    """
+    return tuple(_Conclusion(ConclusionRows(comparison)).sentences(limits=limits))
 
 
 def _said(case: str, **fields: object) -> Sentence:
@@ -72,7 +77,7 @@ class _Conclusion:
     def __init__(self, rows: ConclusionRows) -> None:
         self._rows, self._found, self._groups = rows, rows.found, rows.found.groups
 
-    def sentences(self) -> Iterator[Sentence]:
+    def sentences(self, *, limits: bool) -> Iterator[Sentence]:
         """In the order printed."""
         if not self._found.solvers:
             return
@@ -85,9 +90,9 @@ class _Conclusion:
             yield from self._of_one(self._groups[0])
         else:
             yield from self._of_several()
-        limits = "; ".join(limits_of(self._rows, self._groups))
-        if limits:
-            yield Sentence("limits", f"Limits: {limits}.")
+        parts = "; ".join(limits_of(self._rows, self._groups)) if limits else ""
+        if parts:
+            yield Sentence("limits", f"Limits: {parts}.")
 
     # One solver with tools.
 
@@ -131,7 +136,7 @@ class _Conclusion:
         )
         if silent:
             row = silent["right b" if counts else "value b"]
-            answers = f"The specialists alone answer {pair.n} of {pair.n + (row.n or 0)} questions. "
+            answers = f"The specialists alone answer {pair.n} of {how_many(pair.n + (row.n or 0))}. "
             answers += f"On these they have {own}, {whom} {other}"
             value = f"{count_of(row)} right" if counts else f"{name} {_value(row.value)}"
             rest = f". On the other {row.n}, which they leave unanswered, {whom} {value}"
@@ -158,7 +163,9 @@ class _Conclusion:
             self._rows.part(group, group.alone, other, name)
             for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
         )
-        return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows, none=none, unclear=unclear))
+        case, words = said_of(*pair.rows, *whole.rows, *presence.rows, none=none, unclear=unclear)
+        # Blank tools may leave more or fewer questions unanswered than real ones.
+        return Sentence(case, f"{words.removesuffix('.')}{pair.fields()['split']}.")
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
         """The gain or loss of the form of the tools in which the model was trained."""
@@ -180,7 +187,7 @@ class _Conclusion:
         if len(tested) < 2:
             return
         assert group.alone is not None  # noqa: S101 - without it nothing is tested
-        held = [row for row in tested if row.holds]
+        held, untested = [row for row in tested if row.holds], self._untested_tasks(group.alone, group.hybrid)
         answers = [row for row in held if self._rows.is_of_answers(group.alone, group.hybrid, row)]
         found = {"worse": _held_of(answers, -1), "better": _held_of(answers, 1)}
         total = sum(row.n or 0 for row in tested)
@@ -194,14 +201,27 @@ class _Conclusion:
         rest = worded(
             "tasks.rest",
             one="task" if self._found.options.by is None else "group",
+            other="other " if untested else "",
             sizes=sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}",
             largest=f"; largest loss: {_named(least, total)}" if (least.value or 0.0) < 0 else "",
         )
+        if untested:
+            rest = f"{worded('tasks.untested', tasks=listed(untested))}; {rest}"
         if not parts:
             yield _said("tasks.none", rest=rest[0].upper() + rest[1:])
         else:
-            tail = [] if found["worse"] else [rest]
+            tail = [rest] if untested or not found["worse"] else []
             yield _said("tasks.shown", tasks=len(tested), by=self._by, parts="; ".join([*parts, *tail]))
+
+    def _untested_tasks(self, alone: Scored, hybrid: Scored) -> list[str]:
+        """The tasks whose difference has no interval, each with its difference and number of questions."""
+        rows = self._rows.between("differences", (alone.solver, hybrid.solver))
+        untested = [row for row in rows if row.group and row.quantity == "difference" and row.low is None]
+        return [
+            f"{clipped(row.group, NAME_WIDTH)} ({signed(row)}, {how_many(row.n or 0)})"
+            for row in untested
+            if row.value is not None
+        ]
 
     @property
     def _by(self) -> str:
@@ -264,12 +284,37 @@ class _Conclusion:
             "value": f"{first.value:.3f}",
             "n": how_many(first.n or 0),
             "interval": f"{CI} {first.low:.3f} to {first.high:.3f}",
+            "where": self._where_answered(first.a),
+            "ranking": self._other_ranking(made, {row.a for row in best}),
         }
         if len(solvers) == 1:
             yield _said("solvers.one", **fields)
             return
         yield _said("solvers.ties" if len(best) > 1 else "solvers.best", **fields)
         yield from self._ahead(first.a)
+
+    def _where_answered(self, name: str) -> str:
+        """What a specialist, which abstains by design, is worth where it answers; empty for other solvers."""
+        rows = {row.quantity: row for row in self._rows.of("metrics") if row.a == name and not row.group}
+        value, share = rows.get("value where answered"), rows.get("coverage")
+        if value is None or share is None:
+            return ""
+        count = f"{round((share.value or 0.0) * (share.n or 0))} of {how_many(share.n or 0)}"
+        return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {_value(value.value)}; over all, "
+
+    def _other_ranking(self, rows: Sequence[Result], best: Collection[str]) -> str:
+        """Who has the highest value by the other rule for unanswered questions, if not one of the best by this rule."""
+        rule = OTHER[self._found.rule]
+        values: dict[str, float] = {}
+        for row in rows:
+            metrics = self._found.overlap(self._found.named(row.a)).headline(rule)
+            values |= {row.a: metrics[0].value} if metrics and metrics[0].value is not None else {}
+        most = max(values.values(), default=0.0)
+        first = [name for name, value in values.items() if value > most - 1e-9]
+        if not first or set(first) == set(best):
+            return ""
+        names = listed([clipped(name, NAME_WIDTH) for name in first])
+        return f"; with unanswered questions counted {COUNTS[rule]}, it would be {names}, {most:.3f}"
 
     def _headline_of(self, solver: Scored) -> list[Metric]:
         return [metric for metric in solver.metrics if metric.name == self._found.headline]
@@ -299,10 +344,10 @@ class _Conclusion:
 
         shown, open_ = [], []
         for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
-            if not (row.holds and (row.low or 0.0) > 0):
-                continue
             pair = self._rows.pair(self._found.named(row.a), self._found.named(best))
             name = clipped(row.a, NAME_WIDTH)
+            if not (row.holds and (row.low or 0.0) > 0) and pair.claim != "rule":
+                continue
             if pair.claim in NO_CLAIM:
                 open_.append(f"{NO_CLAIM[pair.claim]} {name} ({signed(row)}, {ends_of(row)})")
             else:
@@ -322,7 +367,7 @@ def _value(value: float | None) -> str:
 
 def _named(row: Result, total: int | None = None) -> str:
     """A task with its difference, and with its share of `total` questions if given."""
-    share = "" if total is None else f"; {row.n} of {total} questions"
+    share = "" if total is None else f"; {row.n} of {how_many(total)}"
     return f"{clipped(row.group, NAME_WIDTH)} ({signed(row)}, {ends_of(row)}{share})"
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from hybrid.benchmarks.base import UnansweredRule
-from hybrid.display.terminal import clipped
+from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
@@ -43,7 +43,7 @@ Claim = Literal["rule", "uneven", "answering", "split"] | State
 # Why the whole difference of a pair is no gain or loss, by its claim.
 NO_CLAIM: Mapping[str, str] = {
     "rule": "depending on how unanswered questions count for",
-    "uneven": "with another sign over all questions than over tasks for",
+    "uneven": "with another result over all questions than over tasks for",
     "answering": "from answering more or fewer questions for",
     "split": "with another result on the questions that both answered for",
 }
@@ -96,7 +96,7 @@ class HeadlinePair:
     split: AnswerSplit | None = None
     # The difference by the other rule for unanswered questions, if its sign or its state is another one.
     other_rule: Result | None = None
-    # Of a mean over tasks the difference over all questions, if that has the other sign.
+    # Of a mean over tasks the difference over all questions, if that has the other sign or alone is significant.
     over_all: Result | None = None
 
     @property
@@ -161,7 +161,7 @@ class HeadlinePair:
         if split.both is None:
             words = "no question was answered by both"
         else:
-            words = f"on the {split.both.n} questions that both answered {_difference(split.both)}"
+            words = f"on the {how_many(split.both.n or 0)} that both answered {_difference(split.both)}"
             if signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
         left = (
@@ -296,13 +296,13 @@ class ConclusionRows:
         pair = replace(_counting_failures(pair, shared), n=n, split=self._split(names))
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
-    def _split(self, names: tuple[str, str]) -> AnswerSplit | None:
-        """The parts of a difference by who answered; None if both answered everything."""
+    def _split(self, names: tuple[str, str], group: str = "") -> AnswerSplit | None:
+        """The parts of a difference by who answered the questions of a group; None if both answered all of them."""
         found = {(row.quantity, row.group): row for row in self.between("answered", names)}
-        answering, better = found.get((ANSWERING, "")), found.get((BETTER, ""))
+        answering, better = found.get((ANSWERING, group)), found.get((BETTER, group))
         if answering is None or better is None or answering.low is None:
             return None
-        unanswered = (count_of(found.get(("unanswered a", ""))), count_of(found.get(("unanswered b", ""))))
+        unanswered = (count_of(found.get(("unanswered a", group))), count_of(found.get(("unanswered b", group))))
         return AnswerSplit(answering, better, found.get(("difference", BOTH)), unanswered)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
@@ -313,16 +313,15 @@ class ConclusionRows:
         if metrics is None:
             return None
         row = contrasted(pair.rows[0], metrics[0], metrics[1], shared.untested(metrics))[0]
-        same = shown(row) == pair.state and _sign(row) * _sign(pair.rows[0]) >= 0
-        return None if same else row
+        return row if hangs_on_rule(pair, row) else None
 
     def _over_all(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
-        """Of a mean over tasks the difference over all questions, if it has the other sign."""
+        """Of a mean over tasks the difference over all questions, if a reader would conclude something else from it."""
         if pair.metrics is None or pair.metrics[0].combine != "mean_of_ratios" or not pair.rows:
             return None
         a, b = shared.accuracy(shared.rule)
         row = contrasted(pair.rows[0], a, b, shared.untested())[0]
-        return row if _sign(row) * _sign(pair.rows[0]) < 0 else None
+        return row if is_uneven(pair, row) else None
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
         """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.
@@ -343,15 +342,8 @@ class ConclusionRows:
         shared = whole.at(np.flatnonzero(answered(whole.answer[0]) | ~whole.present))
         metrics = shared.headline(shared.rule)
         part = replace(part, metrics=None if metrics is None else (metrics[0], metrics[1]))
-        part = replace(part, count=right, split=self._where_both(pair, part))
+        part = replace(part, count=right, split=self._split((specialist.solver, other.solver), SPOKEN))
         return replace(part, other_rule=self._other_rule(part, shared), over_all=self._over_all(part, shared)), silent
-
-    def _where_both(self, pair: HeadlinePair, part: HeadlinePair) -> AnswerSplit | None:
-        """The split of a specialist's pair on the questions that it answers, if the other leaves some unanswered."""
-        split = pair.split
-        if split is None or split.both is None or split.both.n == part.rows[0].n:
-            return None
-        return split
 
     def part(self, group: ComparisonGroup, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
         """A difference of the section `gain`, over the questions that all of a gain's solvers have."""
@@ -405,6 +397,26 @@ def why_no_interval(metrics: Sequence[Metric] | None) -> str:
     cells = metrics[0].cells if metrics else ()
     one_picture = len(cells) > 1 and len({cell.cluster for cell in cells}) == 1
     return "one picture: no interval" if one_picture else "too few questions to tell a difference"
+
+
+def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:
+    """Whether sign or state of the pair's difference is another one in `other`, by the other rule for no answer."""
+    return shown(other) != pair.state or has_other_sign(pair, other)
+
+
+def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
+    """Whether a difference has the opposite sign of the pair's; 0 has none."""
+    return _sign(other) * _sign(pair.rows[0]) < 0
+
+
+def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
+    """Whether the difference over all questions has the other sign than the pair's mean over tasks, or alone is shown.
+
+    Tasks of one size have the same difference both ways, and only its interval is another one.
+    """
+    differs = abs((over_all.value or 0.0) - (pair.rows[0].value or 0.0)) > 1e-9
+    alone = pair.state == "open" and shown(over_all) in ("more", "less")
+    return has_other_sign(pair, over_all) or (differs and alone)
 
 
 def _sign(row: Result) -> int:

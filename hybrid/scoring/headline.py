@@ -71,7 +71,7 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
     lines = [label if len(of) == len(solvers) else f"{', '.join(of)}: {label}" for label, of in labels.items()]
     for one in solvers:
         if one.failed:
-            of = f"{one.failed} of {len(one.scores)} questions failed"
+            of = f"{one.failed} of {how_many(len(one.scores))} failed"
             lines.append(f"{one.solver}: {of}; they are missing, not wrong")
         if one.open:
             asked = {score.id for score in one.scores}
@@ -82,7 +82,7 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
             lines.append(f"{one.solver}: {how_many(one.open)} not finished yet, left out ({', '.join(named)})")
         lines += [f"{one.solver}: {faults}: {faults.error}" for faults in noted(one)]
         if one.reasons:
-            lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
+            lines.append(f"{one.solver}: {how_many(len(one.reasons), 'answer')} cannot be scored")
     return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
 
 

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from hybrid.display.tables import Table
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError
 from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result
@@ -61,9 +62,10 @@ class RecordedPair:
     def missing(self) -> tuple[str, ...]:
         """One sentence for each thing that the files do not contain."""
         uncounted = "The file with tools has no column calls: gain and harm are not split by calls."
-        lacking = f"{self.only_one} questions are in one of the files alone, and left out."
-        empty = f"{self.empty} questions have an empty cell in correct or calls, and are left out."
-        no_task = f"{self.without_task} questions have no task: every question weighs the same, not every task."
+        lacking = f"{how_many(self.only_one, verb=('is', 'are'))} in one of the files alone, and left out."
+        empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls, and left out."
+        without_task = how_many(self.without_task, verb=("has", "have"))
+        no_task = f"{without_task} no task: every question weighs the same, not every task."
         known = "Without controls, repetitions and traces: no presence, result or loop, and nothing by luck."
         return (
             *([] if self.has_calls else [uncounted]),

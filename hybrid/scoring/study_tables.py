@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from hybrid.display.tables import NONE, Column, Table, accuracy, p_value, signed
+from hybrid.display.terminal import how_many
 from hybrid.scoring.rendering import printed
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.sections import decomposition, effects, gain, knowledge, tool_only, unchanged
@@ -66,7 +67,7 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
     silent = any(row.quantity in decomposition.ANSWERING for row in rows)
     equation = decomposition.WITH_ANSWERING if silent else decomposition.EQUATION
     notes = [f"{equation}; a part is the product of its three shares"]
-    title = f"gain of {first.b} over {first.a}, {first.n} questions"
+    title = f"gain of {first.b} over {first.a}, {how_many(first.n or 0)}"
     return Table(title, PART_COLUMNS, tuple(lines), (*notes, *filter(None, [first.note])))
 
 

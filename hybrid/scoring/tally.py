@@ -21,6 +21,7 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
 from hybrid.config import Parse
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError, UsageError
 from hybrid.log.attempts import Recorded
 from hybrid.log.codec import codec, to_json
@@ -140,9 +141,10 @@ def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
     recorded = folder.recorded(solver)
     unknown = [identity for identity in recorded.by_id if identity not in asked.by_id]
     if unknown:
+        count = how_many(len(unknown), verb=("that is", "that are"))
         raise DataError(
-            f"{folder.path / attempts_of(solver)} answers {len(unknown)} questions that are not in "
-            f"{folder.path / QUESTIONS} (the first is {unknown[0]!r}): they are of another run, or questions are lost"
+            f"{folder.path / attempts_of(solver)} answers {count} not in {folder.path / QUESTIONS} (the first is "
+            f"{unknown[0]!r}): the answers are of another run, or questions are lost"
         )
     return recorded
 

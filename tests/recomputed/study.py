@@ -218,7 +218,7 @@ def unchanged(runs: Runs) -> Iterator[JsonObject]:
         same = [row[0]["id"] for row in called if row[0]["answer"] == row[1]["answer"]]
         cells = [Cell("", unit(row[0]), float(row[0]["id"] in same)) for row in called]
         notes = [f"left out: {lost} that one of them failed"] * bool(lost)
-        notes += [f"{faults} calls that ended in faults are left out"] * bool(faults)
+        notes += [f"{faults} calls ended in faults, left out"] * bool(faults)
         note = "" if task else "; ".join(notes)
         row = result("unchanged", "same answer as alone", "fraction", None, **of, group=task, ids=same, note=note)
         yield gated(measured(row, ("ratio", cells)), withheld(whole, rows))

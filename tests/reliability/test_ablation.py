@@ -113,7 +113,7 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
         assert (ended.code, len(server.seen)) == (3, 14)
         assert "3 questions open and 2 of 5 runs not begun: the budget of 21 model calls is spent" in ended.err
         assert [len(each) for each in finished(out).values()] == [4, 4, 1, 0, 0]
-        assert "without crop: 3 questions not finished yet are left out." in " ".join(ended.out.split())
+        assert "without crop: 3 questions not finished yet, left out." in " ".join(ended.out.split())
         ended = hybrid(*told(data, server.url, out, "--concurrency", 1))
         assert (ended.code, len(server.seen)) == (LEFT_OUT, 4 + 4 * 8)
     assert [len(each) for each in finished(out).values()] == [COUNT] * 5
@@ -158,7 +158,7 @@ def test_a_refusal_ends_all_and_a_failed_question_is_named(data: Path, tmp_path:
     report = json.loads(ended.out)
     differences = [row for row in report["results"] if row["quantity"] == "difference"]
     assert all("more than 1 % of the questions failed" in row["note"] for row in differences)
-    assert report["conclusion"][0] == "1 of 1 differences could not be tested."
+    assert report["conclusion"][0] == "1 of 1 difference could not be tested."
 
 
 @pytest.mark.system

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.benchmarks.base import PredictedRow, Prediction
+from hybrid.display.terminal import how_many
 from hybrid.types import Json, Question
 
 # So many ids are named where a list is counted.
@@ -47,11 +48,11 @@ class Origin:
         """The lines printed about them."""
         lines = [f"format: {self.format}", *self.notes]
         if self.missing:
-            lines.append(
-                f"missing: {len(self.missing)} questions of the data have no prediction: {first(self.missing)}"
-            )
+            count = how_many(len(self.missing), verb=("of the data has", "of the data have"))
+            lines.append(f"missing: {count} no prediction: {first(self.missing)}")
         if self.extra:
-            lines.append(f"extra: {len(self.extra)} predictions have no question in the data: {first(self.extra)}")
+            count = how_many(len(self.extra), "prediction", ("has", "have"))
+            lines.append(f"extra: {count} no question in the data: {first(self.extra)}")
         return tuple(lines)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError, UsageError
 from hybrid.log.lines import json_lines
 from hybrid.scoring.predictions.base import Recognised, first, letter_of
@@ -38,8 +39,8 @@ def read(path: Path) -> Recognised | None:
             failed.append(values["sample_id"])
         else:
             rows.append(_row(values, where))
-    notes = (f"{len(failed)} rows have an error and are left out: {first(failed)}",) if failed else ()
-    return Recognised(f"Every Eval Ever ({len(rows)} rows)", tuple(rows), notes)
+    notes = (f"{how_many(len(failed), 'row')} left out, with an error: {first(failed)}",) if failed else ()
+    return Recognised(f"Every Eval Ever ({how_many(len(rows), 'row')})", tuple(rows), notes)
 
 
 def _samples_of(path: Path) -> Path | None:

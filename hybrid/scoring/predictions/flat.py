@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from hybrid.benchmarks.base import PredictedRow
+from hybrid.display.terminal import how_many
 from hybrid.scoring.predictions.base import Recognised
 
 # Bytes of the largest file that is read: a letter for each of a million questions.
@@ -35,7 +36,7 @@ def read(path: Path) -> Recognised | None:
     rows = tuple(
         PredictedRow(f"{path}, {name}", answer, id=name, stored=_letter(answer)) for name, answer in answers.items()
     )
-    return Recognised(f"answers by id ({len(rows)} rows)", rows)
+    return Recognised(f"answers by id ({how_many(len(rows), 'row')})", rows)
 
 
 def _letter(answer: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError, needed_by
 from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, letter_of
 
@@ -52,8 +53,10 @@ def read(path: Path) -> Recognised | None:
     if repeated:
         notes.append(f"{len(repeated) + 1} epochs: the first is scored, the others are not")
     if failed:
-        notes.append(f"{len(failed)} samples ended in an error and are left out: {first(failed)}")
-    return Recognised(f"Inspect log ({path.suffix.lower()[1:]}, {len(rows)} samples)", tuple(rows), tuple(notes))
+        notes.append(f"{how_many(len(failed), 'sample')} ended in an error, left out: {first(failed)}")
+    return Recognised(
+        f"Inspect log ({path.suffix.lower()[1:]}, {how_many(len(rows), 'sample')})", tuple(rows), tuple(notes)
+    )
 
 
 def _log(path: Path) -> Mapping[str, Any] | None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from hybrid.benchmarks.base import Benchmark, PredictedRow, Prediction
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.benchmarks.questions.index import CIRCULAR_STEP
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError
 from hybrid.same_pictures import PICTURE, cluster_by_pictures
 from hybrid.scoring.predictions.base import Joined, Origin, Recognised, first, letter_of
@@ -64,7 +65,7 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
             table.put(row, fitting.get(row.where), "place" if places else "text")
     if not table.rows:
         raise DataError(
-            f"none of the {len(recognised.rows)} predictions fits a question of the data: {first(table.extra)}"
+            f"none of {how_many(len(recognised.rows), 'prediction')} fits a question of the data: {first(table.extra)}"
         )
     return table.joined(recognised)
 
@@ -118,7 +119,7 @@ class _Table:
         asked = [question for place, question in self.questions.items() if place in self.rows]
         clustered = cluster_by_rows(asked, [self.rows[question.id].cluster for question in asked])
         pairs = tuple((question, prediction_of(self.rows[question.id], question)) for question in clustered)
-        notes = tuple(f"joined {count} rows {HOW[how]}" for how, count in self.how.items())
+        notes = tuple(f"joined {how_many(count, 'row')} {HOW[how]}" for how, count in self.how.items())
         missing = missing_from(self.questions, self.rows)
         return Joined(pairs, Origin(recognised.format, missing, tuple(self.extra), (*recognised.notes, *notes)))
 
@@ -137,7 +138,7 @@ def pictures_note(questions: Sequence[Question]) -> tuple[str, ...]:
     unknown = sum(not question.images and not question.cluster for question in questions)
     if not unknown:
         return ()
-    of_all = f"the pictures of {unknown} of {len(questions)} questions are not known"
+    of_all = f"the pictures of {unknown} of {how_many(len(questions))} are not known"
     return (f"{of_all}: those that show the same one count as independent, so intervals may be too narrow",)
 
 

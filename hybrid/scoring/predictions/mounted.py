@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, Prediction
 from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.display.terminal import how_many
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.running.data import mount, questions
@@ -68,7 +69,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
         return joined if any(row.cluster for row in recognised.rows) else _with_note(joined)
     if pairs is None:
         raise UsageError(f"{path} is neither a run nor a layout of predictions that {name} knows, nor {FORMATS}")
-    layout = f"{name}: the benchmark's own layout ({len(pairs)} rows)"
+    layout = f"{name}: the benchmark's own layout ({how_many(len(pairs), 'row')})"
     if data is None:
         return _with_note(Joined(pairs, Origin(layout)))
     real = {question.id: question for question in mounted}

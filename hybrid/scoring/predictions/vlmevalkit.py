@@ -62,15 +62,14 @@ def read(path: Path) -> Recognised | None:
             raise DataError(f"{row.where}, column index: {key} also stands in {seen[key]}")
         seen[key] = row.where
     notes = tuple(_notes(rows, is_workbook=sheet.suffix.lower() == ".xlsx"))
-    return Recognised(f"VLMEvalKit sheet ({sheet.suffix.lower()[1:]}, {len(rows)} rows)", rows, notes)
+    return Recognised(f"VLMEvalKit sheet ({sheet.suffix.lower()[1:]}, {how_many(len(rows), 'row')})", rows, notes)
 
 
 def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
     """Sentences about replies that are none, or not all of one."""
     failed = [row.name for row in rows if row.reply.strip() == FAILED]
     if failed:
-        failures = how_many(len(failed), "time")
-        yield f'a reply is "{FAILED}" {failures}: the provider did not answer, which counts as wrong'
+        yield f'{len(failed)} of {len(rows)} replies read "{FAILED}": the provider did not answer; counted as wrong'
     empty = [row.name for row in rows if not row.reply.strip()]
     if empty:
         yield f"{len(empty)} of {len(rows)} cells of prediction are empty, and count as no answer: {first(empty)}"

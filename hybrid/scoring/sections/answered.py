@@ -51,7 +51,11 @@ def rows(comparison: Comparison) -> list[Result]:
     made: list[Result] = []
     for pair in comparison.pairs:
         made += _specialist_rows(comparison, pair)
-        made += _split_rows(comparison.overlap(*map(comparison.named, pair)))
+        whole = comparison.overlap(*map(comparison.named, pair))
+        split = list(_split_rows(whole))
+        if split and whole.answered_by_all.any():
+            made += _rows_of(whole, whole.answered_by_all, BOTH, tested=True)
+        made += split
 
     def family(row: Result) -> Family:
         of_pair = family_of_pair(comparison, row.a, row.b)
@@ -70,6 +74,8 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
     silent = whole.present & ~spoken
     if spoken.any() and silent.any():
         yield from _rows_of(whole, spoken, SPOKEN, tested=True)
+        # The other solver may leave some of these unanswered, too.
+        yield from _split_rows(whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
         yield from _rows_of(whole, silent, SILENT, tested=False)
 
 
@@ -92,22 +98,20 @@ def _rows_of(whole: Overlap, flags: Flags, group: str, *, tested: bool) -> Itera
         yield replace(counted, value=float(len(ids)))
 
 
-def _split_rows(whole: Overlap) -> Iterator[Result]:
-    """The two parts of a difference, if one of the two left a question unanswered."""
-    by_both, metrics = whole.answered_by_all, whole.headline(whole.rule)
-    parts = whole.split_by_answering(whole.rule) if metrics and by_both.sum() < whole.n else None
-    if metrics is None or parts is None:
+def _split_rows(part: Overlap, group: str = "") -> Iterator[Result]:
+    """The two parts of the difference over these questions, if one of the two left one of them unanswered."""
+    metrics = part.headline(part.rule)
+    split = part.split_by_answering(part.rule) if metrics and part.answered_by_all.sum() < part.n else None
+    if metrics is None or split is None:
         return
-    if by_both.any():
-        yield from _rows_of(whole, by_both, BOTH, tested=True)
-    names = whole.solvers[0].solver, whole.solvers[1].solver
-    row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metrics[0].name, "", metrics[0].n, none=whole.rule)
-    untested = whole.untested(metrics)
-    for quantity, (a, b) in zip((BETTER, ANSWERING), parts, strict=True):
+    names, metric = (part.solvers[0].solver, part.solvers[1].solver), metrics[0]
+    row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metric.name, group, metric.n, none=part.rule)
+    untested = part.untested(metrics)
+    for quantity, (a, b) in zip((BETTER, ANSWERING), split, strict=True):
         yield contrasted(replace(row, quantity=quantity), a, b, untested)[0]
-    for side, solver in zip("ab", whole.unanswered, strict=True):
-        ids = tuple(whole.ids[solver])
-        counted = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=whole.n, none="", ids=ids)
+    for side, solver in zip("ab", part.unanswered, strict=True):
+        ids = tuple(part.ids[solver])
+        counted = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
         yield replace(counted, value=float(len(ids)))
 
 

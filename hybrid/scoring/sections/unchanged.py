@@ -30,6 +30,7 @@ from typing import Final
 
 import numpy as np
 
+from hybrid.display.terminal import how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import heard
@@ -70,7 +71,7 @@ def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Resul
             unread, lost = len(part) - len(traced), sum(call.fault is not None for own in of_each for call in own)
             traced = traced.noted(
                 f"{unread} without a readable trace" if unread else "",
-                f"{lost} calls that ended in faults are left out" if lost else "",
+                f"{how_many(lost, 'call')} ended in faults, left out" if lost else "",
             )
         if called.any():
             ids = tuple(traced.seen.ids[unchanged])
@@ -106,7 +107,7 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
         skipped = share = None
         if whose:
             lacking = sum(None in both for both in zip(*sides, strict=True))
-            note = f"{unit} of {' and '.join(whose)} not recorded for {lacking} of {len(part)} questions"
+            note = f"{unit} of {' and '.join(whose)} not recorded for {lacking} of {how_many(len(part))}"
         else:
             added = np.array(sides[1], float) - np.array(sides[0], float)
             skipped, whole = float(added[unchanged].sum()), float(added.sum())

@@ -29,7 +29,7 @@ def test_csv_with_calls_gives_the_whole_decomposition(tmp_path: Path) -> None:
     found = decompose(pair.questions, "ratio")
     assert [found[name].value for name in (GAIN, *PARTS)] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 3, 0])
     assert (pair.has_calls, pair.only_one) == (True, 1)
-    assert any("1 questions are in one of the files alone" in line for line in pair.missing)
+    assert any("1 question is in one of the files alone" in line for line in pair.missing)
 
 
 def test_without_calls_gain_and_harm_are_not_split(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_tasks_weigh_the_same_where_every_question_has_one(tmp_path: Path) -> No
     pair = read_pair(*files(tmp_path, some, with_tools))
     (gain,) = [row for row in decomposed(pair, "a", "b").results if row.quantity == GAIN]
     assert gain.value == pytest.approx(3 / 33)
-    assert any("1 questions have no task" in line for line in pair.missing)
+    assert any("1 question has no task" in line for line in pair.missing)
 
 
 @pytest.mark.parametrize("empty", ["", " "])

@@ -83,7 +83,7 @@ def test_further_epochs_and_errors_are_said(tmp_path: Path) -> None:
     assert [row.reply for row in found.rows] == ["Answer: A"]
     assert found.notes == (
         "2 epochs: the first is scored, the others are not",
-        "1 samples ended in an error and are left out: val_Jigsaw_2",
+        "1 sample ended in an error, left out: val_Jigsaw_2",
     )
 
 

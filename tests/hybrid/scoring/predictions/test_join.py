@@ -71,9 +71,9 @@ def test_ids_come_first_and_strangers_are_listed() -> None:
     assert (joined.origin.missing, joined.origin.extra) == (("val_Jigsaw_1",), ("val_Jigsaw_9",))
     assert joined.origin.lines() == (
         "format: f",
-        "joined 1 rows by the benchmark's ids",
-        "missing: 1 questions of the data have no prediction: val_Jigsaw_1",
-        "extra: 1 predictions have no question in the data: val_Jigsaw_9",
+        "joined 1 row by the benchmark's ids",
+        "missing: 1 question of the data has no prediction: val_Jigsaw_1",
+        "extra: 1 prediction has no question in the data: val_Jigsaw_9",
     )
 
 

@@ -1,0 +1,92 @@
+"""The claims of a drawn pair from its answers alone, without a run folder: `python -m bench.sentences --quick`.
+
+claims_of(tasks, clusters, Answers(alone, read_alone), Answers(tools, read_tools))     # {"gain"}
+
+The decision is the product's own (`HeadlinePair.claim`); only the metrics are summed here, which takes a hundredth of
+the time. `tests/bench/test_sentences.py` holds both ways against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair, hangs_on_rule, is_uneven, shown
+from hybrid.scoring.result import FRACTION, Result, contrasted
+from hybrid.scoring.score import Scored
+from hybrid.stats import combine
+from hybrid.types import Cell, Combine, Metric
+
+# The worth of a guess at a question of two choices.
+GUESS: Final = 0.5
+# Nothing of the solvers themselves decides a claim.
+NOBODY: Final = cast(Scored, SimpleNamespace(open=0))
+ROW: Final = Result("differences", "difference", FRACTION, None, "mllm", "controller", "accuracy", "", 0)
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """By question which answers are right, were they read, and which are read."""
+
+    right: Flags
+    read: Flags
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The metric of the drawn questions."""
+
+    tasks: Sequence[str]
+    clusters: Sequence[str]
+
+    def metric(self, values: NDArray[Any], kept: Flags, *, over_tasks: bool = True) -> Metric:
+        """The accuracy over the kept questions, as a mean over tasks if there are several."""
+        several = over_tasks and len(set(self.tasks)) > 1
+        rows = zip(self.tasks, self.clusters, values.astype(float).tolist(), kept.tolist(), strict=True)
+        cells = tuple(Cell(task if several else "", unit, value, 1.0) for task, unit, value, keep in rows if keep)
+        how: Combine = "mean_of_ratios" if several else "ratio"
+        return Metric("accuracy", combine(cells, how), len(cells), how, cells)
+
+    def difference(self, a: NDArray[Any], b: NDArray[Any], kept: Flags, *, over_tasks: bool = True) -> Result:
+        """Tested, b minus a."""
+        both = (self.metric(values, kept, over_tasks=over_tasks) for values in (a, b))
+        return contrasted(ROW, *both, None)[0]
+
+
+def claims_of(tasks: Sequence[str], clusters: Sequence[str], alone: Answers, tools: Answers) -> set[str]:
+    """The claims of the first sentence, named as in `sentences.toml`."""
+    sums, every = Sums(tasks, clusters), np.ones(len(tasks), bool)
+    a, b = (answers.right & answers.read for answers in (alone, tools))
+    pair = HeadlinePair(NOBODY, NOBODY, rows=(sums.difference(a, b, every),))
+    pair = replace(pair, split=_split(sums, alone, tools))
+    if not (alone.read & tools.read).all():
+        guessed = (np.where(own.read, own.right, GUESS) for own in (alone, tools))
+        other = sums.difference(*guessed, every)
+        pair = replace(pair, other_rule=other if hangs_on_rule(pair, other) else None)
+    over_all = sums.difference(a, b, every, over_tasks=False)
+    pair = replace(pair, over_all=over_all if is_uneven(pair, over_all) else None)
+    uneven = {"tasks and questions disagree"} if pair.state != "open" else set()
+    found = {"more": {"gain"}, "less": {"loss"}, "uneven": uneven}.get(pair.claim, set())
+    if pair.split is not None and pair.split.matters(pair.state):
+        found |= {"more": {"by answering more"}, "less": {"by answering less"}}.get(shown(pair.split.answering), set())
+    return found
+
+
+def _split(sums: Sums, alone: Answers, tools: Answers) -> AnswerSplit | None:
+    both, every = alone.read & tools.read, np.ones(len(sums.tasks), bool)
+    if both.all():
+        return None
+    a, b = (answers.right & answers.read for answers in (alone, tools))
+    answering = sums.difference(a & ~both, b & ~both, every)
+    if answering.low is None:
+        return None
+    better = sums.difference(a & both, b & both, every)
+    counts = int((~alone.read).sum()), int((~tools.read).sum())
+    return AnswerSplit(answering, better, sums.difference(a, b, both) if both.any() else None, counts)
