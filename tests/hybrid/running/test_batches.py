@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -250,14 +251,19 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
 @pytest.mark.parametrize("model", ["openai:m", "google_genai:m"])
 def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel(config: RunConfig, model: str) -> None:
     config = replace(config, model=model)
-    assert (out := config.out) is not None
+    assert config.out is not None
+    journal = config.out / "batches.jsonl"
     with batch_server(Behaviour(looks=0, refusals=[503] * 100)) as server:
+
+        def refused(left: int) -> bool:
+            """The provider refused it for certain; while a request to create it is out, it might have taken it."""
+            states = [batch.state for batch in read_batches(journal).values()]
+            return len(server.behaviour.refusals) < left and states[-1:] == ["begun"]
+
         for ends in ("cancel", "goes on"):
-            refusals_left = len(server.behaviour.refusals)
+            left = len(server.behaviour.refusals)
             process = started(config, server)
-            # The provider refused it for certain; while a request to create it is out, it might have taken it.
-            until(lambda: len(server.behaviour.refusals) < refusals_left)
-            until(lambda: [batch.state for batch in read_batches(out / "batches.jsonl").values()][-1:] == ["begun"])
+            until(partial(refused, left))
             process.kill()
             process.communicate()
             if ends == "cancel":

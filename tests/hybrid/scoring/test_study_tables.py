@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-
 from hybrid.display.tables import p_value
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import Result
