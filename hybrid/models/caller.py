@@ -130,30 +130,32 @@ class Caller(Generic[Body]):
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
-        shown, offered = (as_text(messages, tools), ()) if self._as_text else (messages, tools)
+        prompt, native_tools = (as_text(messages, tools), ()) if self._as_text else (messages, tools)
         with waiting():
-            own = for_model(shown, self.name, self._settings.thoughts)
-            arranged = self._arranged(own)
+            conversation = for_model(prompt, self.name, self._settings.thoughts)
+            arranged = self._arranged(conversation)
             if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
-                request = self.client.request(arranged, offered, call)
+                request = self.client.request(arranged, native_tools, call)
             else:
                 # Off the loop: a conversion or a large file would hold up every other call in flight.
-                request = await asyncio.to_thread(self.client.request, arranged, offered, call)
-        said = self._log.said(request.call, request.sha256) if self._log is not None else None
+                request = await asyncio.to_thread(self.client.request, arranged, native_tools, call)
+        logged_reply = self._log.said(request.call, request.sha256) if self._log is not None else None
         reply, attempts = None, 0
         # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
         with suppress(UnreadableReplyError):
-            reply = None if said is None else await self._read_logged(said, request.call)
+            reply = None if logged_reply is None else await self._read_logged(logged_reply, request.call)
         if reply is None:
             reply, attempts = await self._sent(request)
         reply = replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
-        return await work_on_text(reply.text, with_calls, reply, tools, messages, call.call, asked=self._as_text)
+        return await work_on_text(
+            reply.text, with_calls, reply, tools, messages, call.call, is_text_protocol=self._as_text
+        )
 
-    async def _read_logged(self, said: bytes, call: CallKey) -> AssistantMessage:
+    async def _read_logged(self, data: bytes, call: CallKey) -> AssistantMessage:
         """A reply of the log. Raises `UnreadableReplyError`."""
-        if len(said) <= LONG_REPLY:
-            return self.client.read(said, call)
-        return await asyncio.to_thread(self.client.read, said, call)
+        if len(data) <= LONG_REPLY:
+            return self.client.read(data, call)
+        return await asyncio.to_thread(self.client.read, data, call)
 
     def _arranged(self, messages: Sequence[Message]) -> list[Message]:
         settings, limits = self._settings, self._picture_limits
@@ -163,7 +165,9 @@ class Caller(Generic[Body]):
         longest = max((max(ref.image.width, ref.image.height) for ref in images_of(messages)), default=0)
         if limits.many and longest > limits.most_side_of_many:
             most = min(limits.many, most or limits.many)
-        return arrange(messages, settings.pictures_kept, asked=bool(settings.keep_pictures), inside=inside, most=most)
+        return arrange(
+            messages, settings.pictures_kept, can_recall=bool(settings.keep_pictures), inside=inside, most=most
+        )
 
     def _keep(self, request: ChatRequest[Body], reply: bytes) -> None:
         if self._log is not None:

@@ -74,8 +74,8 @@ class CircuitLimits:
         if wait is None:
             return usual
         most = seconds_of(wait)
-        away, busy, unmet = (max(each, most) for each in (usual.away_s, usual.busy_s, usual.unmet_s))
-        return replace(usual, away_s=away, busy_s=busy, unmet_s=unmet, cap_s=30.0, wait=wait)
+        away_s, busy, unmet = (max(limit_s, most) for limit_s in (usual.away_s, usual.busy_s, usual.unmet_s))
+        return replace(usual, away_s=away_s, busy_s=busy, unmet_s=unmet, cap_s=30.0, wait=wait)
 
     @property
     def longest_pause_s(self) -> float:
@@ -169,16 +169,16 @@ class Circuit:
             turn: asyncio.Future[bool | Outage] = asyncio.get_running_loop().create_future()
             self._line.append(turn)
             try:
-                said = await turn
+                outcome = await turn
             except BaseException:
                 if not turn.cancelled() and turn.result() is True:
                     self._pass_on()
                 elif turn in self._line:
                     self._line.remove(turn)
                 raise
-            if said is not True:
-                if isinstance(said, Outage):
-                    raise said
+            if outcome is not True:
+                if isinstance(outcome, Outage):
+                    raise outcome
                 return False
         self._probing = True
         opening = self._openings
@@ -212,12 +212,12 @@ class Circuit:
         self._silent_since, self._wait_noted = None, False
         self._close(False)
 
-    def _close(self, said: bool | Outage) -> None:
+    def _close(self, outcome: bool | Outage) -> None:
         self._open = self._probing = False
         while self._line:
             turn = self._line.popleft()
             if not turn.done():
-                turn.set_result(said)
+                turn.set_result(outcome)
 
     def note_wait(self, seconds: float, failed: FailedRequest) -> None:
         """Print why nothing comes, once, before a pause that makes the wait longer than `SILENT_S` seconds."""
@@ -359,15 +359,15 @@ class Circuit:
                 row.refused_questions.add(turn.question)
             check = f"; {CHECK[kind]}" if kind in CHECK else ""
             refusals = len(row.refused_questions) if self._successes else row.refusals
-            said = ""
+            detail = ""
             if check and (not self._successes or kind is Failure.ACCOUNT):
-                said = f"rejected by the provider{check}"
+                detail = f"rejected by the provider{check}"
             elif row.wrong_keys >= limits.wrong_keys:
-                said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}"
+                detail = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}"
             elif refusals >= limits.refusals:
-                said = f"the last {row.refusals} requests were all refused{check}"
-            if said:
-                return self._ended(ModelRefused(f"--model {self._name}: {said}: {words}"))
+                detail = f"the last {row.refusals} requests were all refused{check}"
+            if detail:
+                return self._ended(ModelRefused(f"--model {self._name}: {detail}: {words}"))
         if self._over is not None:
             return type(self._over)(str(self._over))
         return Outage(f"{self._name} does not take this request: {words}")

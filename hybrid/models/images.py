@@ -45,7 +45,7 @@ UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
 
 
 def arrange(
-    messages: Sequence[Message], keep: int, *, asked: bool = False, inside: bool = False, most: int = 0
+    messages: Sequence[Message], keep: int, *, can_recall: bool = False, inside: bool = False, most: int = 0
 ) -> list[Message]:
     """The messages as they go out, images still references, each with its name (`img:1:`) as text before it.
 
@@ -59,16 +59,16 @@ def arrange(
     With `inside` the images of a tool message stay in it, behind its text. `most` is how many images the server takes
     in one request, 0 for any number: the oldest of tools' are left out until they fit.
     """
-    shown = _Shown(messages, keep, asked=asked, most=most)
+    selection = _Shown(messages, keep, can_recall=can_recall, most=most)
     out: list[Message] = []
     lifted: list[Part] = []
     for message in messages:
         if isinstance(message, ToolMessage):
-            text, images = shown.tool(message)
+            text, images = selection.tool(message)
             lifted += [] if inside else images
             out.append(replace(message, parts=(text, *images) if inside else (text,)))
         elif isinstance(message, UserMessage):
-            out.append(UserMessage((*lifted, *shown.parts(message))))
+            out.append(UserMessage((*lifted, *selection.parts(message))))
             lifted = []
         else:
             if lifted:
@@ -81,26 +81,28 @@ def arrange(
 class _Shown:
     """Which images of a conversation go out, and which have gone out already while it is walked through."""
 
-    def __init__(self, messages: Sequence[Message], keep: int, *, asked: bool, most: int = 0) -> None:
+    def __init__(self, messages: Sequence[Message], keep: int, *, can_recall: bool, most: int = 0) -> None:
         opening = next((message for message in messages if isinstance(message, UserMessage)), None)
         first = images_of([opening]) if opening is not None else ()
         self._opening = {ref.name for ref in first}
         shas = {ref.image.sha256 for ref in first}
         others = dict.fromkeys(ref.image.sha256 for ref in images_of(messages) if ref.image.sha256 not in shas)
         self._live = shas | set(list(others)[len(others) - min(keep, len(others)) :])
-        self._left = "no longer shown; name it to see it again" if asked else "no longer shown"
-        said = [(place, one) for place, one in enumerate(messages) if isinstance(one, AssistantMessage)]
-        if asked and said:
+        self._left = "no longer shown; name it to see it again" if can_recall else "no longer shown"
+        replies = [(place, message) for place, message in enumerate(messages) if isinstance(message, AssistantMessage)]
+        if can_recall and replies:
             # Those that came after the model's last message, and those that this message names.
-            place, last = said[-1]
+            place, last = replies[-1]
             words = " ".join([last.text, *(json.dumps(dict(call.args), default=str) for call in last.calls)])
-            named = [ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)]
-            self._live |= {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *named)}
+            mentioned_refs = [
+                ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)
+            ]
+            self._live |= {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *mentioned_refs)}
         self._beyond: set[str] = set()
         self._most = most
         if most:
-            made = [sha for sha in others if sha in self._live]
-            self._beyond = set(made[: len(made) - min(len(made), max(0, most - len(first)))])
+            live_hashes = [sha for sha in others if sha in self._live]
+            self._beyond = set(live_hashes[: len(live_hashes) - min(len(live_hashes), max(0, most - len(first)))])
         self._names: set[str] = set()
         self._sent: dict[str, str] = {}
 
@@ -169,9 +171,9 @@ class ImageEncoder:
             DataError: the store does not hold the image, or it does not decode.
         """
         with self._lock:
-            if (kept := self._texts.get(image.sha256)) is not None:
+            if (cached := self._texts.get(image.sha256)) is not None:
                 self._texts.move_to_end(image.sha256)
-                return kept
+                return cached
         sent, data = self.load(image)
         encoded = sent, base64.b64encode(data)
         with self._lock:

@@ -155,7 +155,7 @@ def with_calls(
             return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))
     if not reply.text:
         return reply
-    found = read(reply.text, tools, messages, turn=turn, cut=reply.is_cut, asked=asked)
+    found = read(reply.text, tools, messages, turn=turn, cut=reply.is_cut, is_text_protocol=asked)
     if not found.calls and found.unreadable is None:
         return reply
     calls = tuple(replace(one, read_from="") if asked and one.read_from == "JSON" else one for one in found.calls)

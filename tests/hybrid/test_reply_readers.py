@@ -83,7 +83,7 @@ def as_styled(text: str) -> Any:
 # Each reader, and the errors that it may raise of a text.
 READERS: dict[str, tuple[Callable[[str], Any], tuple[type[Exception], ...]]] = {
     "dialects": (lambda text: read(text, tools()), ()),
-    "asked": (lambda text: read(text, tools(), asked=True), ()),
+    "asked": (lambda text: read(text, tools(), is_text_protocol=True), ()),
     "object": (lambda text: read_object(text)[0], ()),
     "value": (lambda text: read_value(text)[0], (ValueError,)),
     "YAML": (read_yaml, (ValueError,)),

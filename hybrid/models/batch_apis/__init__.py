@@ -85,7 +85,7 @@ class BatchApi(Protocol):
     async def create(self, file: Path, name: str, uploaded: str) -> str:
         """Make a batch of the requests in a file, or in what was uploaded of it; the id of the batch."""
 
-    async def find(self, batch: LoggedBatch, known: Collection[str | None]) -> str | None:
+    async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """The id of a batch that may have been created without our hearing of it, none of those that are `known`."""
 
     async def look(self, identity: str) -> Look:

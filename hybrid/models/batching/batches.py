@@ -88,7 +88,7 @@ class Batches:
 
     def _note_sent(self, batch: LoggedBatch) -> None:
         self._sent_of |= dict.fromkeys(batch.calls, batch.name)
-        self._sent |= {one[:4] for one in batch.calls}
+        self._sent |= {call[:4] for call in batch.calls}
 
     def has_sent(self, call: CallKey) -> bool:
         """Whether a call has gone out in a batch."""
@@ -230,15 +230,15 @@ class Batches:
         self._note_sent(batch)
         self._follower.send(batch, now.path, ends_round=ends_round)
 
-    def _give(self, call: BatchedCall, said: Said | None) -> None:
+    def _give(self, call: BatchedCall, reply: Said | None) -> None:
         """Hand a reply to its call; or None for a request that was not taken, which is made again unpaid."""
         self._sent_of.pop(call, None)
         if (ticket := self._waiting.get(call)) is not None:
-            ticket.said, ticket.sent = said, self._follower.times_lost[call]
+            ticket.said, ticket.sent = reply, self._follower.times_lost[call]
             self._wake(ticket)
-        elif said is not None and said[0] < 300:
+        elif reply is not None and reply[0] < 300:
             # What failed in an earlier command is asked again.
-            self._back[call] = said
+            self._back[call] = reply
 
     def _stop(self, error: HybridError) -> None:
         for ticket in tuple(self._waiting.values()):

@@ -226,15 +226,17 @@ class Follower:
         changed = self._journal.change(batch.name, state="lost")
         self.times_lost.update(batch.calls)
         affordable = self._count_lost(len(batch.calls))
-        again = [call for call in batch.calls if affordable and self.times_lost[call] == 1]
+        resent_calls = [call for call in batch.calls if affordable and self.times_lost[call] == 1]
         tell(
             f"note: {batch.model}: the provider does not have batch {batch.id or batch.name} any more: its "
-            f"{len(batch.calls):,} requests count as paid, {len(again):,} are sent again"
+            f"{len(batch.calls):,} requests count as paid, {len(resent_calls):,} are sent again"
         )
-        log.warning("batch %s is lost, %d of %d are sent again", batch.id or batch.name, len(again), len(batch.calls))
+        log.warning(
+            "batch %s is lost, %d of %d are sent again", batch.id or batch.name, len(resent_calls), len(batch.calls)
+        )
         for call in batch.calls:
-            said = LOST_TWICE if self.times_lost[call] > 1 else NOT_AGAIN
-            self._give(call, None if affordable and self.times_lost[call] == 1 else (LOST, dumped(said)))
+            error = LOST_TWICE if self.times_lost[call] > 1 else NOT_AGAIN
+            self._give(call, None if affordable and self.times_lost[call] == 1 else (LOST, dumped(error)))
         return changed
 
     def _refused(self, name: str, error: StatusError, failed: FailedRequest) -> LoggedBatch:
@@ -258,11 +260,11 @@ class Follower:
     async def _brought(self, batch: LoggedBatch, identity: str) -> None:
         """Look at a batch until it has ended, and hand its results out."""
         out = self._out[batch.name] = _Out(batch.at, len(batch.calls))
-        done: set[int] = set()
-        look = await self._ended(batch, identity, done, out)
+        delivered_indices: set[int] = set()
+        look = await self._ended(batch, identity, delivered_indices, out)
         out.back, out.ended = out.requests, True
-        rest = [call for place, call in enumerate(batch.calls) if place not in done]
-        self._refused_in_a_row = 0 if done else self._refused_in_a_row
+        rest = [call for place, call in enumerate(batch.calls) if place not in delivered_indices]
+        self._refused_in_a_row = 0 if delivered_indices else self._refused_in_a_row
         if look is None:
             await self._lost(self._journal.known[batch.name])
         else:
@@ -270,15 +272,15 @@ class Follower:
             if look.errors:
                 await self._failed(batch, look)
             else:
-                said = {"error": {"message": f"the batch is {look.state}, without this request", "code": look.state}}
+                error = {"error": {"message": f"the batch is {look.state}, without this request", "code": look.state}}
                 for call in rest:
-                    self._give(call, (look.missing, dumped(said)))
+                    self._give(call, (look.missing, dumped(error)))
                 self._journal.change(batch.name, state="over")
         state = "lost" if look is None else look.state
-        log.info("batch %s: %s, %d of %d", identity, state, len(done), len(batch.calls))
+        log.info("batch %s: %s, %d of %d", identity, state, len(delivered_indices), len(batch.calls))
         self._tell(0.0)
 
-    async def _ended(self, batch: LoggedBatch, identity: str, done: set[int], out: _Out) -> Look | None:
+    async def _ended(self, batch: LoggedBatch, identity: str, delivered_indices: set[int], out: _Out) -> Look | None:
         """The batch as it has ended, its results handed out; None where the provider no longer has it."""
         missing_since: float | None = None
         while True:
@@ -286,8 +288,8 @@ class Follower:
                 look = await self._retried(partial(self._api.look, identity))
                 if look.ended:
                     # A download that breaks off is begun again; each result is handed out once.
-                    await self._retried(partial(self._fetched, batch, look, done))
-                    if done or not look.results or look.errors:
+                    await self._retried(partial(self._fetched, batch, look, delivered_indices))
+                    if delivered_indices or not look.results or look.errors:
                         return look
                     # Another's of the same size, which was taken for ours, says nothing of these.
                     other = await self._search(batch, 0.0)
@@ -317,23 +319,23 @@ class Follower:
     async def _looked_for(self, batch: LoggedBatch, identity: str, missing_s: float) -> str | None:
         """The id under which to look again, after a pause, at a batch missing for so long; None to give it up."""
         patience = MISSING_YOUNG_S if self._timer.wall() - batch.at < YOUNG_S else MISSING_S
-        found: str | None = identity
+        current_id: str | None = identity
         if missing_s >= patience:
             try:
                 # Its own id may be in the list too.
-                found = await self._retried(partial(self._api.find, batch, self._journal.ids - {identity}))
+                current_id = await self._retried(partial(self._api.find, batch, self._journal.ids - {identity}))
             except StatusError:
-                found = None
+                current_id = None
             patience = LISTED_S
-        if found is None or missing_s >= LISTED_S:
+        if current_id is None or missing_s >= LISTED_S:
             return None
         pause = min(LAST_LOOK_S, max(FIRST_LOOK_S, missing_s))
-        words = f"the provider does not know batch {found}, and is asked again for {patience / 60:.0f} minutes"
+        words = f"the provider does not know batch {current_id}, and is asked again for {patience / 60:.0f} minutes"
         self.news(f"{words}, next look in {pause:.0f} s")
         await self._timer.sleep(pause)
-        return found
+        return current_id
 
-    async def _fetched(self, batch: LoggedBatch, look: Look, done: set[int]) -> None:
+    async def _fetched(self, batch: LoggedBatch, look: Look, delivered_indices: set[int]) -> None:
         for address in look.results:
             # What a provider may say beside the results is little; the lines of a file have an end.
             most = 2 * len(batch.calls) + 1000
@@ -342,8 +344,12 @@ class Follower:
                 with suppress(ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
                     result = self._api.read(line)
                     name, _, place = result.id.rpartition("-")
-                    if name == batch.name and 0 <= (at := int(place)) < len(batch.calls) and at not in done:
-                        done.add(at)
+                    if (
+                        name == batch.name
+                        and 0 <= (at := int(place)) < len(batch.calls)
+                        and at not in delivered_indices
+                    ):
+                        delivered_indices.add(at)
                         self._give(batch.calls[at], (result.status, result.body))
 
     async def _failed(self, batch: LoggedBatch, look: Look) -> None:
@@ -357,18 +363,18 @@ class Follower:
             # More than the account may have waiting: later, or in smaller batches.
             if not self._out_beside(batch.name):
                 self.most = max(1, len(batch.calls) // 2)
-            before = self._out_beside()
-            while before and self._out_beside() >= before:
+            running_before = self._out_beside()
+            while running_before and self._out_beside() >= running_before:
                 await self._timer.sleep(FIRST_LOOK_S)
-        named = {error.line - 1: error for error in look.errors if error.line is not None}
-        whole = next((error for error in look.errors if error.line is None), None)
+        by_line = {error.line - 1: error for error in look.errors if error.line is not None}
+        batch_error = next((error for error in look.errors if error.line is None), None)
         for place, call in enumerate(batch.calls):
-            error = None if later else named.get(place, whole)
+            error = None if later else by_line.get(place, batch_error)
             self._give(call, error and (BUSY if error.is_queue else WRONG, dumped(error.body)))
 
     def _out_beside(self, name: str = "") -> int:
         """How many batches are with the provider, without the one of this name."""
-        return sum(not one.ended for other, one in self._out.items() if other != name)
+        return sum(not batch.ended for other, batch in self._out.items() if other != name)
 
     async def _retried(
         self, ask: Callable[[], Awaitable[R]], what: str = "no word of the batches", sending: str = ""
@@ -399,12 +405,12 @@ class Follower:
             pause = min(2 * pause, LAST_LOOK_S)
 
     def _tell(self, pause: float) -> None:
-        out = [one for one in self._out.values() if not one.ended]
-        back, sent = (sum(getattr(one, name) for one in self._out.values()) for name in ("back", "requests"))
+        out = [batch for batch in self._out.values() if not batch.ended]
+        back, sent = (sum(getattr(batch, name) for batch in self._out.values()) for name in ("back", "requests"))
         if not out:
             self._out.clear()
-        began = time.strftime("%H:%M", time.localtime(min((one.since for one in out), default=0.0)))
-        oldest = f", oldest batch since {began}" if out else ""
+        start_time = time.strftime("%H:%M", time.localtime(min((batch.since for batch in out), default=0.0)))
+        oldest = f", oldest batch since {start_time}" if out else ""
         look = f", next look in {pause:.0f} s" if pause and out else ""
         self.news(f"round {self._round}, {back:,} of {sent:,} back{oldest}{look}")
 

@@ -54,8 +54,8 @@ def exchanged(body: bytes) -> Said | None:
     ticket = TICKET.get()
     if ticket is None or ticket.direct:
         return None
-    said, ticket.said = ticket.said or ticket.put(ticket, body), None
-    if said is None and not ticket.direct:
+    reply, ticket.said = ticket.said or ticket.put(ticket, body), None
+    if reply is None and not ticket.direct:
         ticket.parked = True
         raise ParkedError
-    return said
+    return reply

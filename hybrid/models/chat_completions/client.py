@@ -116,7 +116,9 @@ class ChatCompletionsClient:
 
         wired = wire_messages(messages, image, self._model)
         cache_key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
-        given = with_switch(options_of_repetition(self._options, call.repetition), self._settings.thinking_switch)
+        request_options = with_switch(
+            options_of_repetition(self._options, call.repetition), self._settings.thinking_switch
+        )
         specs = self._tools_offered.specs(tools)
         if self._tools_json is None or self._tools_json[0] is not specs:
             # Made once for each list of tools.
@@ -124,7 +126,7 @@ class ChatCompletionsClient:
         schemas, terms = self._tools_json[1], self._terms
 
         def on(terms: Terms) -> list[bytes]:
-            return request_body(self._model, given, wired, schemas, images, cache_key, terms)
+            return request_body(self._model, request_options, wired, schemas, images, cache_key, terms)
 
         pieces = on(PLAIN)
         # Images count by the hashes that they have already, and on whatever terms a reply came, it is the same call's.
@@ -145,8 +147,8 @@ class ChatCompletionsClient:
             keep(body)
             return reply
 
-        written = request.body
-        terms, body = written.terms, written.body
+        variants = request.body
+        terms, body = variants.terms, variants.body
         while True:
             try:
                 reply = await self._wire.post(body, read, stream=terms.stream)
@@ -155,7 +157,7 @@ class ChatCompletionsClient:
                 if self._terms == terms:
                     self._learn(error, body)
                 terms = self._terms
-                body = b"".join(written.on(terms))
+                body = b"".join(variants.on(terms))
             else:
                 if self._wire.streamed and self._settings.stream == "auto":
                     streaming = replace(self._terms, stream=True)
@@ -169,12 +171,12 @@ class ChatCompletionsClient:
             StatusError: the refusal, where it teaches none.
             ModelRefused: it names the option that allows the run.
         """
-        asked = json.loads(body)
-        options = asked.keys() - {"model", "messages", "tools", "stream"}
+        request = json.loads(body)
+        options = request.keys() - {"model", "messages", "tools", "stream"}
         options |= {"stream", "streaming"} if self._terms.stream else set()
         options |= {"detail"} if self._settings.image_detail is not None else set()
-        beside = fields_beside(asked["messages"])
-        terms = learnt(self.name, self._terms, error, options, beside, self._settings)
+        extra_fields = fields_beside(request["messages"])
+        terms = learnt(self.name, self._terms, error, options, extra_fields, self._settings)
         if terms is None:
             raise error
         self._terms = terms.announced(self.name, self._terms, f" ({summary(error)})")
@@ -188,12 +190,12 @@ class ChatCompletionsClient:
         await self._wire.close()
 
 
-def with_switch(given: Mapping[str, Json], switch: Mapping[str, Json]) -> Mapping[str, Json]:
+def with_switch(request_options: Mapping[str, Json], switch: Mapping[str, Json]) -> Mapping[str, Json]:
     """The options with the keys of `switch` merged into `extra_body`; what the user gave there stays."""
     if not switch:
-        return given
-    own = given.get("extra_body")
-    return {**given, "extra_body": _merged(switch, own if isinstance(own, Mapping) else {})}
+        return request_options
+    extra_body = request_options.get("extra_body")
+    return {**request_options, "extra_body": _merged(switch, extra_body if isinstance(extra_body, Mapping) else {})}
 
 
 def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
@@ -205,14 +207,14 @@ def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, J
     return merged
 
 
-def address(reached: Connection, given: Mapping[str, Json]) -> Address:
+def address(reached: Connection, request_options: Mapping[str, Json]) -> Address:
     """Where requests go, with the key, and the options that are no part of a body."""
     base = reached.base_url or OFFICIAL
     parts = urlsplit(base)
     user, _, host = parts.netloc.rpartition("@")
     path = f"{parts.path.rstrip('/')}/chat/completions"
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    more = given.get("default_query")
+    more = request_options.get("default_query")
     for name, value in more.items() if isinstance(more, dict) else ():
         query[name] = str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
     headers = {
@@ -224,6 +226,6 @@ def address(reached: Connection, given: Mapping[str, Json]) -> Address:
     if user:
         headers["Authorization"] = f"Basic {base64.b64encode(unquote(user).encode()).decode()}"
     organization = os.environ.get("OPENAI_ORG_ID") or os.environ.get("OPENAI_ORGANIZATION")
-    named = {"OpenAI-Organization": organization, "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID")}
-    headers |= {name: value for name, value in named.items() if value}
+    account_headers = {"OpenAI-Organization": organization, "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID")}
+    headers |= {name: value for name, value in account_headers.items() if value}
     return Address(urlunsplit((parts.scheme, host, path, "", "")), headers, query, proxy_for(base))

@@ -195,8 +195,8 @@ class Assembly:
             return
         piece = _parsed(data)
         if not isinstance(piece, dict):
-            shown = data[:200].decode("utf-8", "replace")
-            raise UnreadableReplyError(f"a piece of the stream is no JSON object: {shown}")
+            excerpt = data[:200].decode("utf-8", "replace")
+            raise UnreadableReplyError(f"a piece of the stream is no JSON object: {excerpt}")
         if error := reported_error(piece) or (piece if event == b"error" else None):
             raise error_in_reply(error)
         self._add(piece)
@@ -213,13 +213,13 @@ class Assembly:
             self._count(choice)
             if choice.get("error"):
                 raise error_in_reply(choice["error"])
-            said = choice.get("delta")
-            if not said and isinstance(said := choice.get("message"), dict):
+            delta = choice.get("delta")
+            if not delta and isinstance(delta := choice.get("message"), dict):
                 # At the end, or each time: the whole message so far.
                 self._message = {}
-            if isinstance(said, dict):
-                self._bytes.hold(_size(said))
-                for name, value in said.items():
+            if isinstance(delta, dict):
+                self._bytes.hold(_size(delta))
+                for name, value in delta.items():
                     if name == "tool_calls":
                         _add_calls(self._message.setdefault(name, []), value)
                     elif name != "role":
@@ -227,10 +227,10 @@ class Assembly:
             self._reason = _reason(choice.get("finish_reason")) or self._reason
             self._native_reason = _reason(choice.get("native_finish_reason")) or self._native_reason
 
-    def _count(self, said: Any) -> None:
+    def _count(self, container: Any) -> None:
         """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""
         for name in ("usage", "usageMetadata", "timings"):
-            if isinstance(said, dict) and isinstance(counts := said.get(name), dict):
+            if isinstance(container, dict) and isinstance(counts := container.get(name), dict):
                 self._about[name] = merged(self._about.get(name, {}), counts)
 
 
@@ -240,9 +240,9 @@ def _reason(value: Any) -> str | None:
     return value if isinstance(value, str) and value not in ("", "null") else None
 
 
-def _size(said: Any) -> int:
+def _size(root: Any) -> int:
     """Characters that a piece adds to a reply, and some for each of its values."""
-    size, values = 0, [said]
+    size, values = 0, [root]
     while values:
         value = values.pop()
         size += len(value) if isinstance(value, str) else VALUE_BYTES
@@ -261,23 +261,23 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
     """Add a piece to a field: texts and lists grow, objects field by field, anything else is replaced."""
     if depth > MAX_DEPTH:
         raise UnreadableReplyError("a piece of the stream is nested too deep")
-    held = into.get(name)
-    if more is None or (held and name in _OF_ONE_PART):
+    current = into.get(name)
+    if more is None or (current and name in _OF_ONE_PART):
         return
-    if isinstance(more, str) and more == held and name not in _GROWS:
+    if isinstance(more, str) and more == current and name not in _GROWS:
         return
-    if isinstance(held, str | _Pieces) and isinstance(more, str):
-        into[name] = pieces = held if isinstance(held, _Pieces) else _Pieces([held])
+    if isinstance(current, str | _Pieces) and isinstance(more, str):
+        into[name] = pieces = current if isinstance(current, _Pieces) else _Pieces([current])
         pieces.append(more)
     elif isinstance(more, list):
-        text = "".join(held) if isinstance(held, _Pieces) else held
+        text = "".join(current) if isinstance(current, _Pieces) else current
         into[name] = parts = text if isinstance(text, list) else [{"type": "text", "text": text}] if text else []
         for part in more:
             _add_part(parts, part, depth)
-    elif isinstance(held, list) and isinstance(more, str):
-        _add_part(held, {"type": "text", "text": more}, depth)
+    elif isinstance(current, list) and isinstance(more, str):
+        _add_part(current, {"type": "text", "text": more}, depth)
     elif isinstance(more, dict) and name != "arguments":
-        into[name] = held if isinstance(held, dict) else {}
+        into[name] = current if isinstance(current, dict) else {}
         for key, value in more.items():
             _grow(into[name], key, value, depth + 1)
     else:
@@ -298,8 +298,8 @@ def _add_part(parts: list[Any], more: Any, depth: int) -> None:
         _grow(parts[-1], name, value, depth + 1)
 
 
-def _add_calls(calls: list[dict[str, Any]], said: Any) -> None:
-    for more in said if isinstance(said, list) else [said]:
+def _add_calls(calls: list[dict[str, Any]], fragments: Any) -> None:
+    for more in fragments if isinstance(fragments, list) else [fragments]:
         if not isinstance(more, dict):
             continue
         function = more.get("function")
@@ -308,11 +308,11 @@ def _add_calls(calls: list[dict[str, Any]], said: Any) -> None:
         if call is None:
             calls.append(call := {"function": {}})
         # At the end some servers say a call again.
-        again = more.get("id") and function.get("arguments") and _whole(call) == function["arguments"]
+        is_repeat = more.get("id") and function.get("arguments") and _whole(call) == function["arguments"]
         for name, value in more.items():
             if name != "function" and value != "":
                 _grow(call, name, value)
-        for name, value in {} if again else function.items():
+        for name, value in {} if is_repeat else function.items():
             _grow(call["function"], name, value)
 
 
@@ -325,12 +325,12 @@ def _call_of(
     """
     index, identity, begins = more.get("index"), more.get("id"), bool(function.get("name"))
     if isinstance(index, int):
-        known = [call for call in calls if call.get("index") == index]
+        matches = [call for call in calls if call.get("index") == index]
     else:
-        known = [call for call in calls if call.get("id") == identity] if identity else calls
-    if not known and not begins and index is None:
-        known = calls
-    call = known[-1] if known else None
+        matches = [call for call in calls if call.get("id") == identity] if identity else calls
+    if not matches and not begins and index is None:
+        matches = calls
+    call = matches[-1] if matches else None
     if call is None or not begins:
         return call
     if identity:

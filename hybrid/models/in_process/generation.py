@@ -80,12 +80,12 @@ class Loaded:
         length = inputs["input_ids"].shape[1]
         rows = []
         for index, conversation in enumerate(conversations):
-            kept = inputs["attention_mask"][index].bool()
-            prompt = inputs["input_ids"][index][kept]
-            said = out[index, length:].tolist()
+            mask = inputs["attention_mask"][index].bool()
+            prompt = inputs["input_ids"][index][mask]
+            tokens = out[index, length:].tolist()
             # Up to the first end-of-sequence token, that one included.
-            end = next((place for place, token in enumerate(said, 1) if token in self._ends), None)
-            rows.append(self._read(prompt, said[:end], conversation.tools, limit))
+            end = next((place for place, token in enumerate(tokens, 1) if token in self._ends), None)
+            rows.append(self._read(prompt, tokens[:end], conversation.tools, limit))
         return rows
 
     def _inputs(self, conversations: Sequence[Conversation]) -> Any:
@@ -162,7 +162,7 @@ def load(folder: Path, device: str, dtype: str) -> Loaded:
     from safetensors import SafetensorError
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
-    where = folder.name
+    name = folder.name
     try:
         processor = AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         model, info = AutoModelForImageTextToText.from_pretrained(
@@ -177,14 +177,14 @@ def load(folder: Path, device: str, dtype: str) -> Loaded:
         )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         first = (str(error).strip().splitlines() or ["no message"])[0]
-        raise WeightsError(f"{where} does not load: {type(error).__name__}: {first[:300]}") from error
-    verify(where, info)
+        raise WeightsError(f"{name} does not load: {type(error).__name__}: {first[:300]}") from error
+    verify(name, info)
     if getattr(processor, "tokenizer", None) is None:
-        raise WeightsError(f"{where} has no tokenizer")
+        raise WeightsError(f"{name} has no tokenizer")
     return Loaded(model.to(device).eval(), processor)
 
 
-def verify(where: str, info: Mapping[str, Any]) -> None:
+def verify(name: str, info: Mapping[str, Any]) -> None:
     """Refuse a checkpoint that transformers would complete with random weights. Raises `WeightsError`."""
     problems = []
     for key in ("missing_keys", "mismatched_keys", "unexpected_keys", "error_msgs"):
@@ -194,4 +194,4 @@ def verify(where: str, info: Mapping[str, Any]) -> None:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             problems.append(f"{key.replace('_', ' ')}: {', '.join(names[:5])}{more}")
     if problems:
-        raise WeightsError(f"{where} is not a complete checkpoint of its architecture; {'; '.join(problems)}")
+        raise WeightsError(f"{name} is not a complete checkpoint of its architecture; {'; '.join(problems)}")

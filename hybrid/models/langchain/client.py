@@ -78,11 +78,11 @@ class LangChainClient:
         self.name = name
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in
-        known = PROVIDERS.get(self._provider) if handed_in is None else None
+        row = PROVIDERS.get(self._provider) if handed_in is None else None
         # The packages that the chat model is from, and the quirks of its provider.
         self._packages: tuple[str, ...]
-        if known is not None:
-            self._row, self._packages = known, known.packages
+        if row is not None:
+            self._row, self._packages = row, row.packages
         else:
             chat_model = handed_in or chat_model_named(self._provider, self._model)
             if chat_model is None:
@@ -121,9 +121,11 @@ class LangChainClient:
         if tools and self._row.cache == "marks" and self._settings.prompt_cache:
             wired = marked(wired)
         sha256 = conversation_sha256(messages, schemas)
-        said = (one for message in messages if isinstance(message, AssistantMessage) for one in message.calls)
-        called = tuple(dict.fromkeys(one.name for one in said))
-        return ChatRequest(call, Invocation(wired, schemas, called), sha256, images)
+        calls = (
+            tool_call for message in messages if isinstance(message, AssistantMessage) for tool_call in message.calls
+        )
+        tool_names = tuple(dict.fromkeys(tool_call.name for tool_call in calls))
+        return ChatRequest(call, Invocation(wired, schemas, tool_names), sha256, images)
 
     async def send(self, request: ChatRequest[Invocation], keep: Keep) -> AssistantMessage:
         """The reply of the chat model.
@@ -160,10 +162,10 @@ class LangChainClient:
         failed = read_failure(error)
         if failed.status is None:
             return False
-        said = StatusError(failed.status, summary(error, 4000))
+        status_error = StatusError(failed.status, summary(error, 4000))
         sent = {*self._options, *(["prompt_cache_key"] if self._row.cache == "key" else [])}
         sent |= {NEWER, OLDER} if self._settings.max_tokens is not None else set()
-        terms = learnt(self.name, self._terms, said, sent, (), self._settings)
+        terms = learnt(self.name, self._terms, status_error, sent, (), self._settings)
         if terms is None:
             return False
         if terms != replace(PLAIN, without=terms.without):
@@ -185,12 +187,12 @@ class LangChainClient:
         if self._handed_in is not None:
             return self._handed_in
         if repetition not in self._chat_models:
-            own = options_of_repetition(self._options, repetition)
+            run_options = options_of_repetition(self._options, repetition)
             left_out = self._row.call_options | self._terms.without
-            given = {key: value for key, value in own.items() if key not in left_out}
+            call_options = {key: value for key, value in run_options.items() if key not in left_out}
             # One request is limited by our timeout, and the client sends no second one of its own.
             limits = {self._row.timeout_option: self._settings.timeout_s} if self._row.timeout_option else {}
-            arguments: dict[str, Any] = {**(self._row.no_retries or {}), **limits, **given, **self._private()}
+            arguments: dict[str, Any] = {**(self._row.no_retries or {}), **limits, **call_options, **self._private()}
             with warnings.catch_warnings():
                 # An option that the chat model does not know is only warned about there; it is refused below.
                 warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)
@@ -199,9 +201,9 @@ class LangChainClient:
                 except UsageError as error:
                     raise ModelRefused(str(error)) from error
             assert chat_model is not None  # noqa: S101 - the provider is known
-            known = options_known(chat_model) | self._row.call_options | {"api"}
-            asked = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
-            if unknown := sorted(asked - known):
+            known_options = options_known(chat_model) | self._row.call_options | {"api"}
+            requested_options = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
+            if unknown := sorted(requested_options - known_options):
                 raise UsageError(
                     f"--model-arg {', '.join(unknown)}: {self._provider} has no such option; what only a "
                     'compatible server knows goes into extra_body={"...": ...}'
@@ -267,14 +269,14 @@ def with_defaults(node: Any) -> Any:
         return [with_defaults(item) for item in node]
     if not isinstance(node, dict):
         return node
-    whole = {name: with_defaults(value) for name, value in node.items()}
-    if isinstance(fields := whole.get("properties"), dict):
-        needed = {*whole.get("required", ()), *COORDINATES}
-        whole["properties"] = {
+    schema = {name: with_defaults(value) for name, value in node.items()}
+    if isinstance(fields := schema.get("properties"), dict):
+        needed = {*schema.get("required", ()), *COORDINATES}
+        schema["properties"] = {
             name: field if name in needed or not isinstance(field, dict) else {**field, "default": ""}
             for name, field in fields.items()
         }
-    return whole
+    return schema
 
 
 def _checked(reply: AIMessage) -> AIMessage:
@@ -285,7 +287,7 @@ def _checked(reply: AIMessage) -> AIMessage:
     """
     metadata = reply.response_metadata
     reasons = ("finish_reason", "stop_reason", "done_reason", "status", "prompt_feedback")
-    ended = any(metadata.get(key) for key in reasons)
-    if not (ended or reply.content or reply.tool_calls or reply.invalid_tool_calls):
+    has_reason = any(metadata.get(key) for key in reasons)
+    if not (has_reason or reply.content or reply.tool_calls or reply.invalid_tool_calls):
         raise ValueError("the reply holds neither content nor a reason why it ended")
     return reply

@@ -41,10 +41,12 @@ def _in_batch(request: Any) -> Any:
 
     Raises `ParkedError` where it waits in one from now on.
     """
-    if (said := exchanged(request.content)) is None:
+    if (exchange := exchanged(request.content)) is None:
         return None
     package = sys.modules[type(request).__module__.partition(".")[0]]
-    return package.Response(said[0], headers={"content-type": "application/json"}, content=said[1], request=request)
+    return package.Response(
+        exchange[0], headers={"content-type": "application/json"}, content=exchange[1], request=request
+    )
 
 
 def httpx_arguments(base_url: str | None) -> dict[str, Any]:
@@ -90,9 +92,9 @@ def openai_pool(timeout_s: float) -> Any:
         async def send(self, request: Any, **options: Any) -> Any:
             """Send a request, unless a batch has its reply. Raises as httpx."""
             response = _in_batch(request) or await super().send(request, **options)
-            if response.is_stream_consumed and (said := holdable(response.content)) is not response.content:
+            if response.is_stream_consumed and (content := holdable(response.content)) is not response.content:
                 headers = {"content-type": response.headers.get("content-type", "application/json")}
-                return type(response)(response.status_code, headers=headers, content=said, request=request)
+                return type(response)(response.status_code, headers=headers, content=content, request=request)
             return response
 
     return Pool(timeout=timeout_s, event_hooks=HOOKS)

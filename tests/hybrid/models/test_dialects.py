@@ -32,7 +32,7 @@ def tools() -> tuple[Tool, ...]:
 def test_a_reply_is_read_as_its_row_says(tools: tuple[Tool, ...], row: dict[str, Any]) -> None:
     given: list[Message] = [user_message([row.get("given", "Which?")])]
     reply, cut = row["reply"], row.get("cut", False)
-    found = read(reply, tools, given, cut=cut, asked=row.get("asked", False))
+    found = read(reply, tools, given, cut=cut, is_text_protocol=row.get("asked", False))
     calls = [[call.name, {k: "null" if v is None else v for k, v in call.args.items()}] for call in found.calls]
     assert calls == row.get("calls", [])
     assert {call.read_from for call in found.calls} == ({row["from"]} if calls else set())
