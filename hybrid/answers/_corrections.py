@@ -45,22 +45,22 @@ class Correction:
 def corrections(text: str) -> Iterator[Correction]:
     """The corrections in a normalised text, the last one first."""
     for match in reversed(list(_CORRECTION.finditer(text))[-MAX_CORRECTIONS:]):
-        behind = text[match.end() :]
-        taken = match["taken"] or ""
-        no = taken[-2:]
-        yield Correction((behind, text[match.end("taken") - 2 :]) if no.casefold() == "no" else (behind,), bool(taken))
+        tail = text[match.end() :]
+        retraction = match["taken"] or ""
+        no = retraction[-2:]
+        yield Correction((tail, text[match.end("taken") - 2 :]) if no.casefold() == "no" else (tail,), bool(retraction))
 
 
-def read_corrected(text: str, read: Callable[[str], Parsed[T]], again: Callable[[str], Parsed[T]]) -> Parsed[T]:
+def read_corrected(text: str, read: Callable[[str], Parsed[T]], reread: Callable[[str], Parsed[T]]) -> Parsed[T]:
     """Apply `again` behind the last correction that holds an answer; else `read` to the whole text.
 
     No answer if one was only taken back.
     """
     for correction in corrections(text):
-        for behind in correction.texts:
-            found = again(behind)
-            if found.value is not None:
-                return found
+        for candidate in correction.texts:
+            parsed = reread(candidate)
+            if parsed.value is not None:
+                return parsed
         if correction.takes_back:
             return undecided()
     return read(text)

@@ -48,9 +48,9 @@ def offered(prompt: Prompt) -> Offered | None:
         case Kind.SCANPATH:
             return None
         case Kind.VIEWS:
-            each = 0.5 ** len(VIEWS)
-            alone = each + each / len(VIEWS)
-            return tuple((", ".join(map(str, views)), alone if len(views) == 1 else each) for views in _some())
+            share = 0.5 ** len(VIEWS)
+            alone = share + share / len(VIEWS)
+            return tuple((", ".join(map(str, views)), alone if len(views) == 1 else share) for views in _some())
         case Kind.VIEW_PLAN:
             return _even(tuple(_plan(views) for views in ((), *_some())))
         case Kind.NUMBER | Kind.TEXT | Kind.POINT | Kind.BOX | Kind.FREE:
