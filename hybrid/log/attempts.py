@@ -64,8 +64,10 @@ def read_attempt(line: bytes) -> Attempt:
     attempt: Attempt = codec(Attempt).validate_json(head)
     steps: Steps = codec(Steps).validate_json(tail)
     exchanges = tuple(
-        Exchange(asked.prompt, Reply(asked.reply.text, asked.reply.outcome, asked.reply.usage, taken))
-        for asked, taken in zip(attempt.exchanges, steps, strict=True)
+        Exchange(
+            exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, exchange_steps)
+        )
+        for exchange, exchange_steps in zip(attempt.exchanges, steps, strict=True)
     )
     return Attempt(attempt.id, exchanges, attempt.seconds, attempt.error, attempt.started)
 
@@ -112,18 +114,18 @@ class Recorded:
         return self.by_id.line(identity) if isinstance(self.by_id, Records) and identity in self.by_id else b""
 
 
-def read_attempts(path: Path, before: Extent | None) -> Recorded:
+def read_attempts(path: Path, previous: Extent | None) -> Recorded:
     """The attempts of a solver on disk; `before` is their extent when a command last ended in order."""
-    index = index_lines(path, before, FORM)
+    index = index_lines(path, previous, FORM)
     damage = [f"{path}, line {number}: not an Attempt ({first_error(error)})" for number, error in index.unreadable]
     wrong = index.wrong("lines")
     # A line that cannot be read is a change as well, and has been named.
     if wrong and (index.missing or not damage):
         damage.append(f"{path} {wrong}")
-    whole = index.records(reading(read_attempt, path, "an Attempt"), errors=False)
+    complete = index.records(reading(read_attempt, path, "an Attempt"), errors=False)
     bare = index.records(reading(without_steps, path, "an Attempt"), errors=False)
-    why = reading(lambda line: codec(Unfinished).validate_json(line).error, path, "a reason")
-    return Recorded(path, index, whole, bare, index.records(why, errors=True), tuple(damage))
+    reasons = reading(lambda line: codec(Unfinished).validate_json(line).error, path, "a reason")
+    return Recorded(path, index, complete, bare, index.records(reasons, errors=True), tuple(damage))
 
 
 class Recorder:
@@ -147,11 +149,11 @@ class Recorder:
 
     async def write(self, record: Attempt | Unfinished) -> None:
         """Append a record. Raises `OSError` when it cannot be written, or what its conversion to JSON raises."""
-        written = asyncio.get_running_loop().create_future()
-        self._waiting.append((record, written))
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append((record, future))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
-        await written
+        await future
 
     async def close(self) -> None:
         """Write what still waits, and close the file."""
@@ -167,10 +169,10 @@ class Recorder:
         while self._waiting:
             entries, self._waiting = self._waiting, []
             ends = await loop.run_in_executor(self._thread, self._append, [record for record, _ in entries])
-            for (_, written), error in zip(entries, ends, strict=True):
+            for (_, future), error in zip(entries, ends, strict=True):
                 # A wait that was cancelled is over.
-                if not written.done():
-                    written.set_result(None) if error is None else written.set_exception(error)
+                if not future.done():
+                    future.set_result(None) if error is None else future.set_exception(error)
         self._writing = None
 
     def _append(self, records: Sequence[Attempt | Unfinished]) -> list[Exception | None]:

@@ -84,19 +84,19 @@ class BatchJournal:
 
 def read_batches(path: Path) -> dict[str, LoggedBatch]:
     """The batches of a file by their names. A line that cannot be read is passed over: its requests are sent anew."""
-    known: dict[str, LoggedBatch] = {}
+    batches: dict[str, LoggedBatch] = {}
     for line in whole_lines(path):
         try:
             row = json.loads(line)
             name = row.pop("batch")
             if "calls" in row:
                 calls = tuple(BatchedCall(*call) for call in row.pop("calls"))
-                known[name] = LoggedBatch(name, calls=calls, **row)
+                batches[name] = LoggedBatch(name, calls=calls, **row)
             else:
-                known[name] = replace(known[name], **row)
+                batches[name] = replace(batches[name], **row)
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
-    return known
+    return batches
 
 
 def waiting_calls(batches: Iterable[LoggedBatch]) -> tuple[int, int]:

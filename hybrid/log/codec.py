@@ -39,13 +39,13 @@ def to_json(kind: Any, value: Any, indent: int | None = None, exclude: Any = Non
     from pydantic_core import PydanticSerializationError
 
     try:
-        written: bytes = codec(kind).dump_json(value, indent=indent, exclude=exclude)
+        data: bytes = codec(kind).dump_json(value, indent=indent, exclude=exclude)
     except PydanticSerializationError:
         plain = codec(kind).dump_python(value, mode="json", exclude=exclude)
         separators = (",", ":") if indent is None else None
         text = json.dumps(plain, ensure_ascii=False, indent=indent, separators=separators)
         return text.encode("utf-8", "replace")
-    return written
+    return data
 
 
 def reading(read: Callable[[bytes], T], path: Path, what: str) -> Callable[[bytes], T]:

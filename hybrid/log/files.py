@@ -61,13 +61,13 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
             with path.open("wb") as file:
                 file.writelines(parts)
             return
-        made: list[Path] = []
+        folders: list[Path] = []
         if not path.parent.is_dir():
-            made = [place for place in (path.parent, *path.parent.parents) if not place.exists()]
+            folders = [place for place in (path.parent, *path.parent.parents) if not place.exists()]
             path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, parts, durable=durable)
         if durable:
-            for folder in (path.parent, *(new.parent for new in made)):
+            for folder in (path.parent, *(new.parent for new in folders)):
                 sync_folder(folder)
     except OSError as error:
         # Writing to a full disk names no file, and the name of the temporary one says nothing.

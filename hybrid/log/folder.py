@@ -109,9 +109,9 @@ class RunFolder:
 
     def _foreign_names(self) -> list[str]:
         """The files and folders that no run writes, without hidden ones."""
-        ours = {MANIFEST, QUESTIONS, LOG, BATCHES, *(path.parent.name for path in self.path.glob(f"*/{ATTEMPTS}"))}
+        own_names = {MANIFEST, QUESTIONS, LOG, BATCHES, *(path.parent.name for path in self.path.glob(f"*/{ATTEMPTS}"))}
         names = sorted(path.name for path in self.path.iterdir() if not path.name.startswith("."))
-        return [name for name in names if name not in ours]
+        return [name for name in names if name not in own_names]
 
     def refuse_orphans(self) -> None:
         """Raise `UsageError` where answers lie without the manifest that says whose they are."""
@@ -137,8 +137,8 @@ class RunFolder:
         """How much of a file there was when a command last ended in order; None where the manifest does not say."""
         if not (self.path / MANIFEST).exists():
             return None
-        known = self.manifest.get("files", {}).get(name)
-        return None if known is None else Extent(**known)
+        facts = self.manifest.get("files", {}).get(name)
+        return None if facts is None else Extent(**facts)
 
     def measure(self, name: str) -> Measure:
         """How much of a file of lines there is now."""
@@ -181,9 +181,9 @@ class RunFolder:
     def solvers(self) -> tuple[str, ...]:
         """The solvers that have attempts, in the order in which the manifest lists them."""
         manifest = self.manifest
-        known = manifest.get("files", {})
+        files = manifest.get("files", {})
         return tuple(
-            name for name in manifest["solvers"] if (self.path / name / ATTEMPTS).exists() or attempts_of(name) in known
+            name for name in manifest["solvers"] if (self.path / name / ATTEMPTS).exists() or attempts_of(name) in files
         )
 
     def attempts(self, solver: str) -> tuple[Attempt, ...]:
@@ -193,11 +193,11 @@ class RunFolder:
     def recorded(self, solver: str) -> Recorded:
         """The attempts of a solver on disk. A file that has not changed since it was read here is not read again."""
         name = attempts_of(solver)
-        path, before = self.path / name, self.extent(name)
-        known = self._recorded.get(solver)
-        if known is None or known.index.before != before or not known.is_current():
-            known = self._recorded[solver] = read_attempts(path, before)
-        return known
+        path, extent = self.path / name, self.extent(name)
+        cached = self._recorded.get(solver)
+        if cached is None or cached.index.before != extent or not cached.is_current():
+            cached = self._recorded[solver] = read_attempts(path, extent)
+        return cached
 
     def finished(self, solver: str) -> frozenset[str]:
         """The ids of a solver's finished questions."""

@@ -60,9 +60,9 @@ class Journal:
         data = redact_bytes(b"".join(line + b"\n" for line in lines))
         with self._lock:
             try:
-                left = memoryview(data)
-                while left:
-                    left = left[os.write(self._file, left) :]
+                remaining = memoryview(data)
+                while remaining:
+                    remaining = remaining[os.write(self._file, remaining) :]
                 if self._durable:
                     os.fsync(self._file)
             except OSError:

@@ -75,13 +75,13 @@ class Form:
     # Type of what `read` makes of a line that tells of an error.
     error: type
 
-    def id_of(self, line: bytes, *, known: bool) -> tuple[str, bool]:
+    def id_of(self, line: bytes, *, is_known: bool) -> tuple[str, bool]:
         """The id of a line and whether it tells of an error; unless it is `known` to be sound, all of it is read.
 
         Raises:
             ValueError: it is no record.
         """
-        if known and (head := self.head.match(line)):
+        if is_known and (head := self.head.match(line)):
             name: str = json.loads(head[1])
             return name, head[2] == b"error"
         record = self.read(line)
@@ -205,33 +205,33 @@ class Index:
         return f"was changed: its first {self.before.lines} {what} are not those that were written"
 
 
-def index_lines(path: Path, before: Extent | None, form: Form) -> Index:
+def index_lines(path: Path, previous: Extent | None, form: Form) -> Index:
     """Find every record of a file. A last line without its end, left by a crash, is passed over.
 
     The first line of an id counts; one that tells of an error gives way to any later line of its id.
 
     Args:
         path: the file; one that is not there holds nothing.
-        before: what was there when a command last ended in order. While the file begins with just that, its lines are
+        previous: what was there when a command last ended in order. While the file begins with just that, its lines are
             as they were written: only their ids are read.
         form: of its lines.
     """
     if not path.exists():
-        return Index(before, same=before is None or not before.lines)
+        return Index(previous, same=previous is None or not previous.lines)
     with path.open("rb") as file:
-        opened = OpenFile(os.dup(file.fileno()))
-        index = _read_all(file, before, form, trusted=before is not None)
+        open_file = OpenFile(os.dup(file.fileno()))
+        index = _read_all(file, previous, form, trusted=previous is not None)
         if not index.same:
             file.seek(0)
-            index = _read_all(file, before, form, trusted=False)
-        index.file = opened
+            index = _read_all(file, previous, form, trusted=False)
+        index.file = open_file
         return index
 
 
-def _read_all(file: BinaryIO, before: Extent | None, form: Form, *, trusted: bool) -> Index:
+def _read_all(file: BinaryIO, previous: Extent | None, form: Form, *, trusted: bool) -> Index:
     """Read all lines; where those of before are `trusted` and turn out to be others, the reading ends there."""
-    index = Index(before, same=before is None or not before.bytes)
-    trusted_bytes = before.bytes if before is not None and trusted else 0
+    index = Index(previous, same=previous is None or not previous.bytes)
+    trusted_bytes = previous.bytes if previous is not None and trusted else 0
     end = 0
     for number, line in enumerate(file, 1):
         if not line.endswith(b"\n"):
@@ -239,19 +239,19 @@ def _read_all(file: BinaryIO, before: Extent | None, form: Form, *, trusted: boo
         start, end = end, end + len(line)
         index.measure.add(line)
         try:
-            name, error = form.id_of(line, known=end <= trusted_bytes)
+            name, error = form.id_of(line, is_known=end <= trusted_bytes)
         except ValueError as wrong:
             index.unreadable.append((number, wrong))
         else:
-            known = name in index.places.numbers
-            if known:
+            is_known = name in index.places.numbers
+            if is_known:
                 index.repeated.append((number, name))
             # One that tells of an error gives way to any later line of its id.
-            if not known or name in index.errors:
+            if not is_known or name in index.errors:
                 index.places.add(name, start, len(line))
                 (index.errors.add if error else index.errors.discard)(name)
-        if before is not None and end == before.bytes:
-            index.same = index.measure.extent.sha256 == before.sha256
+        if previous is not None and end == previous.bytes:
+            index.same = index.measure.extent.sha256 == previous.sha256
         if trusted and end >= trusted_bytes and not index.same:
             break
     return index
@@ -275,13 +275,13 @@ def json_lines(path: Path, data: bytes | None = None) -> Iterator[tuple[dict[str
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error})") from error
     for number, line in enumerate(lines, 1):
-        where = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         if not line.strip():
             continue
         try:
             values = json.loads(line)
         except ValueError as error:
-            raise DataError(f"{where}: not JSON ({error})") from error
+            raise DataError(f"{location}: not JSON ({error})") from error
         if not isinstance(values, dict):
-            raise DataError(f"{where}: expected an object, found {type(values).__name__}")
-        yield values, where
+            raise DataError(f"{location}: expected an object, found {type(values).__name__}")
+        yield values, location

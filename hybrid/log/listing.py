@@ -85,9 +85,9 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     questions, wrong = folder.readable_questions()
     recorded = {name: folder.recorded(name) for name in manifest["solvers"]}
     sound = {question for question in questions.by_id if question not in questions.broken_ids}
-    finished = {name: sound & one.by_id.keys() for name, one in recorded.items()}
+    finished = {name: sound & record.by_id.keys() for name, record in recorded.items()}
     answered = len(set.intersection(*finished.values())) if finished else 0
-    damage = (*([wrong] if wrong else []), *(line for one in recorded.values() for line in one.damage))
+    damage = (*([wrong] if wrong else []), *(line for record in recorded.values() for line in record.damage))
     try:
         at = datetime.fromisoformat(manifest.get("commands", ())[-1]["at"])
     except (IndexError, ValueError):

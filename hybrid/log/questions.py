@@ -114,7 +114,7 @@ class Questions(SomeQuestions[AnyQuestion]):
 
         A task that is behind, in a run that went otherwise before, comes first.
         """
-        asked: Counter[bytes] = Counter()
+        counts: Counter[bytes] = Counter()
         turn: dict[str, int] = {}
         for name in self.ids:
             if name not in self.broken_ids:
@@ -122,8 +122,8 @@ class Questions(SomeQuestions[AnyQuestion]):
                 line = self.line(name)
                 head = _TASK.match(line)
                 task = head[1] if head else json.dumps(read_question(line).task).encode()
-                turn[name] = asked[task]
-                asked[task] += 1
+                turn[name] = counts[task]
+                counts[task] += 1
         waiting = [name for name in turn if name not in finished]
         return SomeQuestions(self.by_id, sorted(waiting, key=turn.__getitem__))
 
@@ -142,20 +142,20 @@ class Questions(SomeQuestions[AnyQuestion]):
         return isinstance(self.by_id, Records) and self.by_id.file.is_at(path)
 
 
-def read_questions(path: Path, before: Extent | None) -> tuple[Questions, str | None]:
+def read_questions(path: Path, previous: Extent | None) -> tuple[Questions, str | None]:
     """The questions of a file, and the first thing that is wrong with it.
 
     `before` is how much of it there was when a command last ended in order.
     """
-    index = index_lines(path, before, FORM)
+    index = index_lines(path, previous, FORM)
     read = reading(read_question, path, "a Question")
     questions = Questions(index.records(read), frozenset(index.errors), index.measure.extent)
     wrong = {number: f"not a Question ({first_error(error)})" for number, error in index.unreadable}
     wrong |= {number: f"the id {name!r} appears twice" for number, name in index.repeated}
     if wrong:
         return questions, f"{path}, line {min(wrong)}: {wrong[min(wrong)]}"
-    if lost := index.wrong("questions"):
-        return questions, f"{path} {lost}"
+    if problem := index.wrong("questions"):
+        return questions, f"{path} {problem}"
     cut = path.exists() and index.measure.extent.bytes != path.stat().st_size
     return questions, f"{path} ends in the middle of a line" if cut else None
 
