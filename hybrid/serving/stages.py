@@ -199,7 +199,9 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
     if size > MAX_DATA:
         raise ToolError(f"the tool gave {size:,} bytes of data; {MAX_DATA:,} is the most")
     if not overlays:
-        evidence = replace(evidence, pictures=tuple(one for one in evidence.pictures if one.box is not None))
+        evidence = replace(
+            evidence, pictures=tuple(picture for picture in evidence.pictures if picture.box is not None)
+        )
     for picture in evidence.pictures:
         _check_picture(picture, images)
     return evidence
@@ -211,7 +213,7 @@ def _named(value: Any, depth: int) -> bool:
         return True
     inner = value.values() if isinstance(value, Mapping) else value
     names = all(isinstance(key, str) for key in value) if isinstance(value, Mapping) else True
-    return depth > 0 and names and all(_named(one, depth - 1) for one in inner)
+    return depth > 0 and names and all(_named(item, depth - 1) for item in inner)
 
 
 def _check_picture(picture: Picture, images: int) -> None:

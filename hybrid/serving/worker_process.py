@@ -45,14 +45,14 @@ class WorkerProcess:
     def __init__(self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> None:
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair()
+        parent_end, child_end = socket.socketpair()
         try:
-            with theirs:
-                self._process = _started(theirs)
+            with child_end:
+                self._process = _started(child_end)
         except BaseException:
-            ours.close()
+            parent_end.close()
             raise
-        self._channel = LoopChannel(ours, on_message, self._ended)
+        self._channel = LoopChannel(parent_end, on_message, self._ended)
         self._channel.send(setup)
         self._gone = False
 
