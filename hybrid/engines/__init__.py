@@ -33,10 +33,10 @@ def opener_of(config: RunConfig) -> Opener:
             others = " or ".join(f"--engine {name}" for name in offered_names(GROUP)) or "none"
             raise UsageError(f"--address {config.address}: the engine {LOCAL} has no use for it: give {others} with it")
         return local_engine
-    known = (LOCAL, *offered_names(GROUP))
-    if config.engine not in known:
-        hint = did_you_mean(config.engine, known)
-        raise UsageError(f"--engine {config.engine}: there is no such engine{hint}; there are: {', '.join(known)}")
+    engines = (LOCAL, *offered_names(GROUP))
+    if config.engine not in engines:
+        hint = did_you_mean(config.engine, engines)
+        raise UsageError(f"--engine {config.engine}: there is no such engine{hint}; there are: {', '.join(engines)}")
     try:
         engine: Callable[[RunConfig], Opener] = plugin(GROUP, config.engine)
     except Exception as error:

@@ -112,8 +112,10 @@ def environment_of(model: str | None) -> dict[str, str]:
 
 def code() -> str:
     """Hex sha256 over the program's files as they lie on this machine, whatever folder they lie in."""
-    own = {room: tuple(place for place in folders(room) if place not in outside_folders(room)) for room in ROOMS}
-    return _code(tuple(own.items()), ("**/*.py",))
+    own_folders = {
+        room: tuple(place for place in folders(room) if place not in outside_folders(room)) for room in ROOMS
+    }
+    return _code(tuple(own_folders.items()), ("**/*.py",))
 
 
 def code_beside() -> str:
@@ -136,9 +138,9 @@ def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], forms: tuple[str, ...]
 def place_of_run(run: ResolvedRun) -> Place:
     """The program of this process, with what a run uses from outside: an actor compares itself with it."""
     solvers = ((package_of_solver(word), word) for word in map(word_of, run.solvers))
-    beside = codes_outside((*solvers, *((TOOLS, name) for name in run.tools.tools)))
+    plugin_codes = codes_outside((*solvers, *((TOOLS, name) for name in run.tools.tools)))
     of_identity = cast("Mapping[str, str]", run.identity.get("plugins", {}))
-    return Place(code(), Path.cwd(), outside(), code_beside(), {**of_identity, **beside})
+    return Place(code(), Path.cwd(), outside(), code_beside(), {**of_identity, **plugin_codes})
 
 
 def other_program(place: Place, node: str) -> str | None:
@@ -153,23 +155,23 @@ def other_program(place: Place, node: str) -> str | None:
     except UsageError as error:
         return f"node {node}: {error}"
     if code() != place.code:
-        where = Path(folders("hybrid")[0]).parent
-        return f"node {node} runs another version of this program ({where}): install the same one on every node"
+        location = Path(folders("hybrid")[0]).parent
+        return f"node {node} runs another version of this program ({location}): install the same one on every node"
     for plugin, code_there in place.plugins.items():
         folder, _, name = plugin.partition("/")
         package = next(kind.package for kind in KINDS if kind.folder == folder)
         try:
             load(package, name)
             code_here = code_outside(package, name)
-            why = f"has the code {code_here}, in this run it has {code_there}" if code_here != code_there else ""
+            problem = f"has the code {code_here}, in this run it has {code_there}" if code_here != code_there else ""
         except UsageError as error:
-            why = f"of this run (code {code_there}) cannot be had: {error}"
-        if why:
+            problem = f"of this run (code {code_there}) cannot be had: {error}"
+        if problem:
             install = "install the same package, or copy the same folder, on every node"
-            return f"on node {node} the plug-in {plugin} {why}: {install}"
+            return f"on node {node} the plug-in {plugin} {problem}: {install}"
     if code_beside() != place.beside:
-        named = ", ".join(map(str, place.named))
-        return f"on node {node} the folders of {PATH.name} ({named}) hold other files than in this run: copy them there"
+        names = ", ".join(map(str, place.named))
+        return f"on node {node} the folders of {PATH.name} ({names}) hold other files than in this run: copy them there"
     return None
 
 
@@ -193,16 +195,16 @@ async def connected(address: str | None) -> AsyncIterator[None]:
     with redirect_stdout(sys.stderr):
         # In a thread: it takes seconds, and in the main one it would take SIGTERM away from the run.
         await asyncio.to_thread(_connect, address)
-        ended = threading.Event()
-        threading.Thread(target=_watch_node, args=(ended,), daemon=True, name="node of Ray").start()
+        stop_event = threading.Event()
+        threading.Thread(target=_watch_node, args=(stop_event,), daemon=True, name="node of Ray").start()
         try:
             yield
         finally:
-            ended.set()
+            stop_event.set()
             await asyncio.to_thread(ray.shutdown)
 
 
-def _watch_node(ended: threading.Event) -> None:
+def _watch_node(stop_event: threading.Event) -> None:
     """Have the last word where the node that this process started dies: Ray then ends the process, and says nothing."""
     nodes = []
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -214,7 +216,7 @@ def _watch_node(ended: threading.Event) -> None:
         return
     process, command = os.pidfd_open(int(nodes[0].parent.name)), invocation().command
     select.select([process], [], [])
-    if ended.is_set():
+    if stop_event.is_set():
         return
     tell(
         "\nhybrid: Ray's node on this machine has died (its raylet, or an agent of it): what was in flight is lost, "

@@ -57,9 +57,9 @@ class Crew:
                 raise self._dead
             free = [hand for hand in self.hands if hand.in_flight < self._most]
             if free:
-                chosen = min(free, key=lambda hand: hand.in_flight)
-                chosen.in_flight += 1
-                return chosen
+                target = min(free, key=lambda hand: hand.in_flight)
+                target.in_flight += 1
+                return target
             self._changed.clear()
             await self._changed.wait()
 

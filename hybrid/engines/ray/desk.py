@@ -45,12 +45,12 @@ class Desk:
         cache: CaptionCache,
         shelf: Shelf,
         replies: RunReplies,
-        said: list[ModelReply],
+        logged_replies: list[ModelReply],
         notices: list[str],
         start_tools: Callable[[], Awaitable[ToolActors]],
     ) -> None:
         self._meter, self._cache, self._shelf = meter, cache, shelf
-        self._replies, self._said, self._notices, self._start_tools = replies, said, notices, start_tools
+        self._replies, self._said, self._notices, self._start_tools = replies, logged_replies, notices, start_tools
         # Model calls that the run's budget has allowed and that have not ended, and captions that are to be made.
         self._open = 0
         self._making: set[StoredImage] = set()
@@ -98,9 +98,9 @@ class Desk:
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """See `CaptionCache`."""
-        kept = await self._cache.keep(image, caption)
+        result = await self._cache.keep(image, caption)
         self._making.discard(image)
-        return kept
+        return result
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""

@@ -163,22 +163,22 @@ class RayEngine:
     async def _ask(self, hand: Hand, question: Question, solver: str) -> Attempt:
         run, key = self._run, (solver, question.id)
         control = run.resources.control
-        said = self._said.setdefault(key, [])
-        shown = question if control.mode == "oracle" else question.asked()
+        logged = self._said.setdefault(key, [])
+        visible_question = question if control.mode == "oracle" else question.asked()
         partner = control.partners.get(question.id)
-        asked = QuestionRequest(next(self._numbers), shown, solver, partner, tuple(said))
+        request = QuestionRequest(next(self._numbers), visible_question, solver, partner, tuple(logged))
         captions, notices = run.resources.captions or RunCaptions(), run.service.notices
-        desk = Desk(self._meter, captions, self.shelf, self._replies, said, notices, self._tools_when_started)
+        desk = Desk(self._meter, captions, self.shelf, self._replies, logged, notices, self._tools_when_started)
         end: Attempt | QuestionFailure | None = None
         try:
-            async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
+            async for ref in hand.actor.ask.options(num_returns="streaming").remote(request):
                 message: FromWorker = await ref
                 if not isinstance(message, DeskCall):
                     end = message
                     continue
                 answer = await message.method(desk, *message.args)
                 if message.number is not None:
-                    hand.actor.answer.remote(asked.number, message.number, answer)
+                    hand.actor.answer.remote(request.number, message.number, answer)
         finally:
             await desk.close()
         if isinstance(end, QuestionFailure):
@@ -187,8 +187,8 @@ class RayEngine:
             raise Outage("its worker ended without an answer")
         # Take the pictures that were made elsewhere, so that the run's own store is complete.
         store = run.service.store
-        if wanted := lacking(store, of_attempt(end)):
-            for sha256, data in (await hand.actor.images.remote(wanted)).items():
+        if missing := lacking(store, of_attempt(end)):
+            for sha256, data in (await hand.actor.images.remote(missing)).items():
                 keep(store, sha256, data)
         self._said.pop(key, None)
         return end
@@ -205,8 +205,8 @@ class RayEngine:
         nothing = cast("Any", None)
         sent = replace(run.resources, model=None, captioner=None, captions=None, control=nothing, run_meter=nothing)
         sent = replace(sent, config=replace(run.config, out=None), tools_offered=())
-        offered = tuple(tool.card.name for tool in run.resources.tools_offered)
-        setup = WorkerSetup(run.benchmark, sent, offered, metered=self._meter.limits != RunLimits())
+        tool_names = tuple(tool.card.name for tool in run.resources.tools_offered)
+        setup = WorkerSetup(run.benchmark, sent, tool_names, metered=self._meter.limits != RunLimits())
         most, gpus = 2 * run.config.concurrency + 8, self._size.worker_gpus
         # A worker waits more than it works; what computes is the tools.
         kind: Any = ray.remote(Worker).options(
@@ -242,11 +242,11 @@ class RayEngine:
         self._actors += actors
         starts = {asyncio.create_task(self._ready(actor)): actor for actor in actors}
         await asyncio.wait(starts, return_when=asyncio.FIRST_COMPLETED)
-        done, late = await asyncio.wait(starts, timeout=OTHERS_S)
+        finished, late = await asyncio.wait(starts, timeout=OTHERS_S)
         for task in late:
             task.cancel()
             ray.kill(starts[task])
-        errors = [error for task in done if (error := task.exception()) is not None]
+        errors = [error for task in finished if (error := task.exception()) is not None]
         if errors:
             raise ClusterDown(f"the tools cannot be started: {first_line(errors[0])}")
-        return tuple(starts[task] for task in done)
+        return tuple(starts[task] for task in finished)

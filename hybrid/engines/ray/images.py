@@ -58,8 +58,8 @@ def lacking(store: ImageStore, sha256s: Iterable[str]) -> tuple[str, ...]:
 
 async def take(store: ImageStore, refs: Mapping[str, ObjectRef[bytes]]) -> None:
     """Fetch what the store lacks and keep it. Raises `DataError` for bytes that are not those of their hash."""
-    wanted = lacking(store, refs)
-    for sha256, data in zip(wanted, await asyncio.gather(*(refs[one] for one in wanted)), strict=True):
+    missing = lacking(store, refs)
+    for sha256, data in zip(missing, await asyncio.gather(*(refs[digest] for digest in missing)), strict=True):
         keep(store, sha256, data)
 
 
@@ -103,5 +103,5 @@ def _hashes(value: Any) -> Iterator[str]:
 def of_attempt(attempt: Attempt) -> Iterator[str]:
     """The hashes of every image that an attempt speaks of: those shown, and those that tools made."""
     for exchange in attempt.exchanges:
-        made = (ref for step in exchange.reply.steps for ref in step.images)
-        yield from (ref.image.sha256 for ref in (*exchange.prompt.images, *exchange.prompt.derived, *made))
+        derived_refs = (ref for step in exchange.reply.steps for ref in step.images)
+        yield from (ref.image.sha256 for ref in (*exchange.prompt.images, *exchange.prompt.derived, *derived_refs))

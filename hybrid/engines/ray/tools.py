@@ -73,8 +73,8 @@ class ToolActor:
         try:
             await take(self._store, refs)
             images = request.images if isinstance(request, ToolRequest) else ()
-            if wanted := lacking(self._store, (ref.image.sha256 for ref in images)):
-                return ImagesLacking(wanted)
+            if missing := lacking(self._store, (ref.image.sha256 for ref in images)):
+                return ImagesLacking(missing)
             outcome = await self._executor.ask(request, watch)
         except Exception as error:
             outcome = failure_of(request.number, error)
@@ -103,8 +103,8 @@ def options_of(setup: ToolSetup) -> ServiceOptions:
 
 def other_tools(setup: ToolSetup, node: str) -> str | None:
     """Why a node must not run tools: with other weights others would answer."""
-    called: list[Tool] = [load("tools", name) for name in setup.backends]
-    answering = backends_in_use(called, setup.options.backend, setup.options.weights)
+    loaded_tools: list[Tool] = [load("tools", name) for name in setup.backends]
+    answering = backends_in_use(loaded_tools, setup.options.backend, setup.options.weights)
     for name, backend in setup.backends.items():
         if answering[name] != backend:
             return (
@@ -141,7 +141,7 @@ class ActorExecutor(MessageExecutor):
             if isinstance(answer, ImagesLacking):
                 # The images as objects: those of the run, which are put once for all, and what was made since.
                 refs = await line.want(Desk.images, answer.sha256s)
-                refs |= self._shelf.refs(one for one in answer.sha256s if one not in refs)
+                refs |= self._shelf.refs(digest for digest in answer.sha256s if digest not in refs)
                 answer = await self._answer(actor, request, watch, refs)
             if isinstance(answer, ImagesLacking):
                 raise Outage(f"{request.tool}: no store has the image {answer.sha256s[0][:12]}")
@@ -152,8 +152,8 @@ class ActorExecutor(MessageExecutor):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
                 # Take the pictures of a finding where the actor's store is not this one.
-                if wanted := lacking(self._store, (ref.image.sha256 for ref in answer.outcome.finding.images)):
-                    for sha256, data in (await actor.images.remote(wanted)).items():
+                if missing := lacking(self._store, (ref.image.sha256 for ref in answer.outcome.finding.images)):
+                    for sha256, data in (await actor.images.remote(missing)).items():
                         keep(self._store, sha256, data)
                 if isinstance(request, ToolRequest) and request.answering == answer.outcome.answering:
                     with on_disk("written"):

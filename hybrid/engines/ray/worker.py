@@ -72,22 +72,22 @@ class Worker:
         model, captioner = open_models(config, self._store)
         if model is not None:
             model = remembering(model, self._log)
-        offered = tuple(load("tools", name) for name in setup.tools_offered)
-        self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=offered)
+        tools = tuple(load("tools", name) for name in setup.tools_offered)
+        self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=tools)
 
-    async def ask(self, asked: QuestionRequest) -> AsyncIterator[FromWorker]:
+    async def ask(self, request: QuestionRequest) -> AsyncIterator[FromWorker]:
         """Everything that the run has to know of a question; its end comes last."""
-        line = self._lines[asked.number] = Line()
-        key = (asked.solver, asked.question.id)
-        self._log.begin(key, line, asked.said)
-        task = asyncio.create_task(self._to_the_end(asked, line))
+        line = self._lines[request.number] = Line()
+        key = (request.solver, request.question.id)
+        self._log.begin(key, line, request.said)
+        task = asyncio.create_task(self._to_the_end(request, line))
         try:
             async for message in line:
                 yield message
         finally:
             task.cancel()
             self._log.end(key)
-            del self._lines[asked.number]
+            del self._lines[request.number]
 
     async def answer(self, number: int, wish: int, value: Any) -> None:
         """Fulfil what a question under way has wished for."""
@@ -98,24 +98,24 @@ class Worker:
         """Images of its store, by their hashes."""
         return bytes_of(self._store, sha256s)
 
-    async def _to_the_end(self, asked: QuestionRequest, line: Line) -> None:
+    async def _to_the_end(self, request: QuestionRequest, line: Line) -> None:
         LINE.set(line)
         try:
-            question = asked.question
-            if wanted := lacking(self._store, of_question(question)):
-                await take(self._store, await line.want(Desk.images, wanted))
-            if asked.solver not in self._solvers:
+            question = request.question
+            if missing := lacking(self._store, of_question(question)):
+                await take(self._store, await line.want(Desk.images, missing))
+            if request.solver not in self._solvers:
                 # Importing it takes seconds, in which the other questions go on.
-                self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
+                self._solvers[request.solver] = await asyncio.to_thread(load_solver, word_of(request.solver))
             # Tools, budget and targets of other questions are out of its reach.
             mode = self._setup.resources.config.tool_output
-            partners = {} if asked.partner is None else {question.id: asked.partner}
+            partners = {} if request.partner is None else {question.id: request.partner}
             oracle = oracle_of(self._setup.benchmark, lambda _: question) if mode == "oracle" else None
             control = ToolCondition(self._tools, mode, oracle, partners)
             meter = MeterOfRun(line, self._resources.config.run_limits) if self._setup.metered else RunMeter()
-            own = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
-            solver = self._solvers[asked.solver]
-            line.send(await attempt_question(self._setup.benchmark, own, solver, question, asked.solver))
+            resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
+            solver = self._solvers[request.solver]
+            line.send(await attempt_question(self._setup.benchmark, resources, solver, question, request.solver))
         # Whatever ends a question is for the run to judge; nothing of it may end this process.
         except BaseException as error:
             line.send(QuestionFailure.of(error))
@@ -154,7 +154,7 @@ class _Log:
 
     def begin(self, key: tuple[str, str], line: Line, replies: Sequence[ModelReply]) -> None:
         """A question, by solver and id, is under way, and this was said to it."""
-        self._known[key] = {(one.call.ask, one.call.call, one.request_sha256): one.reply for one in replies}
+        self._known[key] = {(reply.call.ask, reply.call.call, reply.request_sha256): reply.reply for reply in replies}
         self._lines[key] = line
 
     def end(self, key: tuple[str, str]) -> None:
@@ -163,8 +163,8 @@ class _Log:
 
     def said(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as the run knows it, or None."""
-        known = self._known.get((call.solver, call.question), {})
-        return known.get((call.ask, call.call, request_sha256))
+        cached = self._known.get((call.solver, call.question), {})
+        return cached.get((call.ask, call.call, request_sha256))
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Send a reply to the run."""
