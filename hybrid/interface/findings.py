@@ -66,8 +66,8 @@ class ShownFinding:
         return {"text": self.text, "data": data, **facts, "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        said = f"confidence {self.confidence:.2f}, {self.backend} backend, version {self.version}"
-        return "\n".join([self.text, said, *(f"note: {note}" for note in self.notes)])
+        details = f"confidence {self.confidence:.2f}, {self.backend} backend, version {self.version}"
+        return "\n".join([self.text, details, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__
 
@@ -109,15 +109,15 @@ class RunnableTool:
         """
         store = ImageStore(home() / "images")
         refs = [ImageRef(f"img:{place}", stored_image(store, image)) for place, image in enumerate(images, 1)]
-        chosen = {} if weights is None else {self.tool.card.name: weights}
-        options = ServiceOptions(backend=backend, weights=chosen, device=device, pictures="png")
+        weights_by_tool = {} if weights is None else {self.tool.card.name: weights}
+        options = ServiceOptions(backend=backend, weights=weights_by_tool, device=device, pictures="png")
         with closing(CachedTools(store, FindingCache(home() / "findings", store), options)) as service:
             try:
-                found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
+                finding: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
             except ToolError as error:
                 error.marked = told(error)
                 raise
-        return shown(found, store, service.notices)
+        return shown(finding, store, service.notices)
 
 
 def shown(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
