@@ -51,10 +51,10 @@ Tracer = Callable[[Facts], AbstractContextManager[End]]
 TRACER: ContextVar[Tracer | None] = ContextVar("the tracer of the run", default=None)
 
 
-def span(begun: Describe) -> AbstractContextManager[End]:
+def span(describe: Describe) -> AbstractContextManager[End]:
     """The block of a span of the run's tracer; gives the function that takes how it ended."""
     tracer = TRACER.get()
-    return nullcontext(lambda _: None) if tracer is None else tracer(begun())
+    return nullcontext(lambda _: None) if tracer is None else tracer(describe())
 
 
 def run_span(benchmark: str, folder: str) -> Facts:
@@ -80,10 +80,10 @@ def model_call(typed: str, provider: str, messages: Sequence[Message]) -> Facts:
     """A conversation is sent to a model, under its name as typed."""
     model = typed.partition(":")[2] or typed
     # The location of a folder of weights is private.
-    shown = Path(model).name if names_directory(model) else model
-    named = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": shown}
+    model_name = Path(model).name if names_directory(model) else model
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model_name}
     texts = {"gen_ai.input.messages": [_message(message) for message in messages]}
-    return Facts({**named, **_images(images_of(messages))}, texts, f"chat {shown}")
+    return Facts({**attributes, **_images(images_of(messages))}, texts, f"chat {model_name}")
 
 
 def model_reply(message: AssistantMessage, cost_usd: float | None) -> Facts:
@@ -103,15 +103,15 @@ def model_reply(message: AssistantMessage, cost_usd: float | None) -> Facts:
 
 def tool_call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Facts:
     """A tool is called."""
-    named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
-    return Facts(named, {"gen_ai.tool.call.arguments": {"images": images, **args}}, f"execute_tool {name}")
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
+    return Facts(attributes, {"gen_ai.tool.call.arguments": {"images": images, **args}}, f"execute_tool {name}")
 
 
 def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) -> Facts:
     """A finding, on which images, and whether an earlier call had given it."""
     backend = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
-    made = {**backend, "hybrid.tool.cached": cached, **_images(images)}
-    return Facts(made, {"gen_ai.tool.call.result": finding.text})
+    attributes = {**backend, "hybrid.tool.cached": cached, **_images(images)}
+    return Facts(attributes, {"gen_ai.tool.call.result": finding.text})
 
 
 def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
