@@ -50,7 +50,7 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
 
     if not isinstance(tool, str):
         return RunnableTool(tool)
-    look_also_in([Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path], "path=")
+    look_also_in([Path(path)] if isinstance(path, str | Path) else [Path(folder) for folder in path], "path=")
     return RunnableTool(load("tools", tool))
 
 

@@ -43,44 +43,44 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
     try:
-        made: T = Reader(code).made(kind, data)
+        result: T = Reader(code).made(kind, data)
     except Unfit as error:
         raise DataError(f"{path}, line {_line(text, error.steps)}: {_named(error)}") from error
-    return made
+    return result
 
 
 def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T:
     """The dataclass of data that came from elsewhere, as `as_data` gives it. Raises `DataError` that names the key."""
     try:
-        made: T = Reader(code).made(kind, data)
+        result: T = Reader(code).made(kind, data)
     except Unfit as error:
         raise DataError(_named(error)) from error
-    return made
+    return result
 
 
 def as_data(value: Any) -> Any:
     """A dataclass as TOML and JSON hold it: code by its name, and no key for what is None."""
     if is_dataclass(value) and not isinstance(value, type):
-        found = {one.name: as_data(getattr(value, one.name)) for one in fields(value)}
-        return {name: one for name, one in found.items() if one is not None}
+        entries = {attribute.name: as_data(getattr(value, attribute.name)) for attribute in fields(value)}
+        return {name: item for name, item in entries.items() if item is not None}
     if isinstance(value, Mapping):
-        return {key: as_data(one) for key, one in value.items()}
+        return {key: as_data(item) for key, item in value.items()}
     if isinstance(value, tuple | list | frozenset):
-        return [as_data(one) for one in value]
+        return [as_data(item) for item in value]
     return getattr(value, "__name__", type(value).__name__) if callable(value) else value
 
 
 class Unfit(Exception):
     """Why a value does not fit; `steps` lead to it, which the text names itself where it is not `named`."""
 
-    def __init__(self, steps: Steps, said: str, *, named: bool = True) -> None:
-        super().__init__(said)
-        self.steps, self.named = steps, named
+    def __init__(self, steps: Steps, message: str, *, is_named: bool = True) -> None:
+        super().__init__(message)
+        self.steps, self.named = steps, is_named
 
 
 def _named(error: Unfit) -> str:
-    named = ".".join(step for step in error.steps if isinstance(step, str))
-    return f"{named}: {error}" if named else str(error)
+    path = ".".join(step for step in error.steps if isinstance(step, str))
+    return f"{path}: {error}" if path else str(error)
 
 
 class Reader:
@@ -100,66 +100,66 @@ class Reader:
             (kind,) = (part for part in parts if part is not NoneType)
             return self.made(kind, value, steps)
         if isinstance(origin, type) and issubclass(origin, Enum):
-            return origin(self.word(value, [each.value for each in origin], steps))
+            return origin(self.word(value, [member.value for member in origin], steps))
         if origin is Literal:
             return self.word(value, parts, steps)
         if is_dataclass(origin):
             return self._dataclass(origin, self.table(value, steps), steps)
         if origin is Mapping:
-            return {key: self.made(parts[1], one, (*steps, key)) for key, one in self.table(value, steps).items()}
+            return {key: self.made(parts[1], item, (*steps, key)) for key, item in self.table(value, steps).items()}
         if origin in (tuple, frozenset):
             items = self.items(value, steps)
             # tuple[X, ...] holds many of one kind, tuple[X, Y] one of each.
             if origin is frozenset or parts[-1] is ...:
-                several = (self.entries(parts[0], one, (*steps, place)) for place, one in enumerate(items))
+                several = (self.entries(parts[0], item, (*steps, place)) for place, item in enumerate(items))
                 return origin(entry for entries in several for entry in entries)
             if len(parts) != len(items):
                 raise Unfit(steps, f"has {len(items)} entries, not {len(parts)}")
-            each = enumerate(zip(parts, items, strict=True))
-            return tuple(self.made(of, one, (*steps, place)) for place, (of, one) in each)
+            pairs = enumerate(zip(parts, items, strict=True))
+            return tuple(self.made(of, item, (*steps, place)) for place, (of, item) in pairs)
         if origin in (str, int, float, bool):
             return self.scalar(origin, value, steps)
         if not isinstance(value, str) or value not in self._code:
-            known = ", ".join(self._code) or "none"
-            raise Unfit(steps, f"{value!r:.60} names nothing that the code gives; there are: {known}")
+            names = ", ".join(self._code) or "none"
+            raise Unfit(steps, f"{value!r:.60} names nothing that the code gives; there are: {names}")
         return self._code[value]
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
         """The entries that one item of a list stands for: more than one where dataclasses share their facts."""
         hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
-        given = self._code.items() if isinstance(value, str) else ()
-        shared = {name: one for name, one in given if isinstance(one, tuple)}
+        candidates = self._code.items() if isinstance(value, str) else ()
+        shared = {name: item for name, item in candidates if isinstance(item, tuple)}
         if hints and shared:
             return shared[self.word(value, shared, steps)]
         # Sizes of one network differ in their name alone.
-        lists = [key for key, one in value.items() if isinstance(one, list)] if isinstance(value, dict) else []
+        lists = [key for key, item in value.items() if isinstance(item, list)] if isinstance(value, dict) else []
         if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
-            return tuple(self.made(kind, {**value, key: one}, steps) for one in value[key])
+            return tuple(self.made(kind, {**value, key: item}, steps) for item in value[key])
         return (self.made(kind, value, steps),)
 
     def _dataclass(self, kind: Any, table: Mapping[str, Any], steps: Steps) -> Any:
         hints = _hints(kind)
-        known = {one.name: one for one in fields(kind) if one.init}
+        by_name = {attribute.name: attribute for attribute in fields(kind) if attribute.init}
         read = {}
         for key, value in table.items():
-            if key not in known:
-                raise self.unknown(kind, (*steps, key), known)
+            if key not in by_name:
+                raise self.unknown(kind, (*steps, key), by_name)
             read[key] = self.made(hints[key], value, (*steps, key))
             try:
-                known[key].metadata.get("check", lambda _: None)(read[key])
+                by_name[key].metadata.get("check", lambda _: None)(read[key])
             except Unfit as error:
-                raise Unfit((*steps, key, *error.steps), str(error), named=error.named) from error
-        for name, one in known.items():
-            if name not in read and one.default is MISSING and one.default_factory is MISSING:
+                raise Unfit((*steps, key, *error.steps), str(error), is_named=error.named) from error
+        for name, attribute in by_name.items():
+            if name not in read and attribute.default is MISSING and attribute.default_factory is MISSING:
                 if NoneType not in get_args(hints[name]):
                     raise self.needs(kind, steps, name)
                 read[name] = None
         return kind(**read)
 
-    def unknown(self, kind: type, steps: Steps, known: Collection[str]) -> Unfit:
+    def unknown(self, kind: type, steps: Steps, names: Collection[str]) -> Unfit:
         """The last step is no key of a dataclass."""
-        hint = did_you_mean(str(steps[-1]), known)
-        return Unfit(steps, f"{kind.__name__} has no such key{hint}; there are: {', '.join(known)}")
+        hint = did_you_mean(str(steps[-1]), names)
+        return Unfit(steps, f"{kind.__name__} has no such key{hint}; there are: {', '.join(names)}")
 
     def needs(self, kind: type, steps: Steps, name: str) -> Unfit:
         """A key must be there."""
@@ -207,12 +207,12 @@ def _line(text: str, steps: Steps) -> int:
     lines, without = text.splitlines(keepends=True), 0
     for end in range(1, len(lines) + 1):
         try:
-            found: Any = tomllib.loads("".join(lines[:end]))
+            node: Any = tomllib.loads("".join(lines[:end]))
         except tomllib.TOMLDecodeError:
             continue
         try:
             for step in steps:
-                found = found[step]
+                node = node[step]
         except (KeyError, IndexError):
             without = end
             continue

@@ -84,9 +84,9 @@ class BudgetSpent(HybridError):
     """A budget of the question (calls, tokens, seconds, cost) does not allow this call."""
 
 
-def did_you_mean(word: str, known: Iterable[str], alike: float = 0.6) -> str:
+def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
     """` (did you mean 'crop'?)` for the known word nearest to this one; empty where none is so much `alike` (0..1)."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=alike)
+    near = difflib.get_close_matches(word, list(candidates), n=1, cutoff=cutoff)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
@@ -141,9 +141,11 @@ def needed_by(what: str) -> Iterator[None]:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether a device has no memory left (torch's own error, known by name so that torch is not imported for it)."""
-    named = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
+    is_memory_error = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
     # On MPS it has no class of its own. Not its text, which code of a tool may make.
-    return named or any(isinstance(said, str) and said.startswith("MPS backend out of memory") for said in error.args)
+    return is_memory_error or any(
+        isinstance(argument, str) and argument.startswith("MPS backend out of memory") for argument in error.args
+    )
 
 
 def is_device_lost(error: BaseException) -> bool:

@@ -76,7 +76,7 @@ SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_I
 _READ = [0]
 
 
-def read_image_file(path: Path, where: str) -> bytes:
+def read_image_file(path: Path, source: str) -> bytes:
     """All bytes of an image file, which are not looked into here; `where` goes into the error.
 
     Raises:
@@ -85,7 +85,7 @@ def read_image_file(path: Path, where: str) -> bytes:
     """
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise DataError(f"{where} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        raise DataError(f"{source} has {size:,} bytes; at most {MAX_BYTES:,} are read")
     _READ[0] += 1
     # A device says that it has none.
     return read_small(path, MAX_BYTES)
@@ -98,8 +98,8 @@ def files_read() -> int:
 
 def home() -> Path:
     """Where images and tool results are kept: `$HYBRID_HOME`, else the user's cache folder."""
-    if chosen := os.environ.get("HYBRID_HOME"):
-        return Path(chosen)
+    if folder := os.environ.get("HYBRID_HOME"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hybrid"
 
 
@@ -109,7 +109,7 @@ class ImageStore:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def put(self, data: bytes, where: str) -> StoredImage:
+    def put(self, data: bytes, source: str) -> StoredImage:
         """Store a plain file as it came; of any other the picture that is made of it, as JPEG of a JPEG, else as PNG.
 
         `where` (question and column) goes into the error.
@@ -120,25 +120,25 @@ class ImageStore:
         sha256 = hashlib.sha256(data).hexdigest()
         # A picture that was never made, or is damaged, is made anew.
         with suppress(OSError, ValueError, TypeError, DataError):
-            made = StoredImage(**json.loads(self._note(sha256).read_bytes()))
+            stored = StoredImage(**json.loads(self._note(sha256).read_bytes()))
             # Older versions noted the unturned size of some turned pictures.
-            if _open(self.read(made), where).size == (made.width, made.height):
-                return made
+            if _open(self.read(stored), source).size == (stored.width, stored.height):
+                return stored
         # A file that is there was decoded when it came.
-        there = _holds(self.path(sha256), data)
-        image, plain = _described(data, sha256, where, decodes=there)
+        is_stored = _holds(self.path(sha256), data)
+        image, plain = _described(data, sha256, source, decodes=is_stored)
         if plain:
-            return image if there else self._keep(image, data)
+            return image if is_stored else self._keep(image, data)
         from PIL import Image
 
         form = JPEG if image.media_type == JPEG else PNG
-        pixels = decode(data, where)
+        pixels = decode(data, source)
         height, width = pixels.shape[:2]
         file = saved(Image.fromarray(pixels), form)
         # The size is that of the stored pixels, whatever the header says.
-        made = self._keep(StoredImage(hashlib.sha256(file).hexdigest(), width, height, form), file)
-        write_atomic(self._note(sha256), json.dumps(asdict(made)).encode())
-        return made
+        stored = self._keep(StoredImage(hashlib.sha256(file).hexdigest(), width, height, form), file)
+        write_atomic(self._note(sha256), json.dumps(asdict(stored)).encode())
+        return stored
 
     def _note(self, sha256: str) -> Path:
         """Where it is noted which image was made of the file with this hash."""
@@ -192,14 +192,14 @@ def _holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def inspect(data: bytes, where: str) -> StoredImage:
+def inspect(data: bytes, source: str) -> StoredImage:
     """Format and oriented size of an image that fully decodes. Raises `DataError` naming `where`."""
-    return _described(data, hashlib.sha256(data).hexdigest(), where, decodes=False)[0]
+    return _described(data, hashlib.sha256(data).hexdigest(), source, decodes=False)[0]
 
 
-def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[StoredImage, bool]:
+def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
     """As `inspect`, and whether it is plain; of bytes that are known to decode only the header is read."""
-    picture = _open(data, where)
+    picture = _open(data, source)
     width, height = picture.size
     form = str(picture.format)
     media_type = MEDIA_TYPES[form]
@@ -225,7 +225,7 @@ def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[
             if picture.mode in WITHOUT_RANGE:
                 to_rgb(picture)
     except Exception as error:
-        raise DataError(f"{where}: the image does not decode ({error})") from error
+        raise DataError(f"{source}: the image does not decode ({error})") from error
     if orientation in ON_ITS_SIDE and form != "TIFF":
         width, height = height, width
     return StoredImage(sha256, width, height, media_type), plain and form != "AVIF" and orientation not in TURNED
@@ -250,9 +250,9 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
 
         # Pictures are made on the hot path: level 1 with runs only takes 0.4 to 0.8 of the time of Pillow's level 1,
         # and less room.
-        how = (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
-        done, data = cv2.imencode(".png", cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), how)
-        if not done:
+        params = (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
+        success, data = cv2.imencode(".png", cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), params)
+        if not success:
             raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as PNG")
         return data.tobytes()
     if media_type != JPEG:
@@ -273,18 +273,18 @@ def saved(picture: Image.Image, media_type: str) -> bytes:
     return file.getvalue()
 
 
-def decode(data: bytes, where: str) -> Pixels:
+def decode(data: bytes, source: str) -> Pixels:
     """RGB array (H, W, 3), uint8, from any Pillow mode, as `to_rgb`. Raises `DataError` naming `where`."""
     import numpy as np
     from PIL import ImageOps
 
-    picture = _open(data, where)
+    picture = _open(data, source)
     try:
         # In place: it makes a copy of a picture that is upright.
         ImageOps.exif_transpose(picture, in_place=True)
         return np.array(to_rgb(picture))
     except Exception as error:
-        raise DataError(f"{where}: the image does not decode ({error})") from error
+        raise DataError(f"{source}: the image does not decode ({error})") from error
 
 
 def to_rgb(picture: Image.Image) -> Image.Image:
@@ -325,7 +325,7 @@ def to_rgb(picture: Image.Image) -> Image.Image:
 WITHOUT_RANGE = ("I", "F")
 
 
-def _open(data: bytes, where: str) -> Image.Image:
+def _open(data: bytes, source: str) -> Image.Image:
     from PIL import Image
 
     # Pillow's own limit warns or raises by thread-unsafe means; ours below is an error before anything is decoded.
@@ -334,15 +334,15 @@ def _open(data: bytes, where: str) -> Image.Image:
         # Only these: Pillow knows some forty formats, and one of them starts Ghostscript.
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
-        named = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)
-        if named is not None:
-            raise DataError(f"{where}: {named} is not read: convert it to PNG or JPEG") from error
+        format_name = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)
+        if format_name is not None:
+            raise DataError(f"{source}: {format_name} is not read: convert it to PNG or JPEG") from error
         raise DataError(
-            f"{where}: these {len(data)} bytes are not an image that can be read "
+            f"{source}: these {len(data)} bytes are not an image that can be read "
             f"({type(error).__name__}; formats: {', '.join(FORMATS)})"
         ) from error
     if picture.width * picture.height > MAX_PIXELS:
-        raise DataError(f"{where}: {picture.width} x {picture.height} pixels exceed the limit of {MAX_PIXELS:,}")
+        raise DataError(f"{source}: {picture.width} x {picture.height} pixels exceed the limit of {MAX_PIXELS:,}")
     return picture
 
 

@@ -28,8 +28,8 @@ _QUOTED: Final = re.compile(
 
 def hide_paths(text: str) -> str:
     """The text with each absolute path shortened; of a traceback too."""
-    text = _QUOTED.sub(lambda found: f"{found['quote']}{_shorten(found['path'])}{found['quote']}", text)
-    return _ABSOLUTE.sub(lambda found: _shorten(found[0].removeprefix("file://")), text)
+    text = _QUOTED.sub(lambda match: f"{match['quote']}{_shorten(match['path'])}{match['quote']}", text)
+    return _ABSOLUTE.sub(lambda match: _shorten(match[0].removeprefix("file://")), text)
 
 
 def hide_paths_in(value: Any) -> Any:
@@ -38,7 +38,12 @@ def hide_paths_in(value: Any) -> Any:
         return hide_paths(value)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(
-            value, **{one.name: hide_paths_in(getattr(value, one.name)) for one in fields(value) if one.init}
+            value,
+            **{
+                attribute.name: hide_paths_in(getattr(value, attribute.name))
+                for attribute in fields(value)
+                if attribute.init
+            },
         )
     if isinstance(value, dict):
         return {key: hide_paths_in(part) for key, part in value.items()}
@@ -49,7 +54,7 @@ def hide_paths_in(value: Any) -> Any:
 
 def _shorten(path: str) -> str:
     full = os.path.normpath(os.path.expanduser(path))
-    here = os.getcwd()
-    if full.startswith(f"{here}{os.sep}"):
-        return Path(full).relative_to(here).as_posix()
+    cwd = os.getcwd()
+    if full.startswith(f"{cwd}{os.sep}"):
+        return Path(full).relative_to(cwd).as_posix()
     return re.split(r"[\\/]", path.rstrip("\\/"))[-1]

@@ -240,8 +240,8 @@ def readable(message: AssistantMessage) -> AssistantMessage:
     invalid = []
     for unread in message.invalid:
         bounded_name = None if unread.name is None else whole_text(unread.name[:MAX_NAME])
-        written, error = (whole_text(text[:SHOWN_CHARACTERS]) for text in (unread.written, unread.error))
-        invalid.append(InvalidCall(unread.id, bounded_name, written, error))
+        raw, error = (whole_text(text[:SHOWN_CHARACTERS]) for text in (unread.written, unread.error))
+        invalid.append(InvalidCall(unread.id, bounded_name, raw, error))
     for call in message.calls:
         name = whole_text(call.name)[:MAX_NAME]
         wrong = _unusable(call.args)

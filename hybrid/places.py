@@ -60,13 +60,13 @@ def unmarked(text: str) -> tuple[str, tuple[Place, ...]]:
     """The text without marks, and what was marked."""
     if _OPEN not in text:
         return text, ()
-    plain, places, taken = "", [], 0
+    plain, places, position = "", [], 0
     for mark in _MARK.finditer(text):
-        plain += text[taken : mark.start()]
+        plain += text[position : mark.start()]
         axis: Axis = mark[1]  # type: ignore[assignment]  # one of those of the pattern
         places.append(Place(len(plain), len(plain) + len(mark[3]), axis, int(mark[2])))
-        plain, taken = plain + mark[3], mark.end()
-    return plain + text[taken:], tuple(places)
+        plain, position = plain + mark[3], mark.end()
+    return plain + text[position:], tuple(places)
 
 
 def length(text: str) -> int:

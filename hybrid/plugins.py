@@ -117,8 +117,8 @@ def look_in(package: str, places: Sequence[str]) -> None:
 
 def outside_folders(package: str) -> tuple[str, ...]:
     """The folders of a package that lie outside of the project."""
-    own = _OWN.get(package)
-    return () if own is None else tuple(place for place in folders(package) if place not in own)
+    own_folders = _OWN.get(package)
+    return () if own_folders is None else tuple(place for place in folders(package) if place not in own_folders)
 
 
 def looked_in() -> dict[str, tuple[str, ...]]:
@@ -129,7 +129,9 @@ def looked_in() -> dict[str, tuple[str, ...]]:
 def outside() -> tuple[Path, ...]:
     """The folders that were named and whose files are still looked for."""
     _look_where_the_environment_says()
-    return tuple(root for root, held in _NAMED.items() if any(place in folders(package) for package, place in held))
+    return tuple(
+        root for root, entries in _NAMED.items() if any(place in folders(package) for package, place in entries)
+    )
 
 
 def look_also_in(places: Sequence[Path], option: str) -> None:
@@ -146,29 +148,29 @@ def look_also_in(places: Sequence[Path], option: str) -> None:
         root = place.expanduser().resolve()
         if not root.is_dir():
             raise UsageError(f"{option} {place}: there is no such folder")
-        held = _held_by(root)
-        if not held:
+        entries = _held_by(root)
+        if not entries:
             kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
             raise UsageError(
                 f"{option} {place}: no tool lies there (a file NAME.py that defines TOOL), and no folder of {kinds}"
             )
-        for package, folder in held:
+        for package, folder in entries:
             if folder not in folders(package):
                 look_in(package, (*folders(package), folder))
-        _NAMED[root] = held
+        _NAMED[root] = entries
 
 
-def origin_facts(things: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+def origin_facts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     """By `folder/name` where those of these things lie that are from outside of the project.
 
     A thing of a folder that was named has `path`, the folder, and `sha256`, the hash of the code there; a thing of an
     installed package has `package`, its name.
 
     Args:
-        things: packages and names, as `load` takes them.
+        pairs: packages and names, as `load` takes them.
     """
     facts: dict[str, dict[str, Any]] = {}
-    for package, name in things:
+    for package, name in pairs:
         origin = found(package).get(name) if package in BY_PACKAGE else None
         if origin is None or origin.own:
             continue
@@ -176,7 +178,7 @@ def origin_facts(things: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]
         if origin.entry is not None:
             facts[key] = {"package": origin.entry.dist.name if origin.entry.dist else origin.entry.value}
             continue
-        root = next(root for root, held in _NAMED.items() if any(place in origin.places for _, place in held))
+        root = next(root for root, entries in _NAMED.items() if any(place in origin.places for _, place in entries))
         facts[key] = {"path": str(root), "sha256": folder_hash(root)}
     return facts
 
@@ -201,13 +203,13 @@ def folder_hash(root: Path) -> str:
 def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
     """The packages that a named folder has things of, each with the folder of their files."""
     inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
-    held = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
-    return held or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
+    entries = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
+    return entries or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
 
 
 def _look_where_the_environment_says() -> None:
-    if named := os.environ.get(PATH_VARIABLE):
-        look_also_in([Path(place) for place in named.split(os.pathsep) if place], PATH_VARIABLE)
+    if value := os.environ.get(PATH_VARIABLE):
+        look_also_in([Path(place) for place in value.split(os.pathsep) if place], PATH_VARIABLE)
 
 
 def own_names(package: str) -> set[str]:
@@ -222,7 +224,9 @@ def own_names(package: str) -> set[str]:
         if spec is None or spec.submodule_search_locations is None:
             raise UsageError(f"the package {package!r} is not installed")
         places = tuple(spec.submodule_search_locations)
-    looked_at = [place for each in places for place in (each, os.path.join(each, RECIPES)) if os.path.isdir(place)]
+    looked_at = [
+        place for folder in places for place in (folder, os.path.join(folder, RECIPES)) if os.path.isdir(place)
+    ]
     return set(_stems_at(places, _has_recipes(package), tuple(os.stat(place).st_mtime_ns for place in looked_at)))
 
 
@@ -259,53 +263,53 @@ def left_out(package: str) -> Mapping[str, str]:
 
 def looked_up(package: str) -> tuple[Mapping[str, Origin], Mapping[str, str]]:
     """`found` and `left_out` by one look at the folders. Raises `UsageError` as `found`."""
-    there, missing = _catalogue(BY_PACKAGE[package].word)
-    return there.get(package, {}), missing.get(package, {})
+    by_package, missing = _catalogue(BY_PACKAGE[package].word)
+    return by_package.get(package, {}), missing.get(package, {})
 
 
 def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[str, str]]]:
     """By package what is found of the kinds of a word, and why the rest is left out."""
     _look_where_the_environment_says()
-    found: list[Origin] = []
+    all_origins: list[Origin] = []
     for kind in (kind for kind in KINDS if kind.word == word):
         # The things of the project, those in folders that were named, those of installed packages.
         outer = outside_folders(kind.package)
         places = _OWN.get(kind.package) or folders(kind.package)
-        found += (Origin(kind, name, places, own=True) for name in own_names(kind.package))
+        all_origins += (Origin(kind, name, places, own=True) for name in own_names(kind.package))
         for place in outer:
-            names = sorted(_stems([place], kept=NOT_THINGS, recipes=kind.recipe != ""))
-            found += (Origin(kind, name, (place,), own=False) for name in names)
+            names = sorted(_stems([place], extra=NOT_THINGS, recipes=kind.recipe != ""))
+            all_origins += (Origin(kind, name, (place,), own=False) for name in names)
         for entry in entry_points(kind.group):
-            ours = entry.dist is not None and entry.dist.name == OURS
-            found.append(Origin(kind, entry.name, (), ours, entry))
+            is_ours = entry.dist is not None and entry.dist.name == OURS
+            all_origins.append(Origin(kind, entry.name, (), is_ours, entry))
     by_name: dict[str, list[Origin]] = {}
-    for origin in found:
+    for origin in all_origins:
         by_name.setdefault(origin.name, []).append(origin)
-    there: dict[str, dict[str, Origin]] = {}
+    by_package: dict[str, dict[str, Origin]] = {}
     missing: dict[str, dict[str, str]] = {}
     for name, origins in by_name.items():
-        whose = next((one for one in origins if one.own), origins[0] if len(origins) == 1 else None)
-        for one in origins:
-            why = None if one.own or is_word(name) else no_word(word)
-            why = why or _helper_clash(one)
-            if why is None and one is whose:
-                there.setdefault(one.kind.package, {})[name] = one
+        whose = next((origin for origin in origins if origin.own), origins[0] if len(origins) == 1 else None)
+        for origin in origins:
+            reason = None if origin.own or is_word(name) else no_word(word)
+            reason = reason or _helper_clash(origin)
+            if reason is None and origin is whose:
+                by_package.setdefault(origin.kind.package, {})[name] = origin
                 continue
-            other = next((each for each in origins if each is not one), one)
-            taken = f"there is a {word} {name!r} already, {other.told}; rename one of them"
-            missing.setdefault(one.kind.package, {})[name] = f"{one.told}: {why or taken}"
-    return there, missing
+            other = next((candidate for candidate in origins if candidate is not origin), origin)
+            conflict = f"there is a {word} {name!r} already, {other.told}; rename one of them"
+            missing.setdefault(origin.kind.package, {})[name] = f"{origin.told}: {reason or conflict}"
+    return by_package, missing
 
 
-def _helper_clash(one: Origin) -> str | None:
+def _helper_clash(origin: Origin) -> str | None:
     """Why a file cannot be imported with its helpers: one of them has the name of another in an earlier folder."""
-    if one.own or one.entry is not None:
+    if origin.own or origin.entry is not None:
         return None
-    if one.name in NOT_THINGS:
-        return f"a {one.kind.word} cannot have the name {one.name!r}; rename it"
-    every = folders(one.kind.package)
-    earlier = every[: every.index(one.places[0])]
-    shadowed = sorted(_modules(earlier) & {name for name in _modules(one.places) if name.startswith("_")})
+    if origin.name in NOT_THINGS:
+        return f"a {origin.kind.word} cannot have the name {origin.name!r}; rename it"
+    all_folders = folders(origin.kind.package)
+    earlier = all_folders[: all_folders.index(origin.places[0])]
+    shadowed = sorted(_modules(earlier) & {name for name in _modules(origin.places) if name.startswith("_")})
     if not shadowed:
         return None
     return f"there is a {shadowed[0]!r} already, {_file_of(earlier, shadowed[0])}; rename the one beside it"
@@ -321,10 +325,10 @@ def is_word(name: str) -> bool:
     return name.isidentifier() and name.isascii() and name == name.lower() and not name.startswith("_")
 
 
-def _stems(places: Sequence[str], kept: Sequence[str] = (), *, recipes: bool = False) -> set[str]:
+def _stems(places: Sequence[str], extra: Sequence[str] = (), *, recipes: bool = False) -> set[str]:
     """The names of the things in some folders; `kept` are names that are none and are taken for them."""
-    every = _modules(places) | ({file.stem for file in _recipes(places)} if recipes else set())
-    return {name for name in every if (name in kept or name not in NOT_THINGS) and name[0] != "_"}
+    stems = _modules(places) | ({file.stem for file in _recipes(places)} if recipes else set())
+    return {name for name in stems if (name in extra or name not in NOT_THINGS) and name[0] != "_"}
 
 
 def _modules(places: Sequence[str]) -> set[str]:
@@ -334,7 +338,7 @@ def _modules(places: Sequence[str]) -> set[str]:
 
 def _file_of(places: Sequence[str], name: str) -> str:
     """Where a thing, or a helper, is written."""
-    paths = (Path(place) / each for place in places for each in (f"{name}.py", name))
+    paths = (Path(place) / file_name for place in places for file_name in (f"{name}.py", name))
     return next((str(path) for path in paths if path.exists()), str(recipe_file(places, name) or name))
 
 
@@ -354,12 +358,12 @@ def _entry_points(path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoint, ...]]
     """The entry points for us that are found along this `sys.path`, by group: all metadata are read, so once."""
     from importlib.metadata import distributions
 
-    known: dict[tuple[str, str, str], EntryPoint] = {}
+    entries: dict[tuple[str, str, str], EntryPoint] = {}
     for distribution in distributions(path=list(path)):
         for entry in distribution.entry_points:
             if entry.group.startswith("hybrid."):
-                known.setdefault((entry.group, entry.name, entry.value), entry)
+                entries.setdefault((entry.group, entry.name, entry.value), entry)
     by_group: dict[str, tuple[EntryPoint, ...]] = {}
-    for (group, *_), entry in known.items():
+    for (group, *_), entry in entries.items():
         by_group[group] = (*by_group.get(group, ()), entry)
     return by_group

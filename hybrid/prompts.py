@@ -53,9 +53,9 @@ class Wording:
 
     def closing(self, prompt: Prompt) -> tuple[str, ...]:
         """Whether to reason first, where that was chosen, and the format line of the prompt's kind."""
-        before = REASONING[self.reasoning] if self.reasoning is not None and prompt.kind in REASONED else ""
+        instruction = REASONING[self.reasoning] if self.reasoning is not None and prompt.kind in REASONED else ""
         line = FORMAT_LINES[prompt.kind] if self.format_line else ""
-        return tuple(filter(None, (before, line)))
+        return tuple(filter(None, (instruction, line)))
 
     def written(self, answer: str) -> str:
         """An answer of a solver of ours, `Answer: (B)`, in the form asked for: bare (`B`) without our format line.

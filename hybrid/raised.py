@@ -23,18 +23,20 @@ def raised_at(trace: str, *, installed: bool = True) -> str:
     for path, line in ((Path(path), line) for path, line in frames):
         below = [] if path.is_relative_to(_OURS) else [*below, (path, line)]
     # Code of ours may raise for theirs: a card that is built with a wrong value.
-    theirs = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
-    own = [one for one in theirs if one[0].suffix and not any(map(one[0].is_relative_to, _LIBRARIES))]
-    found = own[-1:] or (below[:1] if installed else [])
-    return "".join(f"{Path(*path.parts[-2:])}, line {line}" for path, line in found)
+    foreign_frames = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
+    plugin_frames = [
+        frame for frame in foreign_frames if frame[0].suffix and not any(map(frame[0].is_relative_to, _LIBRARIES))
+    ]
+    shown_frames = plugin_frames[-1:] or (below[:1] if installed else [])
+    return "".join(f"{Path(*path.parts[-2:])}, line {line}" for path, line in shown_frames)
 
 
 def in_one_line(error: BaseException) -> str:
     """`KeyError: 'nokey' (mytools/depth.py, line 12)`: an error, and where it was raised."""
     trace = "".join(traceback.format_exception(error))
     frames = traceback.extract_tb(error.__traceback__)
-    ours = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    place = raised_at(trace) or ours
+    own_place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    place = raised_at(trace) or own_place
     return " ".join(f"{type(error).__name__}: {error}".split()) + (f" ({place})" if place else "")
 
 

@@ -75,22 +75,22 @@ def described_by(make: Callable[[], Describer]) -> Iterator[None]:
     if _Outside.make is not None:
         yield
         return
-    said = _Outside.said
+    messages = _Outside.said
     _Outside.make, _Outside.made, _Outside.inside, _Outside.said = make, None, object(), frozenset()
     try:
         yield
     finally:
         describer = _Outside.made
-        _Outside.make, _Outside.made, _Outside.inside, _Outside.said = None, None, None, said
+        _Outside.make, _Outside.made, _Outside.inside, _Outside.said = None, None, None, messages
         if describer is not None:
             describer.close()
 
 
-def _leave_out(why: str) -> None:
+def _leave_out(reason: str) -> None:
     """Say once why something is left out."""
-    if why not in _Outside.said:
-        _Outside.said |= {why}
-        tell(f"note: left out: {why}")
+    if reason not in _Outside.said:
+        _Outside.said |= {reason}
+        tell(f"note: left out: {reason}")
 
 
 def state() -> tuple[object, ...]:
@@ -108,10 +108,10 @@ def names(package: str) -> tuple[str, ...]:
     """
     if package in INNER:
         return tuple(sorted(own_names(package)))
-    there, missing = looked_up(package)
-    for why in missing.values():
-        _leave_out(why)
-    return tuple(sorted(there))
+    by_name, missing = looked_up(package)
+    for reason in missing.values():
+        _leave_out(reason)
+    return tuple(sorted(by_name))
 
 
 def is_outside(package: str, name: str) -> bool:
@@ -139,14 +139,14 @@ def plugin(group: str, name: str) -> Any:
         UsageError: none does, or several do; the message has the names that are offered.
         ImportError: a library that it needs is not installed.
     """
-    offered = entry_points(group)
-    named = [entry for entry in offered if entry.name == name]
-    if len(named) > 1:
-        raise UsageError(f"{name!r} is offered in {group} by {' and by '.join(map(told, named))}: uninstall one")
-    if not named:
-        known = ", ".join(offered_names(group))
-        raise UsageError(f"no installed package offers {name!r} in {group}; there are: {known}")
-    return named[0].load()
+    entries = entry_points(group)
+    matches = [entry for entry in entries if entry.name == name]
+    if len(matches) > 1:
+        raise UsageError(f"{name!r} is offered in {group} by {' and by '.join(map(told, matches))}: uninstall one")
+    if not matches:
+        available = ", ".join(offered_names(group))
+        raise UsageError(f"no installed package offers {name!r} in {group}; there are: {available}")
+    return matches[0].load()
 
 
 def offered_names(group: str) -> tuple[str, ...]:
@@ -190,8 +190,8 @@ def loaded(package: str, name: str) -> Any:
     export = INNER[package] if package in INNER else BY_PACKAGE[package].export
     if (module := sys.modules.get(f"{package}.{name}")) is not None:
         return getattr(module, export, None)
-    offered = () if package in INNER else entry_points(BY_PACKAGE[package].group)
-    entry = next((entry for entry in offered if entry.name == name), None)
+    entries = () if package in INNER else entry_points(BY_PACKAGE[package].group)
+    entry = next((entry for entry in entries if entry.name == name), None)
     return None if entry is None else getattr(sys.modules.get(entry.module), entry.attr or export, None)
 
 
@@ -199,22 +199,24 @@ def refuse_unknown(package: str, name: str) -> None:
     """Raise `UsageError` where a package has no thing of that name, or say why it is left out. Nothing is imported."""
     if package not in INNER and name in own_names(package):
         return
-    known = names(package)
-    if name in known:
+    all_names = names(package)
+    if name in all_names:
         return
-    if package not in INNER and (why := left_out(package).get(name)):
-        raise UsageError(why)
-    own = "" if package in INNER else "; --path DIR finds one of your own"
-    raise UsageError(f"no {name!r} in {package}/{did_you_mean(name, known)}; there are: {', '.join(known)}{own}")
+    if package not in INNER and (reason := left_out(package).get(name)):
+        raise UsageError(reason)
+    hint = "" if package in INNER else "; --path DIR finds one of your own"
+    raise UsageError(
+        f"no {name!r} in {package}/{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}{hint}"
+    )
 
 
-def load(package: str, name: str, *, here: bool = False) -> Any:
+def load(package: str, name: str, *, in_process: bool = False) -> Any:
     """The object that a file exports.
 
     Args:
         package: where it lies.
         name: its file name.
-        here: import it in this process alone, wherever it lies: its functions are to be called.
+        in_process: import it in this process, wherever it comes from, because its functions will be called.
 
     Raises:
         UsageError: there is no such thing (with the nearest names), it cannot be imported (with file and line), or it
@@ -226,7 +228,7 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
         return getattr(importlib.import_module(module_name), maker)(recipe)
     origin = _origin(package, name)
     foreign = origin is not None and not origin.own
-    if foreign and not here and _Outside.make is not None:
+    if foreign and not in_process and _Outside.make is not None:
         _Outside.made = _Outside.made or _Outside.make()
         described = _Outside.made(package, name)
         if package == TOOLS:
@@ -235,34 +237,34 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
     try:
         module = importlib.import_module(entry.module if entry else f"{package}.{name}")
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-        where = _line_of(error) or (told(entry) if entry else name)
-        raise UsageError(f"{where}: cannot be imported: {said}") from error
+        message = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+        location = _line_of(error) or (told(entry) if entry else name)
+        raise UsageError(f"{location}: cannot be imported: {message}") from error
     export = (entry.attr if entry else "") or (INNER[package] if package in INNER else BY_PACKAGE[package].export)
     if not hasattr(module, export):
         raise UsageError(f"{module.__file__} must define {export}")
-    thing = getattr(module, export)
+    value = getattr(module, export)
     if foreign or package == TOOLS:
-        _refuse_other(BY_PACKAGE[package], name, thing, f"{module.__file__}: {export}")
-    return thing
+        _refuse_other(BY_PACKAGE[package], name, value, f"{module.__file__}: {export}")
+    return value
 
 
-def _refuse_other(kind: PluginKind, name: str, thing: object, where: str) -> None:
+def _refuse_other(kind: PluginKind, name: str, export: object, location: str) -> None:
     """Raise `UsageError` for a thing of another type or name than its kind has, or whose card raises."""
     module, _, word = kind.type.partition(":")
     titled = "whose card has" if kind.named.startswith("card") else "of"
-    wanted = f"{where} must be a {word}" + (f" {titled} the name {name!r}" if kind.named else "")
-    if not isinstance(thing, getattr(importlib.import_module(module), word)):
-        raise UsageError(f"{wanted}, and is a {type(thing).__name__}")
+    expectation = f"{location} must be a {word}" + (f" {titled} the name {name!r}" if kind.named else "")
+    if not isinstance(export, getattr(importlib.import_module(module), word)):
+        raise UsageError(f"{expectation}, and is a {type(export).__name__}")
     for path in filter(None, (kind.named, *kind.reads)):
-        value: Any = thing
+        value: Any = export
         try:
             for attribute in path.split("."):
                 value = getattr(value, attribute)
         except Exception as error:
-            raise UsageError(f"{where}: its {path} raises {in_one_line(error)}") from error
+            raise UsageError(f"{location}: its {path} raises {in_one_line(error)}") from error
         if path == kind.named and value != name:
-            raise UsageError(f"{wanted}, not {value!r}")
+            raise UsageError(f"{expectation}, not {value!r}")
 
 
 def load_each(package: str) -> Iterator[tuple[str, Any]]:
@@ -273,13 +275,13 @@ def load_each(package: str) -> Iterator[tuple[str, Any]]:
     """
     for name in names(package):
         try:
-            thing = load(package, name)
+            value = load(package, name)
         except UsageError as error:
             if not is_outside(package, name):
                 raise
             _leave_out(str(error))
             continue
-        yield name, thing
+        yield name, value
 
 
 def _line_of(error: BaseException) -> str:
@@ -294,8 +296,8 @@ def _line_of(error: BaseException) -> str:
     if not frames:
         return ""
     first = Path(frames[0].filename)
-    own = first.parent if first.name == "__init__.py" else first
-    last = [frame for frame in frames if Path(frame.filename).is_relative_to(own)][-1]
+    package_folder = first.parent if first.name == "__init__.py" else first
+    last = [frame for frame in frames if Path(frame.filename).is_relative_to(package_folder)][-1]
     return f"{last.filename}:{last.lineno}"
 
 
@@ -310,14 +312,14 @@ def solver_names() -> tuple[str, ...]:
 
 def package_of_solver(name: str) -> str:
     """The package that has the solver of that name. Raises `UsageError` for an unknown name, or says why it is out."""
-    if (package := next((each for each in SOLVERS if name in own_names(each)), None)) is not None:
+    if (package := next((candidate for candidate in SOLVERS if name in own_names(candidate)), None)) is not None:
         return package
-    known = solver_names()
-    if name in known:
-        return next(each for each in SOLVERS if name in names(each))
-    if why := next((why for each in SOLVERS if (why := left_out(each).get(name))), None):
-        raise UsageError(why)
-    raise UsageError(f"no solver {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+    available = solver_names()
+    if name in available:
+        return next(candidate for candidate in SOLVERS if name in names(candidate))
+    if reason := next((reason for candidate in SOLVERS if (reason := left_out(candidate).get(name))), None):
+        raise UsageError(reason)
+    raise UsageError(f"no solver {name!r}{did_you_mean(name, available)}; there are: {', '.join(available)}")
 
 
 def load_solver(name: str) -> Any:

@@ -26,16 +26,16 @@ def with_rotations(
 
     `in_text` says whether a question's text holds its options, or its benchmark's dialogue writes them.
     """
-    found: list[Question | BrokenQuestion] = []
+    result: list[Question | BrokenQuestion] = []
     for question in questions:
-        found.append(question)
+        result.append(question)
         # A variant of a benchmark's own protocol (its own rotations, a shuffle) is not turned once more.
         if not isinstance(question, Question) or question.id != question.base:
             continue
         if question.task in rotatable or (ALL_TASKS in rotatable and question.kind is Kind.CHOICE):
-            turned = [rotated(question, places, in_text=in_text) for places in range(1, len(question.choices))]
-            found += [variant for variant in turned if variant is not None]
-    return tuple(found)
+            variants = [rotated(question, places, in_text=in_text) for places in range(1, len(question.choices))]
+            result += [variant for variant in variants if variant is not None]
+    return tuple(result)
 
 
 def rotated(question: Question, places: int, *, in_text: bool = True) -> Question | None:
@@ -54,16 +54,18 @@ def rotated(question: Question, places: int, *, in_text: bool = True) -> Questio
     )
 
 
-def _with_options(text: str, before: Sequence[str], after: Sequence[str]) -> str | None:
+def _with_options(text: str, original: Sequence[str], after: Sequence[str]) -> str | None:
     """The text with each option's words exchanged, in one of three forms, each once and in order."""
     for form in ("({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"):
-        shown = [form.format(letter=letter, words=words) for letter, words in zip(LETTERS, before, strict=False)]
-        if any(text.count(option) != 1 for option in shown):
+        old_options = [
+            form.format(letter=letter, words=words) for letter, words in zip(LETTERS, original, strict=False)
+        ]
+        if any(text.count(option) != 1 for option in old_options):
             continue
-        places = [text.index(option) for option in shown]
+        places = [text.index(option) for option in old_options]
         if places != sorted(places):
             continue
-        for place, option, letter, words in reversed(list(zip(places, shown, LETTERS, after, strict=False))):
+        for place, option, letter, words in reversed(list(zip(places, old_options, LETTERS, after, strict=False))):
             text = text[:place] + form.format(letter=letter, words=words) + text[place + len(option) :]
         return text
     return None
@@ -93,39 +95,43 @@ def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores:
     groups: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
         groups[ROTATED.sub("", score.id)].append(score)
-    turned = {base: members for base, members in groups.items() if len(members) > 1}
-    whole = {base: members for base, members in turned.items() if not any(score.outcome.failed for score in members)}
-    if not whole:
+    multiples = {base: members for base, members in groups.items() if len(members) > 1}
+    answered_groups = {
+        base: members for base, members in multiples.items() if not any(score.outcome.failed for score in members)
+    }
+    if not answered_groups:
         return ()
     from hybrid.stats import combine
 
     right: list[Cell] = []
     same: list[Cell] = []
-    every: list[Cell] = []
-    for members in whole.values():
+    all_correct: list[Cell] = []
+    for members in answered_groups.values():
         unit = members[0].unit
         credit = [score.correct or 0.0 for score in members]
-        chosen = {_original(score, questions[score.id]) for score in members}
+        answers = {_original(score, questions[score.id]) for score in members}
         right.append(Cell("", unit, sum(credit), len(members)))
-        same.append(Cell("", unit, float(len(chosen) == 1 and None not in chosen), 1.0))
-        every.append(Cell("", unit, float(min(credit) == 1.0), 1.0))
-    cells = {"accuracy": right, "consistency": same, "all_correct": every}
+        same.append(Cell("", unit, float(len(answers) == 1 and None not in answers), 1.0))
+        all_correct.append(Cell("", unit, float(min(credit) == 1.0), 1.0))
+    cells = {"accuracy": right, "consistency": same, "all_correct": all_correct}
     metrics = [Metric(f"rotation.{name}", combine(c, "ratio"), len(c), "ratio", tuple(c)) for name, c in cells.items()]
-    asks = [score for members in whole.values() for score in members]
-    said = Counter(score.answer for score in asks)
-    offered = {len(one.choices) for one in map(questions.get, whole) if isinstance(one, Question)}
+    asks = [score for members in answered_groups.values() for score in members]
+    letter_counts = Counter(score.answer for score in asks)
+    choice_counts = {
+        len(question.choices) for question in map(questions.get, answered_groups) if isinstance(question, Question)
+    }
     # Without cells: which letter is said is no quantity that two solvers are tested by.
-    shares = {f"says.{letter}": said[letter] / len(asks) for letter in LETTERS[: max(offered)]}
-    tasks, moved = (Counter(own[0].task for own in each.values()) for each in (groups, turned))
+    shares = {f"says.{letter}": letter_counts[letter] / len(asks) for letter in LETTERS[: max(choice_counts)]}
+    tasks, moved = (Counter(members[0].task for members in grouping.values()) for grouping in (groups, multiples))
     still = {f"excluded_in.{task}": float(n) for task, n in sorted(tasks.items()) if task not in moved}
-    excluded = {"excluded": float(len(groups) - len(turned)), **still}
-    counts = ((name, own, n) for own, n in ((shares, len(asks)), (excluded, len(groups))) for name in own)
-    return (*metrics, *(Metric(f"rotation.{name}", own[name], n, "ratio") for name, own, n in counts))
+    excluded = {"excluded": float(len(groups) - len(multiples)), **still}
+    counts = ((name, values, n) for values, n in ((shares, len(asks)), (excluded, len(groups))) for name in values)
+    return (*metrics, *(Metric(f"rotation.{name}", values[name], n, "ratio") for name, values, n in counts))
 
 
 def asked_unturned(questions: Iterable[Question | BrokenQuestion]) -> tuple[str, ...]:
     """A line on the questions that have no rotation, by task; none where all have."""
-    times = Counter((one.base, one.task) for one in questions if isinstance(one, Question))
+    times = Counter((question.base, question.task) for question in questions if isinstance(question, Question))
     once = Counter(task for (_, task), n in times.items() if n == 1)
     return tuple(f"--rotate: {n} of {task} have no options to move and are asked once" for task, n in once.items())
 

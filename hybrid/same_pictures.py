@@ -51,12 +51,14 @@ def cluster_by_pictures(questions: Sequence[Question]) -> tuple[Question, ...]:
 
     A run of some of the data's questions clusters these alone, so predictions of the same questions have to as well.
     """
-    shown = SamePictures()
-    bare = [replace(each, cluster="") if each.cluster.startswith(PICTURE) else each for each in questions]
+    pictures = SamePictures()
+    bare = [
+        replace(question, cluster="") if question.cluster.startswith(PICTURE) else question for question in questions
+    ]
     for question in bare:
-        shown.add(question)
-    clusters = shown.clusters
-    return tuple(replace(each, cluster=clusters.get(each.unit, each.cluster)) for each in bare)
+        pictures.add(question)
+    clusters = pictures.clusters
+    return tuple(replace(question, cluster=clusters.get(question.unit, question.cluster)) for question in bare)
 
 
 class JoinedUnits:
@@ -69,9 +71,9 @@ class JoinedUnits:
     def add(self, unit: str, keys: Iterable[str]) -> None:
         """Join the unit to every earlier one that has one of these keys."""
         for key in keys:
-            first, own = self.root(self._first.setdefault(key, unit)), self.root(unit)
-            if first != own:
-                self._above[own] = first
+            first, second = self.root(self._first.setdefault(key, unit)), self.root(unit)
+            if first != second:
+                self._above[second] = first
 
     def root(self, unit: str) -> str:
         """The first unit of the set of a unit; the unit itself where it is alone."""
@@ -81,11 +83,11 @@ class JoinedUnits:
 
     def joined(self) -> dict[str, str]:
         """By unit the first one of its set, of sets of two and more."""
-        found = {unit: self.root(unit) for unit in self._above}
-        return found | {first: first for first in found.values()}
+        roots = {unit: self.root(unit) for unit in self._above}
+        return roots | {first: first for first in roots.values()}
 
 
 def shared_pictures(clusters: Iterable[str]) -> str:
     """`60 questions show 20 pictures`, of the clusters of all questions; empty where each has its own."""
-    counted = Counter(cluster for cluster in clusters if cluster.startswith(PICTURE))
-    return f"{counted.total()} questions show {len(counted)} picture{'s' * (len(counted) > 1)}" if counted else ""
+    counts = Counter(cluster for cluster in clusters if cluster.startswith(PICTURE))
+    return f"{counts.total()} questions show {len(counts)} picture{'s' * (len(counts) > 1)}" if counts else ""

@@ -33,18 +33,18 @@ _forms: tuple[tuple[str, bytes], ...] = ()
 
 def keep_secret(*values: str | None) -> None:
     """Never write these values from now on. None and values below `MIN_LENGTH` characters are passed over."""
-    found: set[str] = set()
+    forms: set[str] = set()
     for value in values:
         if not value or len(value) < MIN_LENGTH:
             continue
-        whole = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-        found |= {value, quote(whole), quote_plus(whole), quote(whole, safe="")}
+        clean = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        forms |= {value, quote(clean), quote_plus(clean), quote(clean, safe="")}
         # JSON in JSON is an error's body in the line of a log.
         for inner in (json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)):
-            found |= {inner, json.dumps(inner)[1:-1]}
+            forms |= {inner, json.dumps(inner)[1:-1]}
     with _lock:
         global _forms  # noqa: PLW0603 - what must not be shown holds for the process, whatever read it
-        longest_first = sorted(found | {text for text, _ in _forms}, key=lambda text: (-len(text), text))
+        longest_first = sorted(forms | {text for text, _ in _forms}, key=lambda text: (-len(text), text))
         _forms = tuple((text, text.encode("utf-8", "surrogatepass")) for text in longest_first)
 
 

@@ -30,17 +30,17 @@ def without_thoughts(text: str) -> str:
 
 def thoughts(text: str) -> Iterator[tuple[int, int]]:
     """Where each thought begins and ends, in order; one that its prompt began starts with the text."""
-    begun: re.Match[str] | None = None
-    done = 0
+    opening: re.Match[str] | None = None
+    position = 0
     for mark in _MARKS.finditer(text):
         if mark.lastgroup == "begin":
-            begun = begun or mark
-        elif mark.lastgroup == "end" or (begun is not None and "channel" in begun[0].lower()):
+            opening = opening or mark
+        elif mark.lastgroup == "end" or (opening is not None and "channel" in opening[0].lower()):
             end = mark.end() if mark.lastgroup == "end" else mark.start()
-            yield (begun.start() if begun else done), end
-            begun, done = None, end
-    if begun is not None:
-        yield begun.start(), len(text)
+            yield (opening.start() if opening else position), end
+            opening, position = None, end
+    if opening is not None:
+        yield opening.start(), len(text)
 
 
 def marks_in(text: str) -> Iterator[str]:

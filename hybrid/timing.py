@@ -144,9 +144,9 @@ class Stopwatch:
             self._loop.call_soon_threadsafe(self._next)
 
     def _next(self) -> None:
-        done, self._changed = self._changed, self._loop.create_future()
-        if not done.done():
-            done.set_result(None)
+        signal, self._changed = self._changed, self._loop.create_future()
+        if not signal.done():
+            signal.set_result(None)
 
 
 @contextmanager

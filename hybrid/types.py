@@ -116,8 +116,8 @@ class StoredImage:
     def __post_init__(self) -> None:
         if not (isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)):
             raise ValueError(f"{str(self.sha256)[:80]!r} is no sha256 of an image")
-        whole = all(isinstance(side, int) and side >= 1 for side in (self.width, self.height))
-        if not (whole and self.width * self.height <= MAX_PIXELS):
+        is_valid = all(isinstance(side, int) and side >= 1 for side in (self.width, self.height))
+        if not (is_valid and self.width * self.height <= MAX_PIXELS):
             raise ValueError(f"no image has {str(self.width)[:20]} x {str(self.height)[:20]} pixels")
         if self.media_type not in IMAGE_MEDIA_TYPES:
             raise ValueError(f"{str(self.media_type)[:80]!r} is no type of image")
@@ -251,10 +251,10 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of two; an unknown cost is left out of the sum."""
-        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         names = (name for name in Usage.__dataclass_fields__ if name != "cost_usd")
         counts = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Usage(**counts, cost_usd=sum(known) if known else None)
+        return Usage(**counts, cost_usd=sum(costs) if costs else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,41 +25,41 @@ CACHED = "models--"
 FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 
 
-def fetch_command(tool: str, named: str | None = None) -> str:
+def fetch_command(tool: str, source: str | None = None) -> str:
     """The command that fetches a tool's weights and checks them, in backquotes; `named` are others than its default."""
-    return f"`hybrid tools fetch {tool}{f' --weights {tool}={named}' if named else ''}`"
+    return f"`hybrid tools fetch {tool}{f' --weights {tool}={source}' if source else ''}`"
 
 
-def find_weights(where: str, *, download: bool, command: str = "`hybrid tools fetch`") -> Path:
+def find_weights(source: str, *, download: bool, command: str = "`hybrid tools fetch`") -> Path:
     """The local directory of some weights.
 
     Args:
-        where: a directory, or a hub id such as `depth-anything/Depth-Anything-V2-Small-hf`.
+        source: a directory, or a hub id such as `depth-anything/Depth-Anything-V2-Small-hf`.
         download: whether a hub id that is not on disk may be fetched.
         command: what an error says to run (`fetch_command`).
 
     Raises:
         WeightsError: there is no such directory, or the id is not on disk and cannot be fetched, or as `look_through`.
     """
-    if not where:
+    if not source:
         raise WeightsError("no weights are named for it")
-    found = Path(where).expanduser()
-    if not found.is_dir():
-        if found.is_file() or names_directory(where):
-            raise WeightsError(f"weights absent: {no_directory(where)}")
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        if folder.is_file() or names_directory(source):
+            raise WeightsError(f"weights absent: {no_directory(source)}")
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
         try:
-            found = Path(snapshot_download(where, local_files_only=not download, allow_patterns=list(FETCHED)))
+            folder = Path(snapshot_download(source, local_files_only=not download, allow_patterns=list(FETCHED)))
         except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-            why = unfetched(error) if download else f"is not on disk ({command} fetches it)"
-            raise WeightsError(f"weights absent: {where} {why}") from error
-    look_through(found, where)
-    return found
+            reason = unfetched(error) if download else f"is not on disk ({command} fetches it)"
+            raise WeightsError(f"weights absent: {source} {reason}") from error
+    look_through(folder, source)
+    return folder
 
 
-def look_through(folder: Path, where: str) -> None:
+def look_through(folder: Path, source: str) -> None:
     """Refuse a folder whose files lead elsewhere, as transformers and diffusers would follow them.
 
     Links are followed (the hub's own cache consists of them): they were made on this machine, not by who published it.
@@ -69,15 +69,15 @@ def look_through(folder: Path, where: str) -> None:
             or of another format; adapters, which are laid over another checkpoint; a config.json that names code.
     """
     for path in _files(folder):
-        shown = f"{where}: {path.relative_to(folder).as_posix()}"
+        label = f"{source}: {path.relative_to(folder).as_posix()}"
         if not path.is_file():
-            raise WeightsError(f"{shown} is not a file")
+            raise WeightsError(f"{label} is not a file")
         if path.name.endswith(INDEX):
-            _refuse_shards_elsewhere(path, shown)
+            _refuse_shards_elsewhere(path, label)
         elif path.name == ADAPTERS:
-            raise WeightsError(f"{shown}: adapters need another checkpoint; merge them into it first")
+            raise WeightsError(f"{label}: adapters need another checkpoint; merge them into it first")
         elif path.name == CONFIG:
-            _refuse_code(path, shown)
+            _refuse_code(path, label)
 
 
 INDEX = ".index.json"
@@ -94,20 +94,20 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield Path(place) / name
 
 
-def _refuse_shards_elsewhere(path: Path, shown: str) -> None:
+def _refuse_shards_elsewhere(path: Path, label: str) -> None:
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise WeightsError(f"{shown} is not JSON ({type(error).__name__})") from error
+        raise WeightsError(f"{label} is not JSON ({type(error).__name__})") from error
     shards = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(shards, dict):
-        raise WeightsError(f"{shown} names no shards")
+        raise WeightsError(f"{label} names no shards")
     for shard in set(map(str, shards.values())):
         if not shard.endswith(".safetensors") or Path(shard).name != shard or "\\" in shard:
-            raise WeightsError(f"{shown} names {shard[:80]!r}, which is no .safetensors file next to it")
+            raise WeightsError(f"{label} names {shard[:80]!r}, which is no .safetensors file next to it")
 
 
-def _refuse_code(path: Path, shown: str) -> None:
+def _refuse_code(path: Path, label: str) -> None:
     """A kernel of the hub (`owner/name`) is code that transformers would fetch and run; `auto_map` it does not follow.
 
     A file that is not JSON passes: the code that loads it raises its own error.
@@ -118,34 +118,34 @@ def _refuse_code(path: Path, shown: str) -> None:
         return
     for key, value in _entries(content):
         if "attn_implementation" in key and "/" in str(value):
-            raise WeightsError(f"{shown}: {key} names code to fetch and run ({str(value)[:80]!r})")
+            raise WeightsError(f"{label}: {key} names code to fetch and run ({str(value)[:80]!r})")
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
     """Every key and value of a JSON document, at any depth."""
-    left = [content]
-    while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            yield from one.items()
-            left += one.values()
-        elif isinstance(one, list):
-            left += one
+    pending = [content]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield from node.items()
+            pending += node.values()
+        elif isinstance(node, list):
+            pending += node
 
 
-def names_directory(where: str) -> bool:
+def names_directory(source: str) -> bool:
     """Whether a place of weights can only be a directory: an id of the hub is an owner and a name, with one slash."""
-    return Path(where).expanduser().is_absolute() or where.startswith((".", "~")) or where.count("/") != 1
+    return Path(source).expanduser().is_absolute() or source.startswith((".", "~")) or source.count("/") != 1
 
 
-def no_directory(where: str) -> str:
+def no_directory(source: str) -> str:
     """Why a place is no directory of weights: nothing is there, or it is one file."""
-    path = Path(where).expanduser()
+    path = Path(source).expanduser()
     if not path.is_file():
-        return f"there is no directory {where}; a repository of the hub is named OWNER/NAME"
+        return f"there is no directory {source}; a repository of the hub is named OWNER/NAME"
     if path.suffix == ".safetensors":
-        return f"{where} is a file; give the folder that it lies in, with its configuration beside it"
-    return f"{where} is a file; weights are a folder with .safetensors files: safetensors.torch.save_file writes one"
+        return f"{source} is a file; give the folder that it lies in, with its configuration beside it"
+    return f"{source} is a file; weights are a folder with .safetensors files: safetensors.torch.save_file writes one"
 
 
 def unfetched(error: Exception) -> str:
@@ -168,9 +168,9 @@ def unfetched(error: Exception) -> str:
         return "is neither a directory nor an id of the hub (OWNER/NAME)"
     if isinstance(cause, OfflineModeIsEnabled):
         return "is not on disk, and HF_HUB_OFFLINE is set"
-    said = " ".join(str(cause).split())[:120]
+    message = " ".join(str(cause).split())[:120]
     return (
-        f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {said}); HF_ENDPOINT names a mirror, "
+        f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {message}); HF_ENDPOINT names a mirror, "
         "`hybrid tools fetch --from DIR` takes a folder; what has come is kept"
     )
 
@@ -180,25 +180,25 @@ def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str])
 
     None where the backend has none of its own.
     """
-    named = weights.get(tool.card.name)
-    if named is None and learned.package and importable(learned.package):
+    override = weights.get(tool.card.name)
+    if override is None and learned.package and importable(learned.package):
         return learned.package
-    return named or learned.weights
+    return override or learned.weights
 
 
-def provenance_of(learned: BackendCard, where: str) -> Provenance | None:
+def provenance_of(learned: BackendCard, source: str) -> Provenance | None:
     """The provenance on the card of the weights at `where`; None where it knows nothing.
 
     A folder is known by its place in the hub's cache only (`models--OWNER--NAME`): its own name proves nothing.
     """
-    name = where
-    folder = Path(where).expanduser()
+    name = source
+    folder = Path(source).expanduser()
     if folder.is_dir():
         cached = next((part for part in folder.resolve().parts if part.startswith(CACHED)), None)
         if cached is None:
             return None
         name = cached.removeprefix(CACHED).replace("--", "/")
-    return next((known for known in learned.provenances if known.weights.lower() == name.lower()), None)
+    return next((provenance for provenance in learned.provenances if provenance.weights.lower() == name.lower()), None)
 
 
 # Stands for the backend of a tool that has neither weights nor a weight-free way to answer.
@@ -217,12 +217,12 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
     name = tool.card.name
     learned, classical = tool.backend("learned"), tool.backend("classical")
     if learned is not None and backend != "classical":
-        asked = name in weights or backend == "learned"
+        may_download = name in weights or backend == "learned"
         try:
-            folder = weights_of(tool, learned, weights, download=asked)
+            folder = weights_of(tool, learned, weights, download=may_download)
             return f"learned:{learned.version}:{_identity(folder, learned, backend, weights)}"
         except WeightsError:
-            if asked:
+            if may_download:
                 raise
     return f"classical:{classical.version}" if classical and not missing_library([tool.card]) else ABSENT
 
@@ -234,7 +234,10 @@ def missing_library(cards: Iterable[Card]) -> str | None:
         classical = card.backend("classical")
         if classical and classical.library and not importable(classical.library):
             by_library.setdefault(classical.library, []).append(card.name)
-    lines = (needs_package(f"the weight-free backend of {', '.join(names)}", one) for one, names in by_library.items())
+    lines = (
+        needs_package(f"the weight-free backend of {', '.join(names)}", library)
+        for library, names in by_library.items()
+    )
     return "; ".join(lines) or None
 
 
@@ -250,8 +253,8 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
     if name not in weights and learned.package and importable(learned.package):
         return None
     if name in weights or learned.weights or not learned.needs:
-        named = weights.get(name)
-        return find_weights(named or learned.weights or "", download=download, command=fetch_command(name, named))
+        override = weights.get(name)
+        return find_weights(override or learned.weights or "", download=download, command=fetch_command(name, override))
     for need in learned.needs:
         other: Tool = load("tools", need.tool)
         card = other.backend("learned")

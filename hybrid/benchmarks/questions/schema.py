@@ -51,7 +51,7 @@ def _known(columns: Mapping[str, tuple[str, ...]]) -> None:
     for name, theirs in columns.items():
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)
-            raise Unfit((name,), f"columns has no {name!r}{hint}; there are: {', '.join(COLUMNS)}", named=False)
+            raise Unfit((name,), f"columns has no {name!r}{hint}; there are: {', '.join(COLUMNS)}", is_named=False)
         if len(theirs) > 1 and name not in SEVERAL:
             raise Unfit((name,), f"one column, not {len(theirs)}")
 
@@ -221,11 +221,11 @@ class _Yaml(Reader):
         there = [key for key in known if key != "name"]
         hint = did_you_mean(str(steps[-1]), there)
         said = f"{self._called(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(there)}"
-        return Unfit(steps, said, named=False)
+        return Unfit(steps, said, is_named=False)
 
     def needs(self, kind: type, steps: Steps, name: str) -> Unfit:
         """A key must be there."""
-        return Unfit(steps, f"{self._called(kind, steps)} needs {name}:", named=False)
+        return Unfit(steps, f"{self._called(kind, steps)} needs {name}:", is_named=False)
 
     def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
         """One of some words, with what is near."""

@@ -99,7 +99,7 @@ def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(
 def test_a_description_is_the_whole_card(outside: Path) -> None:
     with described_by(describer):
         described = load("tools", "sound")
-        assert load("tools", "crop") is load("tools", "crop", here=True), "the tools of the tree are trusted"
+        assert load("tools", "crop") is load("tools", "crop", in_process=True), "the tools of the tree are trusted"
     real = load("tools", "sound")
     assert described.code == code_of(described) == code_of(real)
     facts = ("name", "summary", "limits", "images", "measured")
