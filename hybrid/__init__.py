@@ -110,9 +110,9 @@ def __getattr__(name: str) -> Any:
     homes = {"run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hybrid.registry import beside
+    from hybrid.registry import import_submodule
 
-    globals()[name] = getattr(beside(homes[name], "from_python"), name)
+    globals()[name] = getattr(import_submodule(homes[name], "from_python"), name)
     return globals()[name]
 
 

@@ -43,18 +43,18 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
     try:
-        result: T = Reader(code).made(kind, data)
+        result: T = Reader(code).read_value(kind, data)
     except Unfit as error:
-        raise DataError(f"{path}, line {_line(text, error.steps)}: {_named(error)}") from error
+        raise DataError(f"{path}, line {_line(text, error.steps)}: {_format_error(error)}") from error
     return result
 
 
 def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T:
     """The dataclass of data that came from elsewhere, as `as_data` gives it. Raises `DataError` that names the key."""
     try:
-        result: T = Reader(code).made(kind, data)
+        result: T = Reader(code).read_value(kind, data)
     except Unfit as error:
-        raise DataError(_named(error)) from error
+        raise DataError(_format_error(error)) from error
     return result
 
 
@@ -78,7 +78,7 @@ class Unfit(Exception):
         self.steps, self.named = steps, is_named
 
 
-def _named(error: Unfit) -> str:
+def _format_error(error: Unfit) -> str:
     path = ".".join(step for step in error.steps if isinstance(step, str))
     return f"{path}: {error}" if path else str(error)
 
@@ -92,13 +92,13 @@ class Reader:
     def __init__(self, code: Mapping[str, object] = NO_CODE) -> None:
         self._code = code
 
-    def made(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
+    def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
         """A value as its annotation says. Raises `Unfit`."""
         origin, parts = get_origin(kind) or kind, get_args(kind)
         if origin in (Union, UnionType):
             # TOML has no null, so the key of an optional value is left out instead.
             (kind,) = (part for part in parts if part is not NoneType)
-            return self.made(kind, value, steps)
+            return self.read_value(kind, value, steps)
         if isinstance(origin, type) and issubclass(origin, Enum):
             return origin(self.word(value, [member.value for member in origin], steps))
         if origin is Literal:
@@ -106,7 +106,9 @@ class Reader:
         if is_dataclass(origin):
             return self._dataclass(origin, self.table(value, steps), steps)
         if origin is Mapping:
-            return {key: self.made(parts[1], item, (*steps, key)) for key, item in self.table(value, steps).items()}
+            return {
+                key: self.read_value(parts[1], item, (*steps, key)) for key, item in self.table(value, steps).items()
+            }
         if origin in (tuple, frozenset):
             items = self.items(value, steps)
             # tuple[X, ...] holds many of one kind, tuple[X, Y] one of each.
@@ -116,7 +118,7 @@ class Reader:
             if len(parts) != len(items):
                 raise Unfit(steps, f"has {len(items)} entries, not {len(parts)}")
             pairs = enumerate(zip(parts, items, strict=True))
-            return tuple(self.made(of, item, (*steps, place)) for place, (of, item) in pairs)
+            return tuple(self.read_value(of, item, (*steps, place)) for place, (of, item) in pairs)
         if origin in (str, int, float, bool):
             return self.scalar(origin, value, steps)
         if not isinstance(value, str) or value not in self._code:
@@ -134,8 +136,8 @@ class Reader:
         # Sizes of one network differ in their name alone.
         lists = [key for key, item in value.items() if isinstance(item, list)] if isinstance(value, dict) else []
         if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
-            return tuple(self.made(kind, {**value, key: item}, steps) for item in value[key])
-        return (self.made(kind, value, steps),)
+            return tuple(self.read_value(kind, {**value, key: item}, steps) for item in value[key])
+        return (self.read_value(kind, value, steps),)
 
     def _dataclass(self, kind: Any, table: Mapping[str, Any], steps: Steps) -> Any:
         hints = _hints(kind)
@@ -144,7 +146,7 @@ class Reader:
         for key, value in table.items():
             if key not in by_name:
                 raise self.unknown(kind, (*steps, key), by_name)
-            read[key] = self.made(hints[key], value, (*steps, key))
+            read[key] = self.read_value(hints[key], value, (*steps, key))
             try:
                 by_name[key].metadata.get("check", lambda _: None)(read[key])
             except Unfit as error:

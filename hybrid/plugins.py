@@ -1,7 +1,7 @@
 """Where the things lie that can be named: in the project, in folders that were named, in installed packages.
 
     look_also_in([Path("mine")], "--path")
-    found("tools")["redness"].told           # mine/tools/redness.py
+    find_origins("tools")["redness"].label           # mine/tools/redness.py
 
 `KINDS` has what can be added, each kind in the same three ways: a file of the project's package; a file in a folder
 `DIR/tools`, `DIR/baselines`, ... of a folder that was named (one without such folders holds tools); an entry point of
@@ -98,9 +98,9 @@ class Origin:
     entry: EntryPoint | None = None
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """Its file or the package that offers it, in a message."""
-        return _file_of(self.places, self.name) if self.entry is None else told(self.entry)
+        return _file_of(self.places, self.name) if self.entry is None else describe_entry(self.entry)
 
 
 def folders(package: str) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def origin_facts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     """
     facts: dict[str, dict[str, Any]] = {}
     for package, name in pairs:
-        origin = found(package).get(name) if package in BY_PACKAGE else None
+        origin = find_origins(package).get(name) if package in BY_PACKAGE else None
         if origin is None or origin.own:
             continue
         key = f"{origin.kind.folder}/{name}"
@@ -251,7 +251,7 @@ def _recipes(places: Sequence[str]) -> Iterator[Path]:
             yield from sorted(folder.glob("*.yaml"))
 
 
-def found(package: str) -> Mapping[str, Origin]:
+def find_origins(package: str) -> Mapping[str, Origin]:
     """The things of a package by name. Raises `UsageError` for a folder of the environment that is not there."""
     return looked_up(package)[0]
 
@@ -262,7 +262,7 @@ def left_out(package: str) -> Mapping[str, str]:
 
 
 def looked_up(package: str) -> tuple[Mapping[str, Origin], Mapping[str, str]]:
-    """`found` and `left_out` by one look at the folders. Raises `UsageError` as `found`."""
+    """`find_origins` and `left_out` by one look at the folders. Raises `UsageError` as `find_origins`."""
     by_package, missing = _catalogue(BY_PACKAGE[package].word)
     return by_package.get(package, {}), missing.get(package, {})
 
@@ -296,8 +296,8 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[
                 by_package.setdefault(origin.kind.package, {})[name] = origin
                 continue
             other = next((candidate for candidate in origins if candidate is not origin), origin)
-            conflict = f"there is a {word} {name!r} already, {other.told}; rename one of them"
-            missing.setdefault(origin.kind.package, {})[name] = f"{origin.told}: {reason or conflict}"
+            conflict = f"there is a {word} {name!r} already, {other.label}; rename one of them"
+            missing.setdefault(origin.kind.package, {})[name] = f"{origin.label}: {reason or conflict}"
     return by_package, missing
 
 
@@ -342,7 +342,7 @@ def _file_of(places: Sequence[str], name: str) -> str:
     return next((str(path) for path in paths if path.exists()), str(recipe_file(places, name) or name))
 
 
-def told(entry: EntryPoint) -> str:
+def describe_entry(entry: EntryPoint) -> str:
     """An entry point in a message."""
     package = "an installed package" if entry.dist is None else f"the installed package {entry.dist.name}"
     return f"{package} ({entry.name} = {entry.value})"

@@ -57,7 +57,7 @@ class Wording:
         line = FORMAT_LINES[prompt.kind] if self.format_line else ""
         return tuple(filter(None, (instruction, line)))
 
-    def written(self, answer: str) -> str:
+    def format_answer(self, answer: str) -> str:
         """An answer of a solver of ours, `Answer: (B)`, in the form asked for: bare (`B`) without our format line.
 
         The official parses read a bare letter or word; most of them do not read `Answer: (B)`.

@@ -40,7 +40,7 @@ def in_one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split()) + (f" ({place})" if place else "")
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """The message of an error; of a tool's defect with its place."""
     place = raised_at(getattr(error, "trace", ""))
     return f"{error} ({place})" if place else str(error)

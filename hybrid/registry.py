@@ -25,12 +25,12 @@ from hybrid.plugins import (
     TOOLS,
     Origin,
     PluginKind,
+    describe_entry,
     entry_points,
-    found,
+    find_origins,
     left_out,
     looked_up,
     recipe_file,
-    told,
 )
 from hybrid.plugins import folders as folders  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import is_word as is_word  # noqa: PLC0414 - callers find all by name here
@@ -123,13 +123,13 @@ def _origin(package: str, name: str) -> Origin | None:
     """Where a thing of one of the `KINDS` lies; None for a file of the project, which is found without any look."""
     if package in INNER or name in own_names(package):
         return None
-    return found(package).get(name)
+    return find_origins(package).get(name)
 
 
 def place_of(package: str, name: str) -> str:
     """Where a thing from outside is written, in a message: its file, or the package that offers it."""
     origin = _origin(package, name)
-    return name if origin is None else origin.told
+    return name if origin is None else origin.label
 
 
 def plugin(group: str, name: str) -> Any:
@@ -142,7 +142,9 @@ def plugin(group: str, name: str) -> Any:
     entries = entry_points(group)
     matches = [entry for entry in entries if entry.name == name]
     if len(matches) > 1:
-        raise UsageError(f"{name!r} is offered in {group} by {' and by '.join(map(told, matches))}: uninstall one")
+        raise UsageError(
+            f"{name!r} is offered in {group} by {' and by '.join(map(describe_entry, matches))}: uninstall one"
+        )
     if not matches:
         available = ", ".join(offered_names(group))
         raise UsageError(f"no installed package offers {name!r} in {group}; there are: {available}")
@@ -172,7 +174,7 @@ def module_of(package: str, name: str) -> str:
     return f"{package}.{name}" if origin is None or origin.entry is None else origin.entry.module
 
 
-def beside(module: str, name: str) -> ModuleType:
+def import_submodule(module: str, name: str) -> ModuleType:
     """The module of that name in a package, imported only now."""
     return importlib.import_module(f"{module}.{name}")
 
@@ -238,7 +240,7 @@ def load(package: str, name: str, *, in_process: bool = False) -> Any:
         module = importlib.import_module(entry.module if entry else f"{package}.{name}")
     except (Exception, SystemExit) as error:
         message = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-        location = _line_of(error) or (told(entry) if entry else name)
+        location = _line_of(error) or (describe_entry(entry) if entry else name)
         raise UsageError(f"{location}: cannot be imported: {message}") from error
     export = (entry.attr if entry else "") or (INNER[package] if package in INNER else BY_PACKAGE[package].export)
     if not hasattr(module, export):

@@ -292,7 +292,7 @@ class CountedCall:
 _COUNTED: ContextVar[CountedCall | None] = ContextVar("model call that is being counted", default=None)
 
 
-def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedCall:
+def count_call(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedCall:
     """Count the wall time of what happens inside, without what it spends in `waiting`.
 
     Raises:

@@ -202,7 +202,7 @@ class Question:
         """The id that statistics, folds and limits group by."""
         return self.cluster or self.base
 
-    def asked(self) -> Question:
+    def without_target(self) -> Question:
         """The question as a dialogue sees it: no target, no reporting groups."""
         return replace(self, task="", target=None, groups={})
 

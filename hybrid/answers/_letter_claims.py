@@ -8,7 +8,7 @@ from typing import Final
 
 from hybrid.answers._letter_reply import LetterReply
 from hybrid.answers._letter_rules import Rules, announcements
-from hybrid.answers.integers import counted, numbers, total
+from hybrid.answers.integers import drop_uncounted, numbers, total
 
 _DECLINES: Final = re.compile(
     r"(?i)\b(?:i'm sorry|i am sorry|i apologi[sz]e|sorry, (?:but )?i|failed to obtain"
@@ -94,7 +94,7 @@ def claim(reply: LetterReply, sentence: str) -> str | None:
     core = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", plain))
     if _NEGATION.search(core) or _TAKEN_AWAY.search(plain) or not _PREDICATE.search(core):
         return None
-    letters = reply.named(core)
+    letters = reply.find_labels(core)
     return next(iter(letters)) if len(letters) == 1 else None
 
 
@@ -115,7 +115,7 @@ def stated_number(reply: LetterReply) -> str | None:
         return None
     concluding = [s for s in reply.sentences if _CONCLUSION.match(s)]
     for passage in (reply.text, *concluding[-1:]):
-        stated = tuple({total(counted(passage))} - {None} or set(numbers(passage)))
+        stated = tuple({total(drop_uncounted(passage))} - {None} or set(numbers(passage)))
         if len(stated) == 1 and not _NEGATION.search(passage):
             return (
                 reply.offered[choice_numbers.index(stated)]

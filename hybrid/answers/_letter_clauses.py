@@ -96,7 +96,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
     picks, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
     has_offer = False
     for clause in _clauses(reply.text.replace("_", " ")):
-        letters = reply.named(clause)
+        letters = reply.find_labels(clause)
         is_question = clause.endswith("?")
         if letters and _BESIDE.search(clause):
             has_offer = True

@@ -53,7 +53,7 @@ _ANSWER: Final = re.compile(r"(?i)\b(?:answer|choice|option|choose|pick|select|c
 
 
 @lru_cache(maxsize=64)
-def _given(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _reason_patterns(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Patterns of a letter at the start with its reason, of another one with a reason, and of a last "or B"."""
     k = re.escape(letters)
     # A lone "I" is the speaker.
@@ -74,7 +74,7 @@ def _given(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[s
 
 def reasoned_letter(reply: LetterReply) -> str | None:
     """The reply begins with a letter and says why: `A because it is nearer`, `Choice A, since ...`, `B - it is red`."""
-    start, other, last = _given(reply.letters)
+    start, other, last = _reason_patterns(reply.letters)
     match = start.match(reply.text)
     sentence = reply.sentences[0]
     if match is None or sentence.endswith("?") or match.end() > len(sentence) + 1:
@@ -104,7 +104,7 @@ def _explains(reply: LetterReply, match: re.Match[str], tail: str) -> bool:
     """Whether what stands behind a dash, bracket or colon is a reason; a lone letter with a colon heads an analysis."""
     clause = re.split(r"[.;!?\n]", tail, maxsplit=1)[0]
     headed = match["colon"] is not None and match[2] is None
-    names_another = any(reply.by_letter.named(sentence[:12]) - {group(match)} for sentence in reply.sentences[1:])
+    names_another = any(reply.by_letter.find_labels(sentence[:12]) - {group(match)} for sentence in reply.sentences[1:])
     return (
         not (headed or names_another or _DENIED.search(clause) or declines(reply))
         and _SENTENCE.match(clause) is not None

@@ -110,7 +110,7 @@ class LetterReply:
         """The labels that are in brackets in `piece`, offered or not."""
         return frozenset(m[1] for m in self._label.finditer(piece) if m[1] is not None)
 
-    def named(self, piece: str) -> frozenset[str]:
+    def find_labels(self, piece: str) -> frozenset[str]:
         """The offered labels that `piece` names: by bracketed letter, else by lone letter, else by choice text.
 
         A bracketed letter that was not offered shows that the reply letters something else (the images it saw): then

@@ -66,7 +66,7 @@ def largest_share(reply: LetterReply) -> str | None:
     if re.match(r"\W*[^\W\d]{2,}", reply.text) and not _LIKELY.search(reply.text):
         return None
     # Shares are all in all one, and a label behind them is the answer itself.
-    if len(ranked) < 2 or not 0.9 < sum(shares.values()) < 1.05 or reply.named(reply.text[end:]):
+    if len(ranked) < 2 or not 0.9 < sum(shares.values()) < 1.05 or reply.find_labels(reply.text[end:]):
         return None
     return ranked[0] if shares[ranked[0]] > shares[ranked[1]] else None
 
@@ -84,9 +84,11 @@ def ticked(reply: LetterReply) -> str | None:
     # `✅ edges of A checked` is no option, and prose behind the list says it itself.
     option = _TICK.sub("", with_tick[0]).strip("-•|[] ")
     later_lines = reply.lines[reply.lines.index(with_tick[0]) + 1 :]
-    if not _labelled(reply, option) or any(reply.named(line) and not _labelled(reply, line) for line in later_lines):
+    if not _labelled(reply, option) or any(
+        reply.find_labels(line) and not _labelled(reply, line) for line in later_lines
+    ):
         return None
-    letters = reply.named(option)
+    letters = reply.find_labels(option)
     return next(iter(letters)) if len(letters) == 1 else None
 
 
@@ -127,7 +129,7 @@ def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
 
     So does one that asks for it, `(A)? No`, or gives its share beside others', `A: 50%, B: 50%`.
     """
-    shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", rest) and reply.named(rest) - {name}
+    shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", rest) and reply.find_labels(rest) - {name}
     question_match = _ASKED.match(rest)
     if shared or (question_match is not None and (not question_match["what"].strip() or not reply.asks(name))):
         return True
@@ -138,7 +140,7 @@ def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
     list_match = re.match(rf"(?:\s?(?:,|,?\s?\b(?:and|nor)\b)\s?(?:{NOUN}\s)?{label(reply.letters)})*", rest)
     predicate = rest[list_match.end() if list_match else 0 :].lstrip()
     rejected = _REJECTED.match(predicate)
-    if rejected and reply.by_letter.named(predicate[rejected.end() :]) - {name}:
+    if rejected and reply.by_letter.find_labels(predicate[rejected.end() :]) - {name}:
         return bare(clause) not in reply.text_of(name)
     return _TURNED_DOWN.match(rest.lstrip()) is not None
 

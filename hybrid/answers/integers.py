@@ -120,7 +120,7 @@ _LEFT_OUT: Final = re.compile(
 )
 
 
-def counted(text: str) -> str:
+def drop_uncounted(text: str) -> str:
     """The text without numbers that count nothing, without questions and refusals; of a range nothing is left."""
     text_left = "\n".join(s for s in sentences(_ASIDE.sub(" ", spelled_out(text))) if not _LEFT_OUT.search(s))
     return _RANGE.sub(_SOME, text_left).strip()
@@ -240,7 +240,7 @@ def parse_integer(text: str) -> Parsed[int]:
     """
 
     def read(rules: Sequence[Callable[[str], int | None]], reply: str) -> Parsed[int]:
-        return first_match(rules, counted(reply)) if reply else undecided()
+        return first_match(rules, drop_uncounted(reply)) if reply else undecided()
 
     # A number in the prose behind "actually" may count something else.
     reread = partial(read, (only_number, announced))

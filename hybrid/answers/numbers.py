@@ -11,7 +11,7 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._reports import read_own
 from hybrid.answers.base import CUE, Parsed, first_match, is_asked, statement, undecided
-from hybrid.answers.integers import counted, only_number, spelled_out
+from hybrid.answers.integers import drop_uncounted, only_number, spelled_out
 
 MAX_DIGITS: Final = 30
 _SIGN: Final = r"(?:[-+−](?=[0-9.]))?"
@@ -64,7 +64,7 @@ def word(text: str) -> float | None:
 
 def single(text: str) -> float | None:
     """The only number of the reply; None where there are several."""
-    values = {value_of(number) for number in _FOUND.findall(counted(text))}
+    values = {value_of(number) for number in _FOUND.findall(drop_uncounted(text))}
     return next(iter(values)) if len(values) == 1 else None
 
 

@@ -1,9 +1,9 @@
 """Answers that a guess draws from: every answer that a prompt's form allows, and its probability.
 
-    offered(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice of two
+    list_answers(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice of two
     draw(prompt, random.Random(0))      # one of them
 
-`baselines/chance.py` asks with `draw`; what its accuracy is on average follows from `offered` without asking
+`baselines/chance.py` asks with `draw`; what its accuracy is on average follows from `list_answers` without asking
 (`hybrid/scoring/chance_baseline.py`). Answers are bare, so that every parse reads them.
 """
 
@@ -26,7 +26,7 @@ MAX_LISTED = 5040
 Offered = tuple[tuple[str, float], ...]
 
 
-def offered(prompt: Prompt) -> Offered | None:
+def list_answers(prompt: Prompt) -> Offered | None:
     """All answers that `draw` can give to a prompt of this form; None where there are too many to list.
 
     A choice is uniform over the letters, a count over 1 to `MAX_OBJECTS`, an order over all orders; each view is
@@ -72,7 +72,7 @@ def draw(prompt: Prompt, rng: random.Random) -> str:
         case Kind.VIEW_PLAN:
             return _plan(tuple(view for view in VIEWS if rng.random() < 0.5))
         case _:
-            answers = [answer for answer, _ in offered(prompt) or ()]
+            answers = [answer for answer, _ in list_answers(prompt) or ()]
             # Where nothing is guessed no lot is drawn.
             return rng.choice(answers) if any(answers) else ""
 

@@ -40,14 +40,14 @@ def _row(count: int) -> str:
     return _GAP.join([f"({_N}){_UNIT}"] * count)
 
 
-def _listed(count: int) -> tuple[re.Pattern[str], ...]:
+def _find_bracketed(count: int) -> tuple[re.Pattern[str], ...]:
     """Numbers in brackets or a tag, and behind an announcement without brackets."""
     announced = rf"(?i)(?:{CUE})[\s:=\"']{{0,6}}{_row(count)}(?!\s?,?\s?[0-9]|\s?%)"
     return re.compile(rf"(?i){_OPEN}{_row(count)}{_CLOSE}"), re.compile(announced)
 
 
-_POINTS: Final = _listed(2)
-_BOXES: Final = _listed(4)
+_POINTS: Final = _find_bracketed(2)
+_BOXES: Final = _find_bracketed(4)
 _ALONE: Final = {count: re.compile(_row(count) + r"\.?", re.IGNORECASE) for count in (2, 4)}
 # Two corners: `(20, 20), (80, 80)`, `[[20, 20], [80, 80]]`, `from (20, 20) to (80, 80)`, `top left (20, 20), bottom
 # right (80, 80)`; of three points or more none are corners.
@@ -82,7 +82,7 @@ def _corners(text: str) -> Iterator[Found]:
             yield point.end(), tuple(float(number) for corner in run for number in corner.groups())
 
 
-def _named(text: str) -> Iterator[Found]:
+def _find_named_numbers(text: str) -> Iterator[Found]:
     """Places whose numbers have names, in any order: x0, y0, x1 and y1, or x, y, width and height, or x and y."""
     entries = list(_ENTRIES.finditer(text))
     begin = 0
@@ -127,11 +127,11 @@ def _place_of(sides: Mapping[str, float]) -> Iterator[tuple[float, ...]]:
 _BOX_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
     lambda text: _matches(text, _BOXES),
     _corners,
-    lambda text: (entry for entry in _named(text) if len(entry[1]) == 4),
+    lambda text: (entry for entry in _find_named_numbers(text) if len(entry[1]) == 4),
 )
 _POINT_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
     lambda text: _matches(text, _POINTS),
-    lambda text: (entry for entry in _named(text) if len(entry[1]) == 2),
+    lambda text: (entry for entry in _find_named_numbers(text) if len(entry[1]) == 2),
 )
 
 

@@ -19,7 +19,7 @@ from hybrid.display.notes import tell
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import SHOWN_IMAGES, ImageStore, home
 from hybrid.integrations.pictures import Folder, read_image
-from hybrid.interface.findings import ShownFinding, shown, stored_image
+from hybrid.interface.findings import ShownFinding, show_finding, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
@@ -140,7 +140,7 @@ class Toolbox:
         notes = [
             line for line in self.service.notices if line.startswith(tuple(f"{tool_name}:" for tool_name in tool_names))
         ]
-        return shown(finding, self.service.store, notes)
+        return show_finding(finding, self.service.store, notes)
 
     def close(self) -> None:
         """End the threads of the service."""

@@ -25,7 +25,7 @@ from PIL import Image, ImageOps
 from hybrid.config import ServiceOptions
 from hybrid.errors import DataError, ToolError
 from hybrid.images import ImageStore, home, read_image_file, to_rgb
-from hybrid.raised import told
+from hybrid.raised import describe_error
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
@@ -115,12 +115,12 @@ class RunnableTool:
             try:
                 finding: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
             except ToolError as error:
-                error.marked = told(error)
+                error.marked = describe_error(error)
                 raise
-        return shown(finding, store, service.notices)
+        return show_finding(finding, store, service.notices)
 
 
-def shown(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
+def show_finding(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
     """A finding of a service that stores pictures as PNG, with their bytes. Raises `DataError` as `ImageStore.read`."""
     pngs = tuple(store.read(ref.image) for ref in finding.images)
     facts = (finding.text, finding.data, finding.confidence, finding.backend, finding.version)

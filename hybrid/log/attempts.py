@@ -118,7 +118,7 @@ def read_attempts(path: Path, previous: Extent | None) -> Recorded:
     """The attempts of a solver on disk; `before` is their extent when a command last ended in order."""
     index = index_lines(path, previous, FORM)
     damage = [f"{path}, line {number}: not an Attempt ({first_error(error)})" for number, error in index.unreadable]
-    wrong = index.wrong("lines")
+    wrong = index.describe_damage("lines")
     # A line that cannot be read is a change as well, and has been named.
     if wrong and (index.missing or not damage):
         damage.append(f"{path} {wrong}")

@@ -196,7 +196,7 @@ class Index:
         """How many of the lines that were there are not."""
         return 0 if self.before is None or self.same else max(0, self.before.lines - self.measure.extent.lines)
 
-    def wrong(self, what: str) -> str | None:
+    def describe_damage(self, what: str) -> str | None:
         """The lines that are missing or changed, as the end of a sentence; None where all are as they were."""
         if self.before is None or self.same:
             return None

@@ -1,6 +1,6 @@
 """The runs in a folder, each as one frozen record: configuration, progress, state.
 
-    for run in listed([Path("runs")]):
+    for run in list_runs([Path("runs")]):
         run.path, run.model, run.answered, run.n, run.state
 
 Nothing is written or mended. Whether a run is being written is asked of its lock, which is held for that moment.
@@ -50,13 +50,13 @@ class ListedRun:
     in_batches: int = 0
 
 
-def listed(places: Iterable[Path]) -> tuple[ListedRun, ...]:
+def list_runs(places: Iterable[Path]) -> tuple[ListedRun, ...]:
     """The runs in these folders or that they are, the newest first. Raises `UsageError` for what is no folder."""
     runs: dict[Path, ListedRun] = {}
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{place} is no folder")
-        runs |= {path.resolve(): _listed(RunFolder(path)) for path in _runs_in(place, DEPTH)}
+        runs |= {path.resolve(): _read_run(RunFolder(path)) for path in _runs_in(place, DEPTH)}
     return tuple(sorted(runs.values(), key=lambda run: (-run.date.timestamp(), str(run.path))))
 
 
@@ -70,17 +70,17 @@ def _runs_in(place: Path, depth: int) -> Iterator[Path]:
                 yield from _runs_in(inner, depth - 1)
 
 
-def _listed(folder: RunFolder) -> ListedRun:
+def _read_run(folder: RunFolder) -> ListedRun:
     try:
         folder.refuse_unless_run()
-        return _described(folder, folder.manifest)
+        return _describe_run(folder, folder.manifest)
     except HybridError as error:
         path = folder.path / MANIFEST
-        date = _written(path if path.exists() else folder.path)
+        date = _modified_at(path if path.exists() else folder.path)
         return ListedRun(path=folder.path, solvers={}, date=date, state="damaged", damage=(str(error),))
 
 
-def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
+def _describe_run(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     identity = manifest["identity"]
     questions, wrong = folder.readable_questions()
     recorded = {name: folder.recorded(name) for name in manifest["solvers"]}
@@ -91,7 +91,7 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     try:
         at = datetime.fromisoformat(manifest.get("commands", ())[-1]["at"])
     except (IndexError, ValueError):
-        at = _written(folder.path / MANIFEST)
+        at = _modified_at(folder.path / MANIFEST)
     model = identity.get("model")
     control = identity.get("tool_output", "real")
     state: State = "damaged" if damage else "finished" if answered == len(sound) else "open"
@@ -112,5 +112,5 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     )
 
 
-def _written(path: Path) -> datetime:
+def _modified_at(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)

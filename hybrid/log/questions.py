@@ -154,7 +154,7 @@ def read_questions(path: Path, previous: Extent | None) -> tuple[Questions, str 
     wrong |= {number: f"the id {name!r} appears twice" for number, name in index.repeated}
     if wrong:
         return questions, f"{path}, line {min(wrong)}: {wrong[min(wrong)]}"
-    if problem := index.wrong("questions"):
+    if problem := index.describe_damage("questions"):
         return questions, f"{path} {problem}"
     cut = path.exists() and index.measure.extent.bytes != path.stat().st_size
     return questions, f"{path} ends in the middle of a line" if cut else None

@@ -80,7 +80,7 @@ def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int
         yield match.start(), name, match["inner"] or match["next"], is_ours or match.lastgroup is None
 
 
-def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """JSON objects, or lists of them, that hold a name and arguments."""
     end, calls = mark.end(), list[Written]()
     while len(calls) <= MAX_CALLS:
@@ -174,17 +174,17 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     return value[name], other_args | args, repairs + more
 
 
-def _named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """The name of a tool, and a JSON object behind it."""
     # A fence may stand in a fence.
     value, end, loose = _value(text, _between(text, _between(text, mark.end())))
     return end, [(mark["name"], value, loose)]
 
 
-def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """The name of a tool, and its input on the next line or in brackets."""
     if text[mark.end() : mark.end() + 1] == "(":
-        return _calls(text, mark)
+        return _read_calls(text, mark)
     input_match = _AT["input"].match(text, mark.end())
     # `Action: depth[img:1]`, or the name alone behind `Action Input:`, for a tool that needs no more.
     if alone := _AT["image_alone"].match(text, input_match.end() if input_match else mark.end()):
@@ -227,7 +227,7 @@ def _as_typed(value: Any) -> Any:
     return [_as_typed(item) for item in value] if isinstance(value, list) else Typed(value)
 
 
-def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Elements, one an argument, or a JSON object in their place; values are text."""
     at, name = _between(text, mark.end()), mark["name"]
     if sign_at(text, at) == "{":
@@ -255,7 +255,7 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     return closing.end() if closing else mark.end() + at, [call]
 
 
-def _attributes(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_attributes(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """One element that holds nothing, its arguments as attributes."""
     end = text.index("/>", mark.end())
     fields = {
@@ -271,7 +271,7 @@ class Typed(str):
     __slots__ = ()
 
 
-def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Calls as Python writes them, with keywords."""
     end, calls = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
     while (call := _AT["called"].match(text, _between(text, end))) and len(calls) <= MAX_CALLS:
@@ -293,5 +293,11 @@ def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     return end + (mark[0].endswith("[") and text[end:].index("]") + 1), calls
 
 
-_READERS: tuple[Reader, ...] = (_objects, _named, _actions, _elements, _attributes, _calls)
-FORMS: Mapping[str, Reader] = {reader.__name__[1:]: reader for reader in _READERS}
+FORMS: Mapping[str, Reader] = {
+    "objects": _read_objects,
+    "named": _read_named,
+    "actions": _read_actions,
+    "elements": _read_elements,
+    "attributes": _read_attributes,
+    "calls": _read_calls,
+}

@@ -139,7 +139,7 @@ class Caller(Generic[Body]):
             else:
                 # Off the loop: a conversion or a large file would hold up every other call in flight.
                 request = await asyncio.to_thread(self.client.request, arranged, native_tools, call)
-        logged_reply = self._log.said(request.call, request.sha256) if self._log is not None else None
+        logged_reply = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
         reply, attempts = None, 0
         # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
         with suppress(UnreadableReplyError):
@@ -194,7 +194,7 @@ class Caller(Generic[Body]):
                 if is_sure is None:
                     raise
                 if is_sure or is_last:
-                    self._circuit.excused(turn)
+                    self._circuit.note_picture_refusal(turn)
                     raise PicturesRefused(f"{self.name} does not take this request: {failed.text}", new) from error
             await self._sleep(self._backoff.seconds(request.call, 0, None))
         raise AssertionError("the last try returns or raises")

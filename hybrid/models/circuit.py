@@ -154,7 +154,7 @@ class Circuit:
                 if self._open:
                     probe = await self._wait()
                 else:
-                    await self._in_flight.room()
+                    await self._in_flight.wait_for_slot()
                 self._check()
         self._in_flight.out += 1
         return Turn(question, self._openings, self._successes, probe, self._in_flight.cuts)
@@ -269,13 +269,13 @@ class Circuit:
         row.pages += failed.is_page
         if not self._successes and limits.pages <= row.pages == row.failures:
             what = f"a page for a browser answers, no model; {CHECK[Failure.ADDRESS]}"
-            raise self._ended(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
+            raise self._give_up(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(turn.question)
         if self._open:
             if turn.probe and self._is_open_since(turn.openings):
                 self._probes += 1
-                self._tried(failed)
+                self._note_failed_probe(failed)
             return
         # A call that cannot even connect need not wait for others, but one stray failure among many stops nothing.
         enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
@@ -299,7 +299,7 @@ class Circuit:
         self._plan(now, failed)
         self._in_flight.let_out(all_of_them=True)
 
-    def _tried(self, failed: FailedRequest) -> None:
+    def _note_failed_probe(self, failed: FailedRequest) -> None:
         """A request has found the server still away."""
         now, limits, row = self._clock(), self._limits, self._row
         assert row.away_from is not None  # noqa: S101 - it is open
@@ -309,7 +309,7 @@ class Circuit:
             what = f"{self._name}: {none} for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
             if not failed.reached or len(row.failed_questions) >= limits.refusals:
                 unmet = f". {UNMET}" if not failed.reached and not self._successes else ""
-                raise self._ended(ServerDown(f"{what}{unmet}"))
+                raise self._give_up(ServerDown(f"{what}{unmet}"))
             # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
             row.failures = 0
             outage = Outage(what)
@@ -333,7 +333,7 @@ class Circuit:
             self._next_probe = min(self._next_probe, ends)
         self.note_wait(self._next_probe - now, failed)
 
-    def _ended(self, error: HybridError) -> HybridError:
+    def _give_up(self, error: HybridError) -> HybridError:
         """The error to raise now; every later call raises the same."""
         self._over = error
         self._close(False)
@@ -367,12 +367,12 @@ class Circuit:
             elif refusals >= limits.refusals:
                 detail = f"the last {row.refusals} requests were all refused{check}"
             if detail:
-                return self._ended(ModelRefused(f"--model {self._name}: {detail}: {words}"))
+                return self._give_up(ModelRefused(f"--model {self._name}: {detail}: {words}"))
         if self._over is not None:
             return type(self._over)(str(self._over))
         return Outage(f"{self._name} does not take this request: {words}")
 
-    def excused(self, turn: Turn) -> None:
+    def note_picture_refusal(self, turn: Turn) -> None:
         """The server has answered, and what it refused may be a picture of a tool: that says nothing of the run."""
         self._settle(turn)
         if self._over is None:

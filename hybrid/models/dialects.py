@@ -137,7 +137,7 @@ def read(
     if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in lower_text for tool in tools)):
         return Found((), text)
     plain_text = without_entities(text) if _at("escaped_mark").search(text) else text
-    reading = _Reading(plain_text[:MAX_READ], tools, messages, turn, cut, is_text_protocol).found()
+    reading = _Reading(plain_text[:MAX_READ], tools, messages, turn, cut, is_text_protocol).read_calls()
     return replace(reading, rest=reading.rest + plain_text[MAX_READ:] if reading.calls else text)
 
 
@@ -169,7 +169,7 @@ class _Reading:
             if not self._hidden or span[0] >= self._hidden[-1][1]:
                 self._hidden.append(span)
 
-    def found(self) -> Found:
+    def read_calls(self) -> Found:
         calls, spans, wrong = list[ToolCall](), list[tuple[int, int]](), list[tuple[int, Dialect, str]]()
         at = answers = 0
         low = self._text.lower()
@@ -197,7 +197,7 @@ class _Reading:
             in_marks = closing is not None and self._text.startswith(closing, after)
             is_example = not row.sure and _at("example").search(self._text, max(at, begin - 200), begin)
             # Or said again of what the model was given to read.
-            if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._given:
+            if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._earlier_text:
                 insort(self._hidden, (begin, after))
                 at = after
                 continue
@@ -261,7 +261,7 @@ class _Reading:
         )
 
     @cached_property
-    def _given(self) -> str:
+    def _earlier_text(self) -> str:
         texts = (message.text for message in self._messages if isinstance(message, UserMessage | ToolMessage))
         text = "\n".join(texts)
         return _at("ignored").sub("", text + (without_entities(text) if "&" in text else ""))
@@ -281,7 +281,11 @@ class _Reading:
             gap = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
             # What stands before a call with no brace between them is a part of it that its row does not know.
             inside = (place >= 0 and start < spans[place][1]) or (len(gap) < SHOWN and "{" not in gap)
-            if not inside and not self._is_hidden(start) and _at("ignored").sub("", excerpt[:60]) not in self._given:
+            if (
+                not inside
+                and not self._is_hidden(start)
+                and _at("ignored").sub("", excerpt[:60]) not in self._earlier_text
+            ):
                 return UnreadableCall(row.name, whole_text(excerpt), CUT if self._cut else error)
         return None
 

@@ -116,13 +116,13 @@ def _loose(text: str, at: int, depth: int) -> tuple[Any, int]:
     if match := _IMAGE.match(text, at):
         return match[0], match.end()
     if match := _MADE.match(text, at):
-        return _made(match["name"], *read_entries(text, match.end(), ")", depth))
+        return _construct(match["name"], *read_entries(text, match.end(), ")", depth))
     if (match := _WORD.match(text, at)) and match[0] in _WORDS:
         return _WORDS[match[0]], match.end()
     raise ValueError(f"no value at character {at}: {text[at : at + 20]!r}")
 
 
-def _made(name: str, values: list[Any], keywords: dict[str, Any], end: int) -> tuple[Any, int]:
+def _construct(name: str, values: list[Any], keywords: dict[str, Any], end: int) -> tuple[Any, int]:
     """The value that code of Python makes of others: `dict(x=1)`, `list([1])`, or an object of a class `Box(x=1)`."""
     if name not in _MAKERS and name[:1].isupper() and not values:
         return keywords, end

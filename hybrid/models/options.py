@@ -40,10 +40,10 @@ class Connection:
 
     def __repr__(self) -> str:
         """Without the key: a representation ends in logs."""
-        return f"Connection(base_url={self.shown!r})"
+        return f"Connection(base_url={self.redacted_url!r})"
 
     @property
-    def shown(self) -> str | None:
+    def redacted_url(self) -> str | None:
         """The address without user, password, query and tokens in its path, as it goes into the manifest."""
         if self.base_url is None:
             return None
@@ -52,7 +52,7 @@ class Connection:
 
     def metadata(self, settings: ModelSettings, terms: Sequence[str]) -> dict[str, Json]:
         """How a server is reached, and on what `terms`. It is no part of the model's identity: another may go on."""
-        reached = {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
+        reached = {"base_url": self.redacted_url, "timeout_s": settings.timeout_s, "retries": settings.retries}
         return {**reached, **({"terms": [*terms]} if terms else {})}
 
 

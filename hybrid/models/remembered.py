@@ -50,7 +50,7 @@ class RememberedModel:
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The message that the log holds for this call and these messages, else the inner model's, which is kept."""
         sha256 = conversation_sha256(messages, self._tools_offered.specs(tools))
-        if (data := self._log.said(call, sha256)) is not None and (cached := message_from_json(data)) is not None:
+        if (data := self._log.find_reply(call, sha256)) is not None and (cached := message_from_json(data)) is not None:
             return cached
         reply = await self._inner.chat(messages, tools, call)
         # A full disk is no reason to throw a paid reply away: it is met again, and told, where answers are written.
@@ -84,11 +84,11 @@ def message_from_json(data: bytes) -> AssistantMessage | None:
     try:
         fields = json.loads(data)
         # Not `validate_json`, which refuses half a character.
-        return _kept().validate_python(fields) if isinstance(fields, dict) and "text" in fields else None
+        return _message_adapter().validate_python(fields) if isinstance(fields, dict) and "text" in fields else None
     except (ValueError, RecursionError):
         return None
 
 
 @cache
-def _kept() -> TypeAdapter[AssistantMessage]:
+def _message_adapter() -> TypeAdapter[AssistantMessage]:
     return TypeAdapter(AssistantMessage)

@@ -121,7 +121,9 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
         for recording in reader(path, data):
             earlier = recordings.setdefault(recording.place, recording)
             if earlier is not recording:
-                raise DataError(f"{recording.where}: {_called(recording.place)} stands already in {earlier.where}")
+                raise DataError(
+                    f"{recording.where}: {_describe_place(recording.place)} stands already in {earlier.where}"
+                )
     if not recordings:
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
         hint = f"; it holds the folders {', '.join(inside)}: name one of them" if inside else ""
@@ -129,7 +131,7 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
     return recordings, hashes
 
 
-def _called(place: Place) -> str:
+def _describe_place(place: Place) -> str:
     question, ask, call = place
     return f"question {question!r}, ask {ask}, call {call}"
 
@@ -175,9 +177,9 @@ class ReplayModel:
         place = (call.question, call.ask, call.call)
         recording = self._recordings.get(place)
         if recording is None:
-            raise NotRecorded(f"{self.name}: no recording of {_called(place)}")
+            raise NotRecorded(f"{self.name}: no recording of {_describe_place(place)}")
         if recording.prompt_sha256 not in (None, call.prompt_sha256):
-            raise NotRecorded(f"{self.name}: the recording of {_called(place)} is of another prompt")
+            raise NotRecorded(f"{self.name}: the recording of {_describe_place(place)} is of another prompt")
         return AssistantMessage(recording.text)
 
     async def close(self) -> None:

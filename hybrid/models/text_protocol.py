@@ -112,13 +112,13 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
             out.append(UserMessage(tuple(results)))
             results = []
         if isinstance(message, AssistantMessage):
-            out.append(replace(message, text=_spoken(message), calls=(), invalid=()))
+            out.append(replace(message, text=_write_calls(message), calls=(), invalid=()))
         else:
             out.append(message)
     return [*out, UserMessage(tuple(results))] if results else out
 
 
-def _spoken(message: AssistantMessage) -> str:
+def _write_calls(message: AssistantMessage) -> str:
     """The text of a reply, with its calls as blocks again."""
     blocks = [message.text] if message.text else []
     for call in message.calls:

@@ -58,7 +58,7 @@ def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
     if isinstance(tool, PublishedTool):
         return {"type": "function", "function": json.loads(tool.function)}
     schema = _schema(tool.args)
-    schema = schema if full else _told(schema)
+    schema = schema if full else _visible_schema(schema)
     for name in (IMAGE, IMAGES):
         if name in schema.get("properties", {}):
             raise DataError(f"tool {tool.card.name!r}: an argument must not be called {name!r}")
@@ -110,14 +110,14 @@ class ToolsOffered:
         return cached[1]
 
 
-def _told(node: Any) -> Any:
+def _visible_schema(node: Any) -> Any:
     """The schema without the properties that are `UNTOLD`."""
     if isinstance(node, list):
-        return [_told(item) for item in node]
+        return [_visible_schema(item) for item in node]
     if not isinstance(node, dict):
         return node
     properties = {name: field for name, field in node.get("properties", {}).items() if field.get("told", True)}
-    return {key: _told(properties if key == "properties" else value) for key, value in node.items()}
+    return {key: _visible_schema(properties if key == "properties" else value) for key, value in node.items()}
 
 
 def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:

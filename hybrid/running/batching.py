@@ -14,7 +14,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.models import ChatModel
 from hybrid.models.batching.batches import Batches
 from hybrid.models.batching.client import batch_api, batched
-from hybrid.models.batching.follow import input_deleted
+from hybrid.models.batching.follow import delete_input
 from hybrid.models.caller import Caller
 from hybrid.models.failures import summary
 from hybrid.models.prices import BATCH_SHARE
@@ -96,7 +96,7 @@ async def cancel_batches(path: Path) -> list[str]:
             try:
                 if (identity := batch.id or await api.find(batch, journal.ids)) is not None:
                     await api.cancel(identity)
-                await input_deleted(api, journal, batch.name)
+                await delete_input(api, journal, batch.name)
             # Every failure of the provider is one of this command.
             except Exception as error:
                 raise UsageError(f"{batch.model}, batch {batch.id or batch.name}: {summary(error)}") from error

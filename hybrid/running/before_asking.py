@@ -116,12 +116,12 @@ async def _ask_about_tools(
     conversation: list[Message] = []
 
     async def call(chat: Chat) -> Calling:
-        async def kept(messages: Sequence[Message], tools: Sequence[Tool], key: CallKey) -> AssistantMessage:
+        async def record_chat(messages: Sequence[Message], tools: Sequence[Tool], key: CallKey) -> AssistantMessage:
             reply = await chat(messages, tools, key)
             conversation[:] = [*messages, reply]
             return reply
 
-        return await call_tool(kept, store, tools, with_pictures=shows_pictures)
+        return await call_tool(record_chat, store, tools, with_pictures=shows_pictures)
 
     check = await _check(run, model, CALLING, call)
     if check.get("verdict") in ("unreadable", "refused"):

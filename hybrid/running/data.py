@@ -178,7 +178,7 @@ def _holds(benchmark: Benchmark, source: Source) -> bool:
         return False
 
 
-def unlike(benchmark: Benchmark, mounted: Mounted) -> str | None:
+def schema_mismatch(benchmark: Benchmark, mounted: Mounted) -> str | None:
     """How the user's own data differ from those of the card; None where they may be these."""
     return benchmark.unlike(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
 
@@ -186,7 +186,7 @@ def unlike(benchmark: Benchmark, mounted: Mounted) -> str | None:
 def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Collection[str]) -> None:
     """Raise `UsageError` for data that are far from the benchmark's own, unless `partial` is allowed."""
     name = benchmark.card.short_title
-    if "partial" not in allowed and (reason := unlike(benchmark, mounted)):
+    if "partial" not in allowed and (reason := schema_mismatch(benchmark, mounted)):
         raise UsageError(
             f"--data {data}: is this {name}? It has {reason}. Questions of your own: hybrid run FILE (hybrid data "
             f"check FILE shows how they are read); as {name} all the same: --allow partial"
@@ -232,7 +232,7 @@ def questions(
     spool, files_before, pictures = QuestionSpool(source.store.root), files_read(), SamePictures()
     requested_ids, ids = frozenset(only), set[str]()
     try:
-        for rank, question in _taken(benchmark, source, limit):
+        for rank, question in _limit_questions(benchmark, source, limit):
             if isinstance(question, Question):
                 pictures.add(question)
             for variant in variants(question):
@@ -278,7 +278,7 @@ def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[st
     return f"--only {name}: there is no such question among {among}{of_tasks}{did_you_mean(name, ids)}"
 
 
-def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
+def _limit_questions(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
     """The questions that a limit takes, each with the place of its task."""
     per_task = (benchmark.questions(replace(source, tasks=(task,))) for task in source.tasks)
     streams = [itertools.groupby(stream, key=lambda question: question.unit) for stream in per_task]

@@ -74,7 +74,7 @@ async def attempt_question(
     """
     clock = resources.clock
     started = clock()
-    visible_question = question.asked()
+    visible_question = question.without_target()
     session = Session(visible_question, solver, resources, name)
     with tracing.span(lambda: tracing.question(name, question.id, question.task)) as end_span:
         exchanges = await benchmark.dialogue(visible_question, session.ask)

@@ -148,7 +148,7 @@ async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
                 prompts.append(prompt)
                 return Reply(_made_up(prompt, place, drawn_out=drawn_out))
 
-            await run.benchmark.dialogue(question.asked(), ask)
+            await run.benchmark.dialogue(question.without_target(), ask)
             dialogues.append(tuple(prompts))
     return tuple(dialogues)
 

@@ -128,7 +128,7 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
         while sock.recv(len(HEAD)):
             signal.signal(signal.SIGINT, handler)
             # What came before it could be interrupted has left a closed socket.
-            result = _made(steps) if _open(sock) else None
+            result = _next_step(steps) if _open(sock) else None
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             if result is None:
                 break
@@ -158,24 +158,24 @@ def _end_with_interruption(unraisable: sys.UnraisableHookArgs) -> None:
     sys.__unraisablehook__(unraisable)
 
 
-def _made(steps: Generator[Any, None, None]) -> tuple[bytes, list[OpenFile]]:
+def _next_step(steps: Generator[Any, None, None]) -> tuple[bytes, list[OpenFile]]:
     """The next value or error, and the open files in it, which would be closed if nothing held them."""
     try:
-        return _pickled((False, next(steps, StopIteration)))
+        return _pickle((False, next(steps, StopIteration)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         if not isinstance(error, HybridError | OSError):
             error.add_note("".join(traceback.format_exception(error)))
         try:
-            data, files = _pickled((True, error))
+            data, files = _pickle((True, error))
             pickle.loads(data)  # noqa: S301 - some can be written and not read
         except Exception:
-            return _pickled((True, RuntimeError("".join(traceback.format_exception(error)))))
+            return _pickle((True, RuntimeError("".join(traceback.format_exception(error)))))
         return data, files
 
 
-def _pickled(value: object) -> tuple[bytes, list[OpenFile]]:
+def _pickle(value: object) -> tuple[bytes, list[OpenFile]]:
     files: list[OpenFile] = []
 
     def place(value: object) -> int | None:

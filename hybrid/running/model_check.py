@@ -257,10 +257,10 @@ class _Check:
             "history that the model reads": self.history,
         }
         # What it reads of a picture of a tool is compared with this.
-        sees = await _tried("sees", self.sight)
+        sees = await _try("sees", self.sight)
         # What is done in this process is known, and each of these would load the weights again.
         probes = {**of_model, **(of_server if self.model().connection() else {})}
-        tasks = {name: asyncio.create_task(_tried(name, probe)) for name, probe in probes.items()}
+        tasks = {name: asyncio.create_task(_try(name, probe)) for name, probe in probes.items()}
         await asyncio.wait(tasks.values(), timeout=seconds)
         for task in tasks.values():
             task.cancel()
@@ -271,8 +271,8 @@ class _Check:
         # Last and alone: a server may not get over it.
         try:
             async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                rows += await _tried("smallest picture", self.smallest)
-                return [*rows, *await _tried("largest picture", self.largest)]
+                rows += await _try("smallest picture", self.smallest)
+                return [*rows, *await _try("largest picture", self.largest)]
         except TimeoutError:
             return [*rows, Found("size of pictures", f"no reply within {seconds:.0f} s", UNKNOWN)]
 
@@ -290,7 +290,7 @@ class _Check:
             numbers = [f"{place}{place * 3 % 10}" for place in range(1, count + 1)]
             files = [numbered(number, form=forms[at % len(forms)]) for at, number in enumerate(numbers)]
             try:
-                reply = await self.shown("Each picture shows a number. Write the numbers in order.", *files)
+                reply = await self.show("Each picture shows a number. Write the numbers in order.", *files)
             except HybridError as error:
                 refusals.append(_line(error))
                 continue
@@ -311,7 +311,7 @@ class _Check:
         refusals = [""]
         for side in SIDES:
             try:
-                reply = await self.shown(PROBE_TEXT, numbered("58", (side, side)))
+                reply = await self.show(PROBE_TEXT, numbered("58", (side, side)))
             except HybridError as error:
                 refusals.append(_line(error))
                 continue
@@ -348,7 +348,7 @@ class _Check:
         refusals: list[str] = []
         for name, size in sizes:
             try:
-                await self.shown(PROBE_TEXT, numbered("5", size))
+                await self.show(PROBE_TEXT, numbered("5", size))
             except HybridError as error:
                 refusals.append(_line(error))
             else:
@@ -389,7 +389,7 @@ class _Check:
         )
         return [Found(title, outcome, means)]
 
-    async def shown(self, text: str, *files: bytes) -> AssistantMessage:
+    async def show(self, text: str, *files: bytes) -> AssistantMessage:
         """The reply to a text and pictures."""
         images = [ImageRef(f"img:{at}", self.store.put(file, PICTURE)) for at, file in enumerate(files, 1)]
         return await self.chat([user_message((text, *images), labelled=False)], (), CallKey("check-pictures"))
@@ -400,21 +400,21 @@ class _Check:
         replies: list[AssistantMessage] = []
         history: list[Message] = []
 
-        async def kept(messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        async def record_chat(messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
             history[:] = messages
             replies.append(await self.chat(messages, tools, call))
             return replies[-1]
 
         try:
-            calling = await call_tool(kept, self.store, [crop], images=2)
+            calling = await call_tool(record_chat, self.store, [crop], images=2)
         except HybridError:
             # The pictures may be too many.
-            calling = await call_tool(kept, self.store, [crop], images=2, with_pictures=False)
+            calling = await call_tool(record_chat, self.store, [crop], images=2, with_pictures=False)
         if calling.verdict == "calls":
             way = f"read from text ({calling.read_from})" if calling.read_from else "by the provider's interface"
             grouping = "side by side" if calling.calls > 1 else "one a message"
             finding = Found("calls tools", f"{calling.calls}, {way}", f"yes, {grouping}")
-            return [finding, *await _tried("a picture in a result", lambda: self.result([*history, replies[-1]], crop))]
+            return [finding, *await _try("a picture in a result", lambda: self.result([*history, replies[-1]], crop))]
         reason = (
             f"called none: {_quoted(calling.said)}"
             if calling.verdict == "none"
@@ -515,7 +515,7 @@ class _Check:
         return [Found("takes logprobs", "it does not refuse them", "of no use to a run: likelihoods need hf:")]
 
 
-async def _tried(title: str, probe: Probe) -> list[Found]:
+async def _try(title: str, probe: Probe) -> list[Found]:
     """The findings of a probe; a refusal is one line of them."""
     try:
         return await probe()

@@ -2,7 +2,7 @@
 
     log = RunReplies(path, finished)            # by solver: replies to finished questions are not needed any more
     log.keep(call, request_sha256, reply)       # in any thread; a kill after the return does not lose it
-    log.said(call, request_sha256)              # in the next run: the same bytes
+    log.find_reply(call, request_sha256)        # in the next run: the same bytes
     log.close(finished)                         # removes the file where nothing in it is needed any more
 
 A line of a reply is {solver, question, ask, call, request_sha256, text or base64}: `text` where the reply is UTF-8.
@@ -62,7 +62,7 @@ class RunReplies:
         # The first error by which a reply could not be kept.
         self.failed: OSError | None = None
 
-    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+    def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept in an earlier run, or None."""
         # The file does not have the prompt of a call.
         key = CallKey(call.question, call.ask, call.call, solver=call.solver)

@@ -26,7 +26,15 @@ from hybrid.registry import load, load_solver, plugin
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
-from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken, refuse_unlike, unlike
+from hybrid.running.data import (
+    Mounted,
+    mount,
+    questions,
+    recorded_questions,
+    refuse_broken,
+    refuse_unlike,
+    schema_mismatch,
+)
 from hybrid.running.forked import in_fork
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
@@ -321,7 +329,7 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
     unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
-    partial = (f"partial: {reason}" for reason in [unlike(benchmark, mounted)] if reason)
+    partial = (f"partial: {reason}" for reason in [schema_mismatch(benchmark, mounted)] if reason)
     return (*permissions.check(caveats, config.allow), *unchecked, *partial)
 
 

@@ -59,7 +59,7 @@ def run_log(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def shown(level: int = NO_HANDLER, *, traces: bool = False) -> Iterator[None]:
+def log_to_stderr(level: int = NO_HANDLER, *, traces: bool = False) -> Iterator[None]:
     """Show on stderr what is logged inside, from this level on; `traces` are those of tools, at any level."""
     handler = _OnStderr()
     handler.addFilter(lambda record: record.levelno >= level or (traces and record.name.endswith(TRACES)))

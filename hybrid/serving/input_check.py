@@ -82,9 +82,9 @@ def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
     if not watched:
         return unreadable
     # The pictures are kept that enter each network from outside, wherever the tool enters it.
-    hooks = [hook for network in watched for hook in _hooked(network)]
+    hooks = [hook for network in watched for hook in _add_hooks(network)]
     try:
-        troubles = [trouble for size in SIZES for trouble in _shown(tool, backend, chart(*size), watched)]
+        troubles = [trouble for size in SIZES for trouble in _run_probes(tool, backend, chart(*size), watched)]
     finally:
         for hook in hooks:
             hook.remove()
@@ -101,7 +101,7 @@ class _Watched:
     given: list[Any] = field(default_factory=list)
 
 
-def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
+def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
     """Put questions about a picture until every network has been given something; what they raised."""
     counts = [len(network.given) for network in watched]
     troubles: list[str] = []
@@ -130,10 +130,10 @@ def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
             yield CheckCase((picture,) * len(check_case.images), check_case.args, check_case.wrong)
 
 
-def _hooked(network: _Watched) -> list[Any]:
+def _add_hooks(network: _Watched) -> list[Any]:
     channels, inside = len(network.wants.offsets), list[Any]()
 
-    def entered(module: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+    def on_enter(module: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
         if inside:
             return
         pictures = [tensor for tensor in _tensors((args, keywords)) if _is_picture(tensor, channels)]
@@ -141,14 +141,14 @@ def _hooked(network: _Watched) -> list[Any]:
             inside.append(module)
             network.given.extend(tensor.detach().float().cpu() for tensor in pictures)
 
-    def left(module: Any, _args: Any, _output: Any) -> None:
+    def on_leave(module: Any, _args: Any, _output: Any) -> None:
         if inside and inside[-1] is module:
             inside.pop()
 
     parts = list(network.module.modules())
-    hooks = [part.register_forward_pre_hook(entered, with_kwargs=True) for part in parts]
+    hooks = [part.register_forward_pre_hook(on_enter, with_kwargs=True) for part in parts]
     # A pass that fails half-way must not leave the watch believing that it is still inside.
-    return hooks + [part.register_forward_hook(left, always_call=True) for part in parts]
+    return hooks + [part.register_forward_hook(on_leave, always_call=True) for part in parts]
 
 
 def _tensors(value: Any) -> Iterator[Any]:

@@ -144,7 +144,7 @@ class CachedTools:
         if finding is not None:
             spent.cached = True
         else:
-            make = partial(self._made, ToolCall(tool, args, request))
+            make = partial(self._compute, ToolCall(tool, args, request))
             finding = await self._shared(key, name, make, spent)
         refs = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=refs)
@@ -202,7 +202,7 @@ class CachedTools:
         try:
             # No `wait_for`, which comes back a turn of the event loop later.
             async with asyncio.timeout(LOOK_UP_S):
-                return await self._in_thread(self._kept, key, overlays)
+                return await self._in_thread(self._find_cached, key, overlays)
         except TimeoutError:
             # Each of the others would wait as long.
             if not self._slow:
@@ -211,7 +211,7 @@ class CachedTools:
             self._slow = True
             return None
 
-    def _kept(self, key: str, overlays: bool) -> Finding | None:
+    def _find_cached(self, key: str, overlays: bool) -> Finding | None:
         if not overlays and (plain := self.cache.get(without_overlays(key))) is not None:
             return plain
         cached = self.cache.get(key)
@@ -219,7 +219,7 @@ class CachedTools:
             return cached
         return replace(cached, images=tuple(ref for ref in cached.images if ref.box is not None))
 
-    async def _made(self, call: ToolCall, watch: Stopwatch) -> Finding:
+    async def _compute(self, call: ToolCall, watch: Stopwatch) -> Finding:
         name = call.tool.card.name
         try:
             finding, answering = await self.executor.find(call, watch)

@@ -52,17 +52,17 @@ def imports(text: str, package: str) -> Iterator[str]:
     """
     for match in _IMPORT.finditer(text):
         if match["base"] is None:
-            yield from (name.split()[0] for name in _listed(match["plain"]))
+            yield from (name.split()[0] for name in _split_names(match["plain"]))
             continue
         try:
             base = importlib.util.resolve_name(match["base"], package)
         except ImportError:  # It leads out of every package.
             continue
         yield base
-        yield from (f"{base}.{name.split()[0]}" for name in _listed(match["names"]))
+        yield from (f"{base}.{name.split()[0]}" for name in _split_names(match["names"]))
 
 
-def _listed(names: str) -> list[str]:
+def _split_names(names: str) -> list[str]:
     plain = _COMMENT.sub("", names).strip("() \t\\")
     return [name.strip() for name in re.split(r"[,;]", plain) if name.strip()]
 
@@ -78,7 +78,7 @@ class Sources:
     def __init__(self, folders: Mapping[str, Sequence[Path]], files: Mapping[str, Path] | None = None) -> None:
         self._folders = folders
         self._files = files or {}
-        self._listed: dict[Path, frozenset[str]] = {}
+        self._split_names: dict[Path, frozenset[str]] = {}
         self._read: dict[str, tuple[str, frozenset[str]] | None] = {}
 
     def sha256(self, modules: Sequence[str]) -> str:
@@ -134,12 +134,12 @@ class Sources:
 
     def _names(self, folder: Path) -> frozenset[str]:
         """Names of the entries of a folder, read once; none where it is no folder."""
-        if folder not in self._listed:
+        if folder not in self._split_names:
             try:
-                self._listed[folder] = frozenset(os.listdir(folder))
+                self._split_names[folder] = frozenset(os.listdir(folder))
             except (OSError, ValueError):
-                self._listed[folder] = frozenset()
-        return self._listed[folder]
+                self._split_names[folder] = frozenset()
+        return self._split_names[folder]
 
 
 @cache

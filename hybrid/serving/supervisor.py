@@ -94,13 +94,13 @@ class ProcessExecutor(MessageExecutor):
             UsageError: as `hybrid.registry.load`.
             Outage: no worker process can be started.
         """
-        return cast(ImportResponse, await self._asked(DescribeRequest(0, name, package)))
+        return cast(ImportResponse, await self._ask_and_wait(DescribeRequest(0, name, package)))
 
     async def next_step(self, request: RuleRequest) -> RuleResponse:
         """A rule's next step about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
-        return cast(RuleResponse, await self._asked(request))
+        return cast(RuleResponse, await self._ask_and_wait(request))
 
-    async def _asked(self, request: Request) -> Response:
+    async def _ask_and_wait(self, request: Request) -> Response:
         """The response to a request that is no call, and that this caller waits for."""
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1

@@ -45,7 +45,7 @@ def otlp(trace: str, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
     propagated, logger.propagate = logger.propagate, False
     logger.addHandler(losses)
     try:
-        with kept(processor, facts, text=text):
+        with export_spans(processor, facts, text=text):
             yield
     finally:
         logger.removeHandler(losses)
@@ -60,12 +60,12 @@ def lines(trace: str, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
     except OSError as error:
         raise UsageError(f"--trace {trace}: cannot be written: {error.strerror or error}") from error
     exporter = ConsoleSpanExporter(out=file, formatter=lambda span: f"{span.to_json(indent=None)}\n")
-    with file, kept(SimpleSpanProcessor(exporter), facts, text=text):
+    with file, export_spans(SimpleSpanProcessor(exporter), facts, text=text):
         yield
 
 
 @contextmanager
-def kept(processor: SpanProcessor, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
+def export_spans(processor: SpanProcessor, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
     """Give a processor the spans of the block, in one of the run."""
     service = {"service.version": __version__, "service.name": os.environ.get("OTEL_SERVICE_NAME", "hybrid")}
     provider = TracerProvider(resource=Resource.create(service), shutdown_on_exit=False)

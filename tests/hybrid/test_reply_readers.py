@@ -24,7 +24,7 @@ from hybrid.models.chat_completions import codec
 from hybrid.models.chat_completions.stream import Assembly
 from hybrid.models.dialects import read
 from hybrid.models.failures import StatusError, UnreadableReplyError
-from hybrid.models.langchain.messages import holdable
+from hybrid.models.langchain.messages import coerce_arguments
 from hybrid.models.literals import MAX_WRITTEN, read_object, read_value, without_entities
 from hybrid.models.yaml_text import read_yaml
 from hybrid.registry import load
@@ -92,7 +92,7 @@ READERS: dict[str, tuple[Callable[[str], Any], tuple[type[Exception], ...]]] = {
     "arguments": (as_arguments, ()),
     "body": (as_body, (UnreadableReplyError, StatusError)),
     "stream": (as_stream, (UnreadableReplyError, StatusError)),
-    "LangChain": (lambda text: holdable(text.encode("utf-8", "replace")), ()),
+    "LangChain": (lambda text: coerce_arguments(text.encode("utf-8", "replace")), ()),
     "answers": (as_answers, ()),
     "judge": (as_judged, ()),
     "styles": (as_styled, ()),

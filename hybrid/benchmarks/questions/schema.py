@@ -183,10 +183,10 @@ class _Yaml(Reader):
     def root(self, kind: type[T], table: Mapping[str, Any], name: str) -> T:
         """The content of a file of this name."""
         if kind is not Recipe:
-            return cast(T, self.made(kind, table))
+            return cast(T, self.read_value(kind, table))
         if "name" in table:
             raise self.unknown(kind, ("name",), [one.name for one in fields(Recipe)])
-        recipe: Any = self.made(kind, {"name": name, **table})
+        recipe: Any = self.read_value(kind, {"name": name, **table})
         for place, metric in enumerate(recipe.metrics):
             groups = recipe.columns.get("group", ())
             if missing := [one for one in metric.groups if one not in groups]:
@@ -195,14 +195,14 @@ class _Yaml(Reader):
                 raise Unfit(("metrics",), f"{said}: no column {missing[0]!r} in columns: group:{hint}")
         return cast(T, recipe)
 
-    def made(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
+    def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
         """Metrics are words, and units the name of a column where they are no number of rows."""
         if kind is Kind:
             return Kind(self.word(value, KINDS, steps))
         if kind is Units and not isinstance(value, dict):
             return Units(column=self.scalar(str, value, steps))
         if kind is not Counted:
-            return super().made(kind, value, steps)
+            return super().read_value(kind, value, steps)
         try:
             return counted(self.scalar(str, value, steps))
         except ValueError as error:
@@ -210,7 +210,7 @@ class _Yaml(Reader):
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
         """The one that an item of a list is."""
-        return (self.made(kind, value, steps),)
+        return (self.read_value(kind, value, steps),)
 
     def _called(self, kind: type, steps: Steps) -> str:
         named = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}

@@ -164,7 +164,7 @@ class RayEngine:
         run, key = self._run, (solver, question.id)
         control = run.resources.control
         logged = self._said.setdefault(key, [])
-        visible_question = question if control.mode == "oracle" else question.asked()
+        visible_question = question if control.mode == "oracle" else question.without_target()
         partner = control.partners.get(question.id)
         request = QuestionRequest(next(self._numbers), visible_question, solver, partner, tuple(logged))
         captions, notices = run.resources.captions or RunCaptions(), run.service.notices

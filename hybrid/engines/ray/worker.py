@@ -161,7 +161,7 @@ class _Log:
         """The question has ended."""
         del self._lines[key], self._known[key]
 
-    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+    def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as the run knows it, or None."""
         cached = self._known.get((call.solver, call.question), {})
         return cached.get((call.ask, call.call, request_sha256))

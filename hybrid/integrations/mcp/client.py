@@ -113,7 +113,7 @@ def foreign_tools(
         if address.name in servers:
             raise UsageError(f"--mcp {address}: there is a server {address.name} already")
         try:
-            server, remote_tools = wait_for(_listed(address))
+            server, remote_tools = wait_for(_list_tools(address))
         except ToolError as error:
             raise UsageError(f"--mcp: {error}") from error
         servers[server.name] = server
@@ -132,7 +132,7 @@ def foreign_tools(
     return ForeignTools(tuple(servers.values()), tools, left_out, partial(McpTools, tools))
 
 
-async def _listed(address: Address) -> tuple[ForeignServer, list[protocol.Tool]]:
+async def _list_tools(address: Address) -> tuple[ForeignServer, list[protocol.Tool]]:
     async with connected(address) as (session, greeting), asyncio.timeout(START_S):
         title, version = (one_line(text)[:80] for text in (greeting.serverInfo.name, greeting.serverInfo.version))
         return ForeignServer(address.name, str(address), title, version), (await session.list_tools()).tools

@@ -23,13 +23,13 @@ from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import (
     PLACE,
     as_json,
-    fields_beside,
     message,
     readable,
     request_body,
+    server_specific_fields,
     wire_messages,
 )
-from hybrid.models.chat_completions.terms import PASSED_ON, PLAIN, Terms, learnt
+from hybrid.models.chat_completions.terms import PASSED_ON, PLAIN, Terms, learn_terms
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
 from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder, image_block
@@ -153,7 +153,7 @@ class ChatCompletionsClient:
             try:
                 reply = await self._wire.post(body, read, stream=terms.stream)
             except StatusError as error:
-                # What another request has learnt meanwhile may be all that was wrong with this one.
+                # What another request has learn_terms meanwhile may be all that was wrong with this one.
                 if self._terms == terms:
                     self._learn(error, body)
                 terms = self._terms
@@ -161,7 +161,7 @@ class ChatCompletionsClient:
             else:
                 if self._wire.streamed and self._settings.stream == "auto":
                     streaming = replace(self._terms, stream=True)
-                    self._terms = streaming.announced(self.name, self._terms, ", as it answers so")
+                    self._terms = streaming.announce(self.name, self._terms, ", as it answers so")
                 return reply
 
     def _learn(self, error: StatusError, body: bytes) -> None:
@@ -175,11 +175,11 @@ class ChatCompletionsClient:
         options = request.keys() - {"model", "messages", "tools", "stream"}
         options |= {"stream", "streaming"} if self._terms.stream else set()
         options |= {"detail"} if self._settings.image_detail is not None else set()
-        extra_fields = fields_beside(request["messages"])
-        terms = learnt(self.name, self._terms, error, options, extra_fields, self._settings)
+        extra_fields = server_specific_fields(request["messages"])
+        terms = learn_terms(self.name, self._terms, error, options, extra_fields, self._settings)
         if terms is None:
             raise error
-        self._terms = terms.announced(self.name, self._terms, f" ({summary(error)})")
+        self._terms = terms.announce(self.name, self._terms, f" ({summary(error)})")
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
         """The message in the body of a reply. Raises `UnreadableReplyError`."""

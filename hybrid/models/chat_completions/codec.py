@@ -86,14 +86,14 @@ def request_body(
     body |= {} if cache_key is None else {"prompt_cache_key": cache_key}
     body |= {"stream_options": {"include_usage": True}} if terms.stream else {}
     if terms.without:
-        body = _without(body, terms.without)
+        body = _drop_fields(body, terms.without)
         body["messages"] = turns = list[dict[str, Any]]()
         for turn in messages:
             # Only replies, and the calls in them, hold fields of a server's own.
-            calls = [_without(call, terms.without) for call in turn.get("tool_calls", ())]
-            less = _without(turn, terms.without) | ({"tool_calls": calls} if calls else {})
+            calls = [_drop_fields(call, terms.without) for call in turn.get("tool_calls", ())]
+            less = _drop_fields(turn, terms.without) | ({"tool_calls": calls} if calls else {})
             turns.append(less if turn["role"] == "assistant" else turn)
-    body["messages"] = _bridged(body["messages"]) if terms.bridges else body["messages"]
+    body["messages"] = _insert_replies(body["messages"]) if terms.bridges else body["messages"]
     if terms.declares_tools and not tools and (declared := _called_tools(messages)):
         tools = as_json(declared)
         body["tool_choice"] = "none"
@@ -112,7 +112,7 @@ def request_body(
     return pieces
 
 
-def _bridged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _insert_replies(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages, with a reply wherever one of the user comes right behind one of a tool."""
     out: list[dict[str, Any]] = []
     for message in messages:
@@ -129,11 +129,11 @@ def _called_tools(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
     return [{"type": "function", "function": {"name": name, **nothing}} for name in names]
 
 
-def _without(fields: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def _drop_fields(fields: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in names}
 
 
-def fields_beside(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+def server_specific_fields(messages: Sequence[Mapping[str, Any]]) -> set[str]:
     """The fields of replies in a request, and of their calls, that are the server's own."""
     replies = [message for message in messages if message.get("role") == "assistant"]
     calls = [call for reply in replies for call in reply.get("tool_calls", ())]
@@ -219,7 +219,7 @@ def readable(data: bytes) -> dict[str, Any]:
     content, reason = message.get("content"), first.get("finish_reason")
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
-    if not (content or reason or _said_calls(message) or _refusal(message)):
+    if not (content or reason or _raw_calls(message) or _refusal(message)):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
     return body
 
@@ -236,7 +236,7 @@ def _choice(body: dict[str, Any]) -> dict[str, Any] | None:
         return first
     feedback = _feedback(body)
     if isinstance(first, dict) and isinstance(message, dict):
-        is_empty = not (message.get("content") or _said_calls(message) or message.get("refusal"))
+        is_empty = not (message.get("content") or _raw_calls(message) or message.get("refusal"))
         return _with_reason(body, first, feedback) if feedback and is_empty else first
     if isinstance(first, dict) and message is None and not (first.get("text") or first.get("delta")):
         reason, end = read_end("chat_completions", feedback or None, *_reasons(first))
@@ -302,7 +302,7 @@ def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     choice = body["choices"][0]
     reply = choice["message"]
     reason, end = read_end("chat_completions", *_reasons(choice))
-    calls, invalid = calls_of(_said_calls(reply), call)
+    calls, invalid = calls_of(_raw_calls(reply), call)
     text, refusal = _text(reply.get("content")), _refusal(reply)
     usage = usage_of(body, is_empty=not (text or refusal or calls or invalid))
     model = body.get("model")
@@ -314,7 +314,7 @@ def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
         reason,
         refusal,
         reasoning=thoughts_in(reply),
-        native=_native(reply, call),
+        native=_native_fields(reply, call),
         end=end,
         model=model[:MAX_NAME] if isinstance(model, str) and model else None,
     )
@@ -367,21 +367,24 @@ def _words(value: Any, depth: int = 4) -> str:
     return "\n".join(filter(None, (_words(part, depth - 1) for part in parts)))
 
 
-def _native(reply: Mapping[str, Any], call: CallKey) -> Json:
+def _native_fields(reply: Mapping[str, Any], call: CallKey) -> Json:
     """What a message says beside its text and the names and arguments of its calls; None where that is nothing."""
     content = reply.get("content")
-    message = _beside(reply, _READ)
+    message = _unread_fields(reply, _READ)
     parts = content if isinstance(content, list) and _can_be_written(content) else []
     parts = parts if any(isinstance(part, dict) and not _is_text(part) for part in parts) else []
     calls: list[Json] = []
-    for identity, raw_call in _identified(_said_calls(reply), call):
+    for identity, raw_call in _identify_calls(_raw_calls(reply), call):
         if isinstance(raw_call, dict) and isinstance(function := raw_call.get("function"), dict):
-            its = {"call": _beside(raw_call, _READ_OF_CALLS), "function": _beside(function, _READ_OF_FUNCTIONS)}
+            its = {
+                "call": _unread_fields(raw_call, _READ_OF_CALLS),
+                "function": _unread_fields(function, _READ_OF_FUNCTIONS),
+            }
             calls += [{"id": identity, **its}] if any(its.values()) else []
     return {"message": message, "content": parts, "calls": calls} if message or parts or calls else None
 
 
-def _beside(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
+def _unread_fields(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
     # Many servers name every field that they know, with nothing in it.
     non_empty = {
         name: value for name, value in fields.items() if name not in read and value is not None and value != []
@@ -401,7 +404,7 @@ def _can_be_written(value: Any) -> bool:
     return True
 
 
-def _said_calls(message: Mapping[str, Any]) -> Any:
+def _raw_calls(message: Mapping[str, Any]) -> Any:
     """The calls of a message; OpenAI's first interface has one, and Anthropic's are parts of the content."""
     if calls := message.get("tool_calls"):
         return calls
@@ -411,7 +414,7 @@ def _said_calls(message: Mapping[str, Any]) -> Any:
     return [part for part in content if _kind(part) == "tool_use"] if isinstance(content, list) else []
 
 
-def _identified(raw_calls: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
+def _identify_calls(raw_calls: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
     """The calls of a message as they are written, each with its id, or with one of ours where it has none of its own.
 
     Ours is of nine letters and digits, as the servers of Mistral want it.
@@ -429,7 +432,7 @@ def calls_of(raw_calls: Any, call: CallKey) -> tuple[list[ToolCall], list[Invali
     """Calls of a message in any form of servers': those that can be made, and those whose arguments cannot be read."""
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
-    for identity, raw_call in _identified(raw_calls, call):
+    for identity, raw_call in _identify_calls(raw_calls, call):
         function = raw_call.get("function", raw_call) if isinstance(raw_call, dict) else None
         if not isinstance(function, dict) or (function is raw_call and "name" not in raw_call):
             invalid.append(InvalidCall(identity, None, as_written(raw_call), "no function is named"))

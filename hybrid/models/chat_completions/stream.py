@@ -154,7 +154,7 @@ class Assembly:
         if not (self.ended or self._reason):
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         try:
-            message = {"role": "assistant", "content": None, **_settled(self._message)}
+            message = {"role": "assistant", "content": None, **_join_texts(self._message)}
             choice = {"index": 0, "message": message, "finish_reason": self._reason}
             choice |= {"native_finish_reason": self._native_reason} if self._native_reason else {}
             # ASCII: pieces may hold half a character each, which are one again when this is read.
@@ -174,7 +174,7 @@ class Assembly:
             self._read_event()
         elif name == b"data":
             # Some servers leave out the empty line between events.
-            if len(self._data) == 1 and (self._data[0] == b"[DONE]" or _parsed(self._data[0]) is not None):
+            if len(self._data) == 1 and (self._data[0] == b"[DONE]" or _parse(self._data[0]) is not None):
                 self._read_event()
             self._data.append(value)
             self._pending += len(value)
@@ -193,7 +193,7 @@ class Assembly:
         # Some gateways send the comments that keep a stream alive as data.
         if not data or data.startswith(b":") or self.ended or event in _KEEP_ALIVE:
             return
-        piece = _parsed(data)
+        piece = _parse(data)
         if not isinstance(piece, dict):
             excerpt = data[:200].decode("utf-8", "replace")
             raise UnreadableReplyError(f"a piece of the stream is no JSON object: {excerpt}")
@@ -250,7 +250,7 @@ def _size(root: Any) -> int:
     return size
 
 
-def _parsed(data: bytes) -> Any:
+def _parse(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
@@ -308,7 +308,7 @@ def _add_calls(calls: list[dict[str, Any]], fragments: Any) -> None:
         if call is None:
             calls.append(call := {"function": {}})
         # At the end some servers say a call again.
-        is_repeat = more.get("id") and function.get("arguments") and _whole(call) == function["arguments"]
+        is_repeat = more.get("id") and function.get("arguments") and _parse_arguments(call) == function["arguments"]
         for name, value in more.items():
             if name != "function" and value != "":
                 _grow(call, name, value)
@@ -336,24 +336,24 @@ def _call_of(
     if identity:
         return call if call.get("id") in (None, identity) else None
     goes_on = not function.get("arguments") and function["name"] == call["function"].get("name")
-    return call if goes_on or _whole(call) is None else None
+    return call if goes_on or _parse_arguments(call) is None else None
 
 
-def _whole(call: Mapping[str, Any]) -> Any:
+def _parse_arguments(call: Mapping[str, Any]) -> Any:
     """The arguments of a call so far, where they are an object; None for others."""
     arguments = call["function"].get("arguments")
     if isinstance(arguments, _Pieces):
         # No tool takes longer ones, and to try them with every piece would take long.
         arguments = "".join(arguments) if len(arguments) <= MAX_TRIED else ""
     if isinstance(arguments, str) and len(arguments) <= MAX_CHARACTERS:
-        return arguments if isinstance(_parsed(arguments.encode("utf-8", "replace")), dict) else None
+        return arguments if isinstance(_parse(arguments.encode("utf-8", "replace")), dict) else None
     return arguments if isinstance(arguments, dict) else None
 
 
-def _settled(value: Any) -> Any:
+def _join_texts(value: Any) -> Any:
     """The value with its growing texts joined."""
     if isinstance(value, _Pieces):
         return "".join(value)
     if isinstance(value, dict):
-        return {name: _settled(item) for name, item in value.items()}
-    return [_settled(item) for item in value] if isinstance(value, list) else value
+        return {name: _join_texts(item) for name, item in value.items()}
+    return [_join_texts(item) for item in value] if isinstance(value, list) else value

@@ -1,6 +1,6 @@
 """The terms on which one server takes requests, learnt from the words of its refusals, once for a run.
 
-    terms = learnt(name, PLAIN, error, ["seed"], (), settings)    # to ask by from now on; None: it teaches nothing
+    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # to ask by from now on; None: it teaches nothing
 
 Only what means the same is changed without being asked for: the older name of an option, or none for an option that is
 a courtesy. What would change what is measured is refused, with the words that allow it.
@@ -67,7 +67,7 @@ class Terms:
             f"it is sent no {field}, {CAN_BE_LEFT_OUT.get(field, 'its own word')}" for field in left_out
         ]
 
-    def announced(self, name: str, previous: Terms, reason: str) -> Terms:
+    def announce(self, name: str, previous: Terms, reason: str) -> Terms:
         """These terms, after a note of how they differ from those before; `why` ends each of its lines."""
         for change in self.changes(previous):
             tell(f"note: {name}: from now on {change}{reason}")
@@ -116,7 +116,7 @@ def learnt(
         return replace(terms, bridges=True)
     if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(text):
         raise ModelRefused(f"{refuses} wants the thoughts back that --reasoning drop leaves out: {summary(error)}")
-    names = _named(text, {*options, *extra_fields})
+    names = _find_unknown_options(text, {*options, *extra_fields})
     can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *extra_fields} - {*SENT_BACK}
     if refused := [name for name in names if name not in can_be_left_out]:
         remedy = REMEDIES.get(refused[0], f"leave --model-arg {refused[0]} away")
@@ -126,7 +126,7 @@ def learnt(
     return after if after != terms else None
 
 
-def _named(text: str, sent: Collection[str]) -> list[str]:
+def _find_unknown_options(text: str, sent: Collection[str]) -> list[str]:
     """Which of the options sent a refusal calls unknown: the first that it names, and those in one list with it."""
     if not sent:
         return []

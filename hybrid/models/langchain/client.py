@@ -17,7 +17,7 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
-from hybrid.models.chat_completions.terms import NEWER, OLDER, PLAIN, learnt
+from hybrid.models.chat_completions.terms import NEWER, OLDER, PLAIN, learn_terms
 from hybrid.models.failures import CHECK, Failure, StatusError, UnreadableReplyError, read_failure, summary
 from hybrid.models.images import ImageEncoder
 from hybrid.models.langchain.chat_models import (
@@ -146,7 +146,7 @@ class LangChainClient:
                 async with asyncio.timeout(self._settings.timeout_s):
                     reply = from_langchain(_checked(await bound.ainvoke(request.body.messages)))
             except Exception as error:
-                # What another request has learnt meanwhile may be all that was wrong with this one.
+                # What another request has learn_terms meanwhile may be all that was wrong with this one.
                 if self._terms == terms and not self._learns(error):
                     raise
             else:
@@ -165,7 +165,7 @@ class LangChainClient:
         status_error = StatusError(failed.status, summary(error, 4000))
         sent = {*self._options, *(["prompt_cache_key"] if self._row.cache == "key" else [])}
         sent |= {NEWER, OLDER} if self._settings.max_tokens is not None else set()
-        terms = learnt(self.name, self._terms, status_error, sent, (), self._settings)
+        terms = learn_terms(self.name, self._terms, status_error, sent, (), self._settings)
         if terms is None:
             return False
         if terms != replace(PLAIN, without=terms.without):
@@ -173,7 +173,7 @@ class LangChainClient:
                 f"--model {self.name}: its server takes requests only where {terms.changes(self._terms)[0]}, which "
                 f"LangChain does not do; {OTHER_WAY}: {failed.text}"
             ) from error
-        self._terms, self._chat_models = terms.announced(self.name, self._terms, f" ({failed.text})"), {}
+        self._terms, self._chat_models = terms.announce(self.name, self._terms, f" ({failed.text})"), {}
         return True
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:

@@ -82,7 +82,7 @@ def to_langchain(
         elif isinstance(message, SystemMessage):
             out.append(System(message.text))
         elif isinstance(message, AssistantMessage):
-            out.append(_said(message))
+            out.append(_to_ai_message(message))
         else:
             status: Any = "error" if message.failed else "success"
             has_image = any(isinstance(part, ImagePart) for part in message.parts)
@@ -91,7 +91,7 @@ def to_langchain(
     return out, tuple(sent)
 
 
-def _said(message: AssistantMessage) -> AIMessage:
+def _to_ai_message(message: AssistantMessage) -> AIMessage:
     """A reply as its provider's client made it, with the text and the calls that we read in it."""
     from langchain_core.messages import AIMessage
 
@@ -117,7 +117,7 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     """
     metadata = reply.response_metadata
     words = _refusal(reply)
-    reason, end = _ended(metadata)
+    reason, end = _read_end(metadata)
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
     repaired: list[ToolCall] = []
     invalid = [InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread]
@@ -160,7 +160,7 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     return mark_end(message)
 
 
-def _ended(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
+def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
     """Why a reply ended, of all the places where LangChain's clients keep it."""
     feedback, details = metadata.get("prompt_feedback") or {}, metadata.get("incomplete_details") or {}
     wire: Wire = "responses" if metadata.get("object") == "response" else "chat_completions"
@@ -189,7 +189,7 @@ def _text(message: BaseMessage) -> str:
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
 
 
-def holdable(reply: bytes) -> bytes:
+def coerce_arguments(reply: bytes) -> bytes:
     """A reply of OpenAI's chat or responses API, in which every call of a tool has an object for its arguments.
 
     LangChain refuses the whole reply over another JSON value, `[1, 2]`. Such a value is put under `UNREAD`, where
@@ -198,7 +198,7 @@ def holdable(reply: bytes) -> bytes:
     other = False
     try:
         body = json.loads(reply)
-        for identity, raw_call in _called(body):
+        for identity, raw_call in _find_raw_calls(body):
             args, error, repairs = read_object(raw_call.get("arguments"))
             if args is None or TWICE in repairs:
                 unread = {UNREAD: [as_written(raw_call["arguments"]), error]}
@@ -210,7 +210,7 @@ def holdable(reply: bytes) -> bytes:
     return json.dumps(body).encode() if other else reply
 
 
-def _called(body: Any) -> Iterator[tuple[str | None, dict[str, Any]]]:
+def _find_raw_calls(body: Any) -> Iterator[tuple[str | None, dict[str, Any]]]:
     """The objects of a reply that hold the arguments of a call, each with its id."""
     choices, output = (body.get(key) if isinstance(body, dict) else None for key in ("choices", "output"))
     for choice in choices or ():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hybrid.models.batching.ticket import exchanged
 from hybrid.models.chat_completions.wire import proxy_for
 from hybrid.models.failures import StatusError, redirected
-from hybrid.models.langchain.messages import holdable
+from hybrid.models.langchain.messages import coerce_arguments
 
 if TYPE_CHECKING:
     import httpx
@@ -84,7 +84,7 @@ def anthropic_pool(client: Any, timeout_s: float) -> Any:
 
 
 def openai_pool(timeout_s: float) -> Any:
-    """The connections of an `openai` client, with replies that LangChain can hold (`holdable`)."""
+    """The connections of an `openai` client, with replies that LangChain can hold (`coerce_arguments`)."""
     import openai
 
     # Which package the client's own requests and responses are of is for openai to choose.
@@ -92,7 +92,7 @@ def openai_pool(timeout_s: float) -> Any:
         async def send(self, request: Any, **options: Any) -> Any:
             """Send a request, unless a batch has its reply. Raises as httpx."""
             response = _in_batch(request) or await super().send(request, **options)
-            if response.is_stream_consumed and (content := holdable(response.content)) is not response.content:
+            if response.is_stream_consumed and (content := coerce_arguments(response.content)) is not response.content:
                 headers = {"content-type": response.headers.get("content-type", "application/json")}
                 return type(response)(response.status_code, headers=headers, content=content, request=request)
             return response

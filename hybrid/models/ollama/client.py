@@ -111,11 +111,11 @@ class OllamaClient:
         call_options = options_of_repetition(self._options, call.repetition)
         body = OllamaRequest(messages, as_json(specs) if specs else b"", images, call_options)
         # Images count by the hashes that they have already; in whatever form it is asked, it is the same call.
-        sha256 = hashlib.sha256(b"".join(self._written(body, joined=False, stream=False)[::2]))
+        sha256 = hashlib.sha256(b"".join(self._write_request(body, joined=False, stream=False)[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         return ChatRequest(call, body, sha256.hexdigest(), tuple(sent))
 
-    def _written(self, request: OllamaRequest, *, joined: bool, stream: bool) -> list[bytes]:
+    def _write_request(self, request: OllamaRequest, *, joined: bool, stream: bool) -> list[bytes]:
         wired = wire_messages(request.messages, joined=joined)
         return request_body(self._model, request.options, wired, request.tools, request.images, stream=stream)
 
@@ -136,7 +136,7 @@ class OllamaClient:
 
         while True:
             joined, stream = self._joined, self._settings.stream == "on"
-            body = b"".join(self._written(request.body, joined=joined, stream=stream))
+            body = b"".join(self._write_request(request.body, joined=joined, stream=stream))
             try:
                 return await self._wire.post(body, read, stream=stream)
             except StatusError as error:
@@ -145,7 +145,7 @@ class OllamaClient:
                     # The model's own fault: it is told, and nothing is asked again.
                     return read(malformed_body(_message(error)))
                 if joined == self._joined and not self._learns(words):
-                    raise self._explained(error, words) from error
+                    raise self._explain(error, words) from error
 
     def _learns(self, words: str) -> bool:
         """If the model's template insists on turns that alternate, join them from now on; returns whether it does."""
@@ -167,11 +167,13 @@ class OllamaClient:
         )
         return StatusError(TOO_LONG, {"error": f"{words}; {remedy}"})
 
-    def _explained(self, error: StatusError, words: str) -> Exception:
+    def _explain(self, error: StatusError, words: str) -> Exception:
         """The error of a server with what can be done about it."""
         who, text = f"--model {self.name}", summary(error)
         if error.status_code == NO_MODEL and _NO_MODEL.search(words):
-            return ModelRefused(f"{who}: {self._connection.shown} has no such model: ollama pull {self._model}: {text}")
+            return ModelRefused(
+                f"{who}: {self._connection.redacted_url} has no such model: ollama pull {self._model}: {text}"
+            )
         if _CONTEXT.search(words):
             return self._too_long(_message(error))
         if _NO_MEMORY.search(words):
