@@ -44,7 +44,7 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
         raise DataError(f"{path}: {error}") from error
     try:
         result: T = Reader(code).read_value(kind, data)
-    except Unfit as error:
+    except ValueMismatch as error:
         raise DataError(f"{path}, line {_line(text, error.steps)}: {_format_error(error)}") from error
     return result
 
@@ -53,7 +53,7 @@ def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T
     """The dataclass of data that came from elsewhere, as `as_data` gives it. Raises `DataError` that names the key."""
     try:
         result: T = Reader(code).read_value(kind, data)
-    except Unfit as error:
+    except ValueMismatch as error:
         raise DataError(_format_error(error)) from error
     return result
 
@@ -70,7 +70,7 @@ def as_data(value: Any) -> Any:
     return getattr(value, "__name__", type(value).__name__) if callable(value) else value
 
 
-class Unfit(Exception):
+class ValueMismatch(Exception):
     """Why a value does not fit; `steps` lead to it, which the text names itself where it is not `named`."""
 
     def __init__(self, steps: Steps, message: str, *, is_named: bool = True) -> None:
@@ -78,7 +78,7 @@ class Unfit(Exception):
         self.steps, self.named = steps, is_named
 
 
-def _format_error(error: Unfit) -> str:
+def _format_error(error: ValueMismatch) -> str:
     path = ".".join(step for step in error.steps if isinstance(step, str))
     return f"{path}: {error}" if path else str(error)
 
@@ -86,14 +86,14 @@ def _format_error(error: Unfit) -> str:
 class Reader:
     """Plain values -> what annotations say; those of another notation are read by a subclass.
 
-    A field's metadata may hold a `check`, which takes its value and raises `Unfit` with the steps from there.
+    A field's metadata may hold a `check`, which takes its value and raises `ValueMismatch` with the steps from there.
     """
 
     def __init__(self, code: Mapping[str, object] = NO_CODE) -> None:
         self._code = code
 
     def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
-        """A value as its annotation says. Raises `Unfit`."""
+        """A value as its annotation says. Raises `ValueMismatch`."""
         origin, parts = get_origin(kind) or kind, get_args(kind)
         if origin in (Union, UnionType):
             # TOML has no null, so the key of an optional value is left out instead.
@@ -116,14 +116,14 @@ class Reader:
                 several = (self.entries(parts[0], item, (*steps, place)) for place, item in enumerate(items))
                 return origin(entry for entries in several for entry in entries)
             if len(parts) != len(items):
-                raise Unfit(steps, f"has {len(items)} entries, not {len(parts)}")
+                raise ValueMismatch(steps, f"has {len(items)} entries, not {len(parts)}")
             pairs = enumerate(zip(parts, items, strict=True))
             return tuple(self.read_value(of, item, (*steps, place)) for place, (of, item) in pairs)
         if origin in (str, int, float, bool):
             return self.scalar(origin, value, steps)
         if not isinstance(value, str) or value not in self._code:
             names = ", ".join(self._code) or "none"
-            raise Unfit(steps, f"{value!r:.60} names nothing that the code gives; there are: {names}")
+            raise ValueMismatch(steps, f"{value!r:.60} names nothing that the code gives; there are: {names}")
         return self._code[value]
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
@@ -149,8 +149,8 @@ class Reader:
             read[key] = self.read_value(hints[key], value, (*steps, key))
             try:
                 by_name[key].metadata.get("check", lambda _: None)(read[key])
-            except Unfit as error:
-                raise Unfit((*steps, key, *error.steps), str(error), is_named=error.named) from error
+            except ValueMismatch as error:
+                raise ValueMismatch((*steps, key, *error.steps), str(error), is_named=error.named) from error
         for name, attribute in by_name.items():
             if name not in read and attribute.default is MISSING and attribute.default_factory is MISSING:
                 if NoneType not in get_args(hints[name]):
@@ -158,19 +158,19 @@ class Reader:
                 read[name] = None
         return kind(**read)
 
-    def unknown(self, kind: type, steps: Steps, names: Collection[str]) -> Unfit:
+    def unknown(self, kind: type, steps: Steps, names: Collection[str]) -> ValueMismatch:
         """The last step is no key of a dataclass."""
         hint = did_you_mean(str(steps[-1]), names)
-        return Unfit(steps, f"{kind.__name__} has no such key{hint}; there are: {', '.join(names)}")
+        return ValueMismatch(steps, f"{kind.__name__} has no such key{hint}; there are: {', '.join(names)}")
 
-    def needs(self, kind: type, steps: Steps, name: str) -> Unfit:
+    def needs(self, kind: type, steps: Steps, name: str) -> ValueMismatch:
         """A key must be there."""
-        return Unfit(steps, f"{kind.__name__} needs {name}")
+        return ValueMismatch(steps, f"{kind.__name__} needs {name}")
 
     def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
         """One of some words."""
         if value not in words:
-            raise Unfit(steps, f"{value!r:.60} is none of: {', '.join(map(str, words))}")
+            raise ValueMismatch(steps, f"{value!r:.60} is none of: {', '.join(map(str, words))}")
         return value
 
     def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
@@ -178,19 +178,19 @@ class Reader:
         # A truth value is an int to Python, and a whole number may stand where any number may.
         accepted = (int, float) if kind is float else kind
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-            raise Unfit(steps, f"{value!r:.60} is not of type {kind.__name__}")
+            raise ValueMismatch(steps, f"{value!r:.60} is not of type {kind.__name__}")
         return kind(value)
 
     def table(self, value: Any, steps: Steps) -> Mapping[str, Any]:
         """Values by their keys."""
         if not isinstance(value, dict):
-            raise Unfit(steps, f"{value!r:.60} is not a table")
+            raise ValueMismatch(steps, f"{value!r:.60} is not a table")
         return value
 
     def items(self, value: Any, steps: Steps) -> Sequence[Any]:
         """Values one after the other."""
         if not isinstance(value, list):
-            raise Unfit(steps, f"{value!r:.60} is not a list")
+            raise ValueMismatch(steps, f"{value!r:.60} is not a list")
         return value
 
 

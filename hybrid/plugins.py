@@ -87,7 +87,7 @@ _NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
 
 
 @dataclass(frozen=True)
-class Origin:
+class PluginOrigin:
     """Where one thing lies."""
 
     kind: PluginKind
@@ -251,7 +251,7 @@ def _recipes(places: Sequence[str]) -> Iterator[Path]:
             yield from sorted(folder.glob("*.yaml"))
 
 
-def find_origins(package: str) -> Mapping[str, Origin]:
+def find_origins(package: str) -> Mapping[str, PluginOrigin]:
     """The things of a package by name. Raises `UsageError` for a folder of the environment that is not there."""
     return looked_up(package)[0]
 
@@ -261,31 +261,31 @@ def left_out(package: str) -> Mapping[str, str]:
     return looked_up(package)[1]
 
 
-def looked_up(package: str) -> tuple[Mapping[str, Origin], Mapping[str, str]]:
+def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, str]]:
     """`find_origins` and `left_out` by one look at the folders. Raises `UsageError` as `find_origins`."""
     by_package, missing = _catalogue(BY_PACKAGE[package].word)
     return by_package.get(package, {}), missing.get(package, {})
 
 
-def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[str, str]]]:
+def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str, dict[str, str]]]:
     """By package what is found of the kinds of a word, and why the rest is left out."""
     _look_where_the_environment_says()
-    all_origins: list[Origin] = []
+    all_origins: list[PluginOrigin] = []
     for kind in (kind for kind in KINDS if kind.word == word):
         # The things of the project, those in folders that were named, those of installed packages.
         outer = outside_folders(kind.package)
         places = _OWN.get(kind.package) or folders(kind.package)
-        all_origins += (Origin(kind, name, places, own=True) for name in own_names(kind.package))
+        all_origins += (PluginOrigin(kind, name, places, own=True) for name in own_names(kind.package))
         for place in outer:
             names = sorted(_stems([place], extra=NOT_THINGS, recipes=kind.recipe != ""))
-            all_origins += (Origin(kind, name, (place,), own=False) for name in names)
+            all_origins += (PluginOrigin(kind, name, (place,), own=False) for name in names)
         for entry in entry_points(kind.group):
             is_ours = entry.dist is not None and entry.dist.name == OURS
-            all_origins.append(Origin(kind, entry.name, (), is_ours, entry))
-    by_name: dict[str, list[Origin]] = {}
+            all_origins.append(PluginOrigin(kind, entry.name, (), is_ours, entry))
+    by_name: dict[str, list[PluginOrigin]] = {}
     for origin in all_origins:
         by_name.setdefault(origin.name, []).append(origin)
-    by_package: dict[str, dict[str, Origin]] = {}
+    by_package: dict[str, dict[str, PluginOrigin]] = {}
     missing: dict[str, dict[str, str]] = {}
     for name, origins in by_name.items():
         whose = next((origin for origin in origins if origin.own), origins[0] if len(origins) == 1 else None)
@@ -301,7 +301,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[
     return by_package, missing
 
 
-def _helper_clash(origin: Origin) -> str | None:
+def _helper_clash(origin: PluginOrigin) -> str | None:
     """Why a file cannot be imported with its helpers: one of them has the name of another in an earlier folder."""
     if origin.own or origin.entry is not None:
         return None

@@ -23,8 +23,8 @@ from hybrid.errors import UsageError, did_you_mean
 from hybrid.plugins import (
     BY_PACKAGE,
     TOOLS,
-    Origin,
     PluginKind,
+    PluginOrigin,
     describe_entry,
     entry_points,
     find_origins,
@@ -119,7 +119,7 @@ def is_outside(package: str, name: str) -> bool:
     return (origin := _origin(package, name)) is not None and not origin.own
 
 
-def _origin(package: str, name: str) -> Origin | None:
+def _origin(package: str, name: str) -> PluginOrigin | None:
     """Where a thing of one of the `KINDS` lies; None for a file of the project, which is found without any look."""
     if package in INNER or name in own_names(package):
         return None

@@ -30,7 +30,7 @@ _CORRECTION: Final = re.compile(rf"(?i){_CLAUSE}\s?(?:(?P<taken>{_TAKES_BACK})|{
 
 
 @dataclass(frozen=True)
-class Correction:
+class SelfCorrection:
     """A correction in a reply.
 
     `texts` are what may hold the new answer, the likelier first: what follows the correction, and where it says "no"
@@ -42,13 +42,15 @@ class Correction:
     takes_back: bool
 
 
-def corrections(text: str) -> Iterator[Correction]:
+def corrections(text: str) -> Iterator[SelfCorrection]:
     """The corrections in a normalised text, the last one first."""
     for match in reversed(list(_CORRECTION.finditer(text))[-MAX_CORRECTIONS:]):
         tail = text[match.end() :]
         retraction = match["taken"] or ""
         no = retraction[-2:]
-        yield Correction((tail, text[match.end("taken") - 2 :]) if no.casefold() == "no" else (tail,), bool(retraction))
+        yield SelfCorrection(
+            (tail, text[match.end("taken") - 2 :]) if no.casefold() == "no" else (tail,), bool(retraction)
+        )
 
 
 def read_corrected(text: str, read: Callable[[str], Parsed[T]], reread: Callable[[str], Parsed[T]]) -> Parsed[T]:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from hybrid.log.codec import codec, first_error, reading, to_json
 from hybrid.log.journal import Journal
-from hybrid.log.lines import Extent, Form, Index, Measure, Records, index_lines
+from hybrid.log.lines import ExtentHasher, FileExtent, LineFormat, LineIndex, Records, index_lines
 from hybrid.types import Attempt, Exchange, Reply, Step
 
 # The steps of each ask.
@@ -87,7 +87,7 @@ def _read_line(line: bytes) -> Attempt | Unfinished:
     return unfinished
 
 
-FORM = Form(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read_line, Unfinished)
+FORM = LineFormat(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read_line, Unfinished)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Recorded:
     """The attempts of one solver on disk, each line read on access; one that changed raises `DataError` then."""
 
     path: Path
-    index: Index
+    index: LineIndex
     # The finished questions with every step, in the order in which they were finished.
     by_id: Mapping[str, Attempt]
     # As the line above, read in a quarter of the time.
@@ -114,7 +114,7 @@ class Recorded:
         return self.by_id.line(identity) if isinstance(self.by_id, Records) and identity in self.by_id else b""
 
 
-def read_attempts(path: Path, previous: Extent | None) -> Recorded:
+def read_attempts(path: Path, previous: FileExtent | None) -> Recorded:
     """The attempts of a solver on disk; `before` is their extent when a command last ended in order."""
     index = index_lines(path, previous, FORM)
     damage = [f"{path}, line {number}: not an Attempt ({first_error(error)})" for number, error in index.unreadable]
@@ -139,8 +139,8 @@ class Recorder:
         OSError: the file cannot be opened.
     """
 
-    def __init__(self, path: Path, measure: Measure | None = None) -> None:
-        self._measure = measure or Measure()
+    def __init__(self, path: Path, measure: ExtentHasher | None = None) -> None:
+        self._measure = measure or ExtentHasher()
         self._journal = Journal(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"record-{path.parent.name}")
         # Each record, and the future that ends when it is written.

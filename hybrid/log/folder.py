@@ -21,7 +21,7 @@ from hybrid.log.batches import BATCHES
 from hybrid.log.codec import codec, first_error, to_json
 from hybrid.log.files import write_atomic, write_redacted, writing
 from hybrid.log.journal import Journal
-from hybrid.log.lines import Extent, Measure, whole_lines
+from hybrid.log.lines import ExtentHasher, FileExtent, whole_lines
 from hybrid.log.manifest import FORMAT, MANIFEST, read_manifest, write_sealed
 from hybrid.log.questions import AnyQuestion, Questions, question_line, read_questions
 from hybrid.secrets import redact_bytes
@@ -133,16 +133,16 @@ class RunFolder:
         text = json.dumps({"format": FORMAT, **content}, ensure_ascii=False)
         write_sealed(self.path / MANIFEST, text.encode("utf-8", "replace"), durable=True)
 
-    def extent(self, name: str) -> Extent | None:
+    def extent(self, name: str) -> FileExtent | None:
         """How much of a file there was when a command last ended in order; None where the manifest does not say."""
         if not (self.path / MANIFEST).exists():
             return None
         facts = self.manifest.get("files", {}).get(name)
-        return None if facts is None else Extent(**facts)
+        return None if facts is None else FileExtent(**facts)
 
-    def measure(self, name: str) -> Measure:
+    def measure(self, name: str) -> ExtentHasher:
         """How much of a file of lines there is now."""
-        measure = Measure()
+        measure = ExtentHasher()
         for line in whole_lines(self.path / name):
             measure.add(line)
         return measure
@@ -162,13 +162,13 @@ class RunFolder:
         """The questions that can be read, and the first thing that is wrong with their file."""
         return read_questions(self.path / QUESTIONS, self.extent(QUESTIONS))
 
-    def write_questions(self, questions: Iterable[AnyQuestion]) -> Extent:
+    def write_questions(self, questions: Iterable[AnyQuestion]) -> FileExtent:
         """Replace the questions; how much of them there is."""
         return self.write_question_lines(map(question_line, questions))
 
-    def write_question_lines(self, lines: Iterable[bytes]) -> Extent:
+    def write_question_lines(self, lines: Iterable[bytes]) -> FileExtent:
         """Replace the questions by these lines; how much of them there is."""
-        measure = Measure()
+        measure = ExtentHasher()
 
         def passing() -> Iterator[bytes]:
             for line in lines:

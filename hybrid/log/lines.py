@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Extent:
+class FileExtent:
     """How much of a file of lines there is: whole lines, their bytes, and the sha256 of these."""
 
     lines: int
@@ -34,7 +34,7 @@ class Extent:
     sha256: str
 
 
-class Measure:
+class ExtentHasher:
     """Measures lines as they pass."""
 
     def __init__(self) -> None:
@@ -48,9 +48,9 @@ class Measure:
         self._sha256.update(data)
 
     @property
-    def extent(self) -> Extent:
+    def extent(self) -> FileExtent:
         """All that has passed."""
-        return Extent(self._lines, self._bytes, self._sha256.hexdigest())
+        return FileExtent(self._lines, self._bytes, self._sha256.hexdigest())
 
 
 class HasId(Protocol):
@@ -62,7 +62,7 @@ class HasId(Protocol):
 
 
 @dataclass(frozen=True)
-class Form:
+class LineFormat:
     """How the lines of a file look.
 
     A line holds a record, or tells of one that could not be made, with `error` in place of its content.
@@ -88,7 +88,7 @@ class Form:
         return record.id, isinstance(record, self.error)
 
 
-class Places:
+class LineOffsets:
     """Where the lines of a file begin and how long they are."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Records(Mapping[str, T], Generic[T]):
     """
 
     def __init__(
-        self, file: OpenFile, places: Places, read: Callable[[bytes], T], numbers: Mapping[str, int] | None = None
+        self, file: OpenFile, places: LineOffsets, read: Callable[[bytes], T], numbers: Mapping[str, int] | None = None
     ) -> None:
         self.file = file
         self._places = places
@@ -165,14 +165,14 @@ class Records(Mapping[str, T], Generic[T]):
 
 
 @dataclass
-class Index:
+class LineIndex:
     """The index of a file of lines."""
 
-    before: Extent | None
-    places: Places = field(default_factory=Places)
+    before: FileExtent | None
+    places: LineOffsets = field(default_factory=LineOffsets)
     # Ids of the lines that tell of an error.
     errors: set[str] = field(default_factory=set)
-    measure: Measure = field(default_factory=Measure)
+    measure: ExtentHasher = field(default_factory=ExtentHasher)
     # Numbers of lines that are no records, from 1, each with what is wrong with it.
     unreadable: list[tuple[int, ValueError]] = field(default_factory=list)
     # Numbers of lines whose id was there before.
@@ -205,7 +205,7 @@ class Index:
         return f"was changed: its first {self.before.lines} {what} are not those that were written"
 
 
-def index_lines(path: Path, previous: Extent | None, form: Form) -> Index:
+def index_lines(path: Path, previous: FileExtent | None, form: LineFormat) -> LineIndex:
     """Find every record of a file. A last line without its end, left by a crash, is passed over.
 
     The first line of an id counts; one that tells of an error gives way to any later line of its id.
@@ -217,7 +217,7 @@ def index_lines(path: Path, previous: Extent | None, form: Form) -> Index:
         form: of its lines.
     """
     if not path.exists():
-        return Index(previous, same=previous is None or not previous.lines)
+        return LineIndex(previous, same=previous is None or not previous.lines)
     with path.open("rb") as file:
         open_file = OpenFile(os.dup(file.fileno()))
         index = _read_all(file, previous, form, trusted=previous is not None)
@@ -228,9 +228,9 @@ def index_lines(path: Path, previous: Extent | None, form: Form) -> Index:
         return index
 
 
-def _read_all(file: BinaryIO, previous: Extent | None, form: Form, *, trusted: bool) -> Index:
+def _read_all(file: BinaryIO, previous: FileExtent | None, form: LineFormat, *, trusted: bool) -> LineIndex:
     """Read all lines; where those of before are `trusted` and turn out to be others, the reading ends there."""
-    index = Index(previous, same=previous is None or not previous.bytes)
+    index = LineIndex(previous, same=previous is None or not previous.bytes)
     trusted_bytes = previous.bytes if previous is not None and trusted else 0
     end = 0
     for number, line in enumerate(file, 1):

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from hybrid.errors import DataError
 from hybrid.log.codec import codec, first_error
 from hybrid.log.files import write_atomic
-from hybrid.log.lines import Extent
+from hybrid.log.lines import FileExtent
 from hybrid.secrets import redact_bytes
 
 FORMAT = 2
@@ -104,7 +104,7 @@ class _Manifest:
     calling: _Calling | None = None
     tool_picture: _ToolPicture | None = None
     picture_order: _PictureOrder | None = None
-    files: Mapping[str, Extent] = field(default_factory=dict)
+    files: Mapping[str, FileExtent] = field(default_factory=dict)
     commands: tuple[Invocation, ...] = ()
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Generic, TypeVar, overload
 
 from hybrid.log.codec import codec, first_error, reading, to_json
-from hybrid.log.lines import Extent, Form, OpenFile, Places, Records, index_lines
+from hybrid.log.lines import FileExtent, LineFormat, LineOffsets, OpenFile, Records, index_lines
 from hybrid.types import BrokenQuestion, Question
 
 AnyQuestion = Question | BrokenQuestion
@@ -51,7 +51,7 @@ def read_question(line: bytes) -> AnyQuestion:
 _HEAD = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"task":"(?:[^"\\]|\\.)*","(images|error)":')
 _TASK = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","task":("(?:[^"\\]|\\.)*"),')
 
-FORM = Form(_HEAD, read_question, BrokenQuestion)
+FORM = LineFormat(_HEAD, read_question, BrokenQuestion)
 
 
 class SomeQuestions(Sequence[T], Generic[T]):
@@ -91,7 +91,7 @@ class Questions(SomeQuestions[AnyQuestion]):
     """
 
     def __init__(
-        self, by_id: Mapping[str, AnyQuestion], broken_ids: frozenset[str], extent: Extent | None = None
+        self, by_id: Mapping[str, AnyQuestion], broken_ids: frozenset[str], extent: FileExtent | None = None
     ) -> None:
         super().__init__(by_id, tuple(by_id))
         self.extent = extent
@@ -142,7 +142,7 @@ class Questions(SomeQuestions[AnyQuestion]):
         return isinstance(self.by_id, Records) and self.by_id.file.is_at(path)
 
 
-def read_questions(path: Path, previous: Extent | None) -> tuple[Questions, str | None]:
+def read_questions(path: Path, previous: FileExtent | None) -> tuple[Questions, str | None]:
     """The questions of a file, and the first thing that is wrong with it.
 
     `before` is how much of it there was when a command last ended in order.
@@ -173,7 +173,7 @@ class QuestionSpool:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `questions`
-        self._places = Places()
+        self._places = LineOffsets()
         self._ranks: list[int] = []
         self._broken: set[str] = set()
         self._end = 0

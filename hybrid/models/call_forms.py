@@ -25,9 +25,9 @@ MAX_CALLS = 256  # Of one reply.
 UNCLOSED = "not closed"
 
 # The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it.
-Written = tuple[str, Any, tuple[str, ...]]
+RawCall = tuple[str, Any, tuple[str, ...]]
 # From the match of a mark to where the calls end, and the calls. Raises `ValueError`.
-Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
+Reader = Callable[[str, "re.Match[str]"], tuple[int, list[RawCall]]]
 
 
 class AnswerError(ValueError):
@@ -80,9 +80,9 @@ def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int
         yield match.start(), name, match["inner"] or match["next"], is_ours or match.lastgroup is None
 
 
-def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """JSON objects, or lists of them, that hold a name and arguments."""
-    end, calls = mark.end(), list[Written]()
+    end, calls = mark.end(), list[RawCall]()
     while len(calls) <= MAX_CALLS:
         at = _between(text, end)
         if sign_at(text, at) not in ("{", "[", '"') or (calls and (text[at] == '"' or _AT["token"].match(text, at))):
@@ -139,7 +139,7 @@ def _is_call(value: Any) -> bool:
     return not bare.isdisjoint(_NAMES) and not bare.isdisjoint({*_GIVEN, "function"})
 
 
-def _object(value: Any, repairs: tuple[str, ...]) -> Written:
+def _object(value: Any, repairs: tuple[str, ...]) -> RawCall:
     if not isinstance(value, dict) or not value:
         raise ValueError("no JSON object with the name of a tool")
     keys = {_bare(key): key for key in reversed(value)}
@@ -174,14 +174,14 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     return value[name], other_args | args, repairs + more
 
 
-def _read_named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_named(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """The name of a tool, and a JSON object behind it."""
     # A fence may stand in a fence.
     value, end, loose = _value(text, _between(text, _between(text, mark.end())))
     return end, [(mark["name"], value, loose)]
 
 
-def _read_actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_actions(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """The name of a tool, and its input on the next line or in brackets."""
     if text[mark.end() : mark.end() + 1] == "(":
         return _read_calls(text, mark)
@@ -227,7 +227,7 @@ def _as_typed(value: Any) -> Any:
     return [_as_typed(item) for item in value] if isinstance(value, list) else Typed(value)
 
 
-def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """Elements, one an argument, or a JSON object in their place; values are text."""
     at, name = _between(text, mark.end()), mark["name"]
     if sign_at(text, at) == "{":
@@ -255,7 +255,7 @@ def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     return closing.end() if closing else mark.end() + at, [call]
 
 
-def _read_attributes(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_attributes(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """One element that holds nothing, its arguments as attributes."""
     end = text.index("/>", mark.end())
     fields = {
@@ -271,9 +271,9 @@ class Typed(str):
     __slots__ = ()
 
 
-def _read_calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_calls(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """Calls as Python writes them, with keywords."""
-    end, calls = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
+    end, calls = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[RawCall]()
     while (call := _AT["called"].match(text, _between(text, end))) and len(calls) <= MAX_CALLS:
         if call["name"] == "print":
             # Of what the code before it set.

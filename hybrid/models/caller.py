@@ -22,7 +22,7 @@ from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of
 from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
-from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep, Turn
+from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Permit, Sleep
 from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, blames_picture, read_failure
 from hybrid.models.images import UNCONFIRMED, ImageEncoder, arrange
 from hybrid.models.open_requests import requests_out
@@ -175,7 +175,7 @@ class Caller(Generic[Body]):
             with suppress(OSError):
                 self._log.keep(request.call, request.sha256, reply)
 
-    async def _send(self, request: ChatRequest[Body], keep: Keep, turn: Turn) -> AssistantMessage:
+    async def _send(self, request: ChatRequest[Body], keep: Keep, turn: Permit) -> AssistantMessage:
         """Send once. Raises `PicturesRefused` if the failure is about pictures of tools that are new in the request.
 
         A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed.

@@ -84,7 +84,7 @@ class CircuitLimits:
 
 
 @dataclass(slots=True)
-class Turn:
+class Permit:
     """The right to send one request."""
 
     question: str
@@ -139,7 +139,7 @@ class Circuit:
         self._silent_since: float | None = None
         self._wait_noted = False
 
-    async def turn(self, question: str) -> Turn:
+    async def turn(self, question: str) -> Permit:
         """Wait until a request may be sent. The wait is not counted as time of the question.
 
         Raises:
@@ -157,7 +157,7 @@ class Circuit:
                     await self._in_flight.wait_for_slot()
                 self._check()
         self._in_flight.out += 1
-        return Turn(question, self._openings, self._successes, probe, self._in_flight.cuts)
+        return Permit(question, self._openings, self._successes, probe, self._in_flight.cuts)
 
     def _check(self) -> None:
         if self._over is not None:
@@ -203,7 +203,7 @@ class Circuit:
                 turn.set_result(True)
                 return
 
-    def worked(self, turn: Turn) -> None:
+    def worked(self, turn: Permit) -> None:
         """The server has answered: all waiting calls go on."""
         self._in_flight.faster()
         self._settle(turn)
@@ -234,7 +234,7 @@ class Circuit:
             tries = f"next try in {seconds:.0f} s{limit}"
             tell(f"note: {self._name} has given no reply for {waited:.0f} s ({failed.text}); {tries}")
 
-    def leave(self, turn: Turn) -> None:
+    def leave(self, turn: Permit) -> None:
         """A call is over that neither worked nor failed nor was refused: it was cancelled, or a defect ended it."""
         if turn.settled:
             return
@@ -242,12 +242,12 @@ class Circuit:
         if turn.probe and self._is_open_since(turn.openings):
             self._pass_on()
 
-    def _settle(self, turn: Turn) -> None:
+    def _settle(self, turn: Permit) -> None:
         self._in_flight.out -= not turn.settled
         turn.settled = True
         self._in_flight.let_out(all_of_them=self._over is not None or self._open)
 
-    def failed(self, turn: Turn, failed: FailedRequest, *, last: bool = False) -> None:
+    def failed(self, turn: Permit, failed: FailedRequest, *, last: bool = False) -> None:
         """No reply, for a reason that may pass.
 
         A call that is alone, and at its `last` try, opens the circuit where the server says that it cannot answer: it
@@ -340,7 +340,7 @@ class Circuit:
         self._in_flight.let_out(all_of_them=True)
         return error
 
-    def refused(self, turn: Turn, failed: FailedRequest) -> HybridError:
+    def refused(self, turn: Permit, failed: FailedRequest) -> HybridError:
         """The error to raise about a request that the server does not take.
 
         `ModelRefused` where no call can succeed: a key or model that is rejected before anything has worked, or
@@ -372,7 +372,7 @@ class Circuit:
             return type(self._over)(str(self._over))
         return Outage(f"{self._name} does not take this request: {words}")
 
-    def note_picture_refusal(self, turn: Turn) -> None:
+    def note_picture_refusal(self, turn: Permit) -> None:
         """The server has answered, and what it refused may be a picture of a tool: that says nothing of the run."""
         self._settle(turn)
         if self._over is None:
@@ -381,15 +381,15 @@ class Circuit:
             row.failed_questions.clear()
             self._close(False)
 
-    def was_crowded(self, turn: Turn) -> bool:
+    def was_crowded(self, turn: Permit) -> bool:
         """Whether fewer requests go out than when this one was sent: its failure says nothing of it."""
         return turn.cuts != self._in_flight.cuts
 
-    def is_away(self, turn: Turn) -> bool:
+    def is_away(self, turn: Permit) -> bool:
         """Whether the circuit is open, or has opened since the request was sent: its failure says nothing of it."""
         return self._open or self._openings != turn.openings
 
-    def in_doubt(self, turn: Turn, failed: FailedRequest) -> bool:
+    def in_doubt(self, turn: Permit, failed: FailedRequest) -> bool:
         """Whether a moment may show that the server is away: others are out, and none has worked since this was sent.
 
         A call that could not even connect may be the first to notice, whatever replies the others still got.

@@ -26,8 +26,8 @@ from hybrid.models.call_forms import (
     MAX_CALLS,
     UNCLOSED,
     AnswerError,
+    RawCall,
     Typed,
-    Written,
     named_at,
     names_in_objects,
     pattern,
@@ -60,7 +60,7 @@ class Dialect:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReadCalls:
     """The calls of a reply, its text without them, and what looks like a call and is none."""
 
     calls: tuple[ToolCall, ...] = ()
@@ -121,7 +121,7 @@ def read(
     turn: int = 0,
     cut: bool = False,
     is_text_protocol: bool = False,
-) -> Found:
+) -> ReadCalls:
     """The calls in a reply to which tools were offered.
 
     Args:
@@ -135,7 +135,7 @@ def read(
     """
     lower_text = text.lower().replace(" ", "_").replace("-", "_")
     if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in lower_text for tool in tools)):
-        return Found((), text)
+        return ReadCalls((), text)
     plain_text = without_entities(text) if _at("escaped_mark").search(text) else text
     reading = _Reading(plain_text[:MAX_READ], tools, messages, turn, cut, is_text_protocol).read_calls()
     return replace(reading, rest=reading.rest + plain_text[MAX_READ:] if reading.calls else text)
@@ -169,7 +169,7 @@ class _Reading:
             if not self._hidden or span[0] >= self._hidden[-1][1]:
                 self._hidden.append(span)
 
-    def read_calls(self) -> Found:
+    def read_calls(self) -> ReadCalls:
         calls, spans, wrong = list[ToolCall](), list[tuple[int, int]](), list[tuple[int, Dialect, str]]()
         at = answers = 0
         low = self._text.lower()
@@ -213,7 +213,7 @@ class _Reading:
         edges = [0, *(edge for span in spans for edge in span), len(self._text)]
         rest = "".join(self._text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
         unreadable = self._unreadable(spans, wrong)
-        return Found(tuple(calls[:MAX_CALLS]), rest.strip() if spans else self._text, unreadable)
+        return ReadCalls(tuple(calls[:MAX_CALLS]), rest.strip() if spans else self._text, unreadable)
 
     def _is_hidden(self, at: int) -> bool:
         place = bisect_right(self._hidden, (at, len(self._text) + 1)) - 1
@@ -241,12 +241,12 @@ class _Reading:
                 places.append(at)
         return places
 
-    def _calls(self, raw_calls: Sequence[Written], row: Dialect, count: int) -> list[ToolCall]:
+    def _calls(self, raw_calls: Sequence[RawCall], row: Dialect, count: int) -> list[ToolCall]:
         if not (row.sure or self._asked or any(tool_named(name, self._tools) for name, *_ in raw_calls)):
             raise ValueError("no tool of that name is offered")
         return [self._call(raw_call, row, count + number) for number, raw_call in enumerate(raw_calls)]
 
-    def _call(self, raw_call: Written, row: Dialect, number: int) -> ToolCall:
+    def _call(self, raw_call: RawCall, row: Dialect, number: int) -> ToolCall:
         name, value, repairs = raw_call
         args, error, more = read_object(value)
         if args is None or (self._cut and UNCLOSED in repairs):

@@ -28,7 +28,7 @@ from hybrid.images import OUR_JOINT
 from hybrid.log.attempts import Recorded
 from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
-from hybrid.log.lines import Extent, Measure
+from hybrid.log.lines import ExtentHasher, FileExtent
 from hybrid.log.manifest import MANIFEST, PLUGINS, difference
 from hybrid.log.questions import AnyQuestion
 from hybrid.models.answering import other_models
@@ -75,7 +75,7 @@ class SolverProgress:
     # Ids of questions.
     finished: set[str]
     # Of its attempts.
-    measure: Measure
+    measure: ExtentHasher
     # Whether the attempts begin with those that the manifest has.
     sound: bool
     # Replies by the model that their server names.
@@ -241,7 +241,9 @@ def _taken_up(
         yield name, progress
 
 
-def _write_questions(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> tuple[Extent, dict[str, Json]]:
+def _write_questions(
+    run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell
+) -> tuple[FileExtent, dict[str, Json]]:
     """Write the questions of the run where they are not all there; how much of them there is, and by what limit.
 
     Where they cannot be relied on, those of this command take their place: they are of the same data.

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def otlp(trace: str, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
+def otlp(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
     """Send the spans of the block over OTLP/HTTP. Raises `UsageError` for a variable of OpenTelemetry with no sense."""
     for value in (value for name in HEADERS for value in parse_env_headers(os.environ.get(name, ""), True).values()):
         keep_secret(value, value.rpartition(" ")[2])
@@ -53,7 +53,7 @@ def otlp(trace: str, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
 
 
 @contextmanager
-def lines(trace: str, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
+def lines(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
     """Append the spans of the block to a file. Raises `UsageError` where it cannot be written."""
     try:
         file = Path(trace).expanduser().open("a", encoding="utf-8")
@@ -65,7 +65,7 @@ def lines(trace: str, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
 
 
 @contextmanager
-def export_spans(processor: SpanProcessor, facts: tracing.Facts, *, text: bool) -> Iterator[None]:
+def export_spans(processor: SpanProcessor, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
     """Give a processor the spans of the block, in one of the run."""
     service = {"service.version": __version__, "service.name": os.environ.get("OTEL_SERVICE_NAME", "hybrid")}
     provider = TracerProvider(resource=Resource.create(service), shutdown_on_exit=False)
@@ -96,7 +96,7 @@ class _Tracer:
     text: bool
 
     @contextmanager
-    def span(self, facts: tracing.Facts) -> Iterator[tracing.End]:
+    def span(self, facts: tracing.SpanFacts) -> Iterator[tracing.End]:
         """A span until the block ends, with the kind of the error that leaves it."""
         kind = api.SpanKind.CLIENT if facts.name.startswith("chat ") else api.SpanKind.INTERNAL
         with self.tracer.start_as_current_span(
@@ -108,10 +108,10 @@ class _Tracer:
             except BaseException as error:
                 # Without its words: they may hold what was asked or answered.
                 fault = error.fault.value if isinstance(error, ToolError) else type(error).__name__
-                self._tell(span, tracing.Facts({}, error=fault))
+                self._tell(span, tracing.SpanFacts({}, error=fault))
                 raise
 
-    def _tell(self, span: api.Span, facts: tracing.Facts) -> None:
+    def _tell(self, span: api.Span, facts: tracing.SpanFacts) -> None:
         span.set_attributes({key: value for key, value in facts.attributes.items() if value is not None})
         for key, content in facts.texts.items() if self.text else ():
             span.set_attribute(key, redact(json.dumps(content, ensure_ascii=False, default=str)))

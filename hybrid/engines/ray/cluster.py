@@ -28,7 +28,7 @@ import ray
 from hybrid.config import MAX_THREADS
 from hybrid.config.plugin_path import PATH
 from hybrid.display.notes import tell
-from hybrid.engines.ray.messages import Place
+from hybrid.engines.ray.messages import NodeCode
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
 from hybrid.plugins import KINDS, TOOLS, folders, look_also_in, outside, outside_folders
@@ -135,15 +135,15 @@ def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], forms: tuple[str, ...]
     return total.hexdigest()
 
 
-def place_of_run(run: ResolvedRun) -> Place:
+def place_of_run(run: ResolvedRun) -> NodeCode:
     """The program of this process, with what a run uses from outside: an actor compares itself with it."""
     solvers = ((package_of_solver(word), word) for word in map(word_of, run.solvers))
     plugin_codes = codes_outside((*solvers, *((TOOLS, name) for name in run.tools.tools)))
     of_identity = cast("Mapping[str, str]", run.identity.get("plugins", {}))
-    return Place(code(), Path.cwd(), outside(), code_beside(), {**of_identity, **plugin_codes})
+    return NodeCode(code(), Path.cwd(), outside(), code_beside(), {**of_identity, **plugin_codes})
 
 
-def other_program(place: Place, node: str) -> str | None:
+def other_program(place: NodeCode, node: str) -> str | None:
     """Why an actor must not be asked: another program would give other answers under the same name.
 
     Args:

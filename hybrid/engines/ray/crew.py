@@ -24,7 +24,7 @@ MAX_STARTS = 3
 
 
 @dataclass(eq=False)
-class Hand:
+class WorkerSlot:
     """A worker that can be asked, and how many questions it has in flight."""
 
     actor: ActorHandle[Worker]
@@ -32,7 +32,7 @@ class Hand:
     in_flight: int = 0
 
 
-class Crew:
+class WorkerPool:
     """The workers of a run: started at once, used evenly, each replaced when it is lost.
 
     Args:
@@ -41,8 +41,8 @@ class Crew:
         most: questions that one has in flight at most.
     """
 
-    def __init__(self, hire: Callable[[], Awaitable[Hand]], size: int, most: int) -> None:
-        self.hands: list[Hand] = []
+    def __init__(self, hire: Callable[[], Awaitable[WorkerSlot]], size: int, most: int) -> None:
+        self.hands: list[WorkerSlot] = []
         self._hire = hire
         self._most = most
         self._failed = 0
@@ -50,7 +50,7 @@ class Crew:
         self._changed = asyncio.Event()
         self._starting = {asyncio.create_task(self._start()) for _ in range(size)}
 
-    async def take(self) -> Hand:
+    async def take(self) -> WorkerSlot:
         """The worker with the fewest questions, as soon as one can take another. Raises `ClusterDown`."""
         while True:
             if self._dead is not None:
@@ -63,12 +63,12 @@ class Crew:
             self._changed.clear()
             await self._changed.wait()
 
-    def give_back(self, hand: Hand) -> None:
+    def give_back(self, hand: WorkerSlot) -> None:
         """A question of the worker has ended."""
         hand.in_flight -= 1
         self._changed.set()
 
-    def lose(self, hand: Hand) -> bool:
+    def lose(self, hand: WorkerSlot) -> bool:
         """The worker is lost, and another takes its place; whether that was not known."""
         if hand not in self.hands:
             return False

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hybrid.engines.ray.images import Shelf
+from hybrid.engines.ray.images import SharedImages
 from hybrid.engines.ray.messages import ModelReply
 from hybrid.running.replies import RunReplies
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     ToolActors = tuple[ActorHandle[Any], ...]
 
 
-class Desk:
+class QuestionHandler:
     """Serves one question. What its worker began and did not end is ended by `close`.
 
     Args:
@@ -43,7 +43,7 @@ class Desk:
         self,
         meter: RunMeter,
         cache: CaptionCache,
-        shelf: Shelf,
+        shelf: SharedImages,
         replies: RunReplies,
         logged_replies: list[ModelReply],
         notices: list[str],

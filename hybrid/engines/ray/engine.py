@@ -32,14 +32,14 @@ from hybrid.engines.ray.cluster import (
     place_of_run,
     sizes,
 )
-from hybrid.engines.ray.crew import Crew, Hand
-from hybrid.engines.ray.desk import Desk
-from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
+from hybrid.engines.ray.crew import WorkerPool, WorkerSlot
+from hybrid.engines.ray.desk import QuestionHandler
+from hybrid.engines.ray.images import SharedImages, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
     DeskCall,
     FromWorker,
     ModelReply,
-    Place,
+    NodeCode,
     QuestionFailure,
     QuestionRequest,
     Ready,
@@ -103,15 +103,15 @@ class RayEngine:
         self._replies = replies
         self._tell = tell
         self._size = size
-        self._place = place_of_run(run) if size.workers else Place("", Path())
+        self._place = place_of_run(run) if size.workers else NodeCode("", Path())
         self._meter = run.resources.run_meter
-        self.shelf = Shelf(run.service.store)
+        self.shelf = SharedImages(run.service.store)
         """The images that workers elsewhere have wanted."""
         self._numbers = itertools.count()
         self._said: dict[Key, list[ModelReply]] = {}
         for call, sha256, reply in replies.earlier():
             self._said.setdefault((call.solver, call.question), []).append(ModelReply(call, sha256, reply))
-        self._crew: Crew | None = None
+        self._crew: WorkerPool | None = None
         self._tools: asyncio.Task[tuple[ActorHandle[ToolActor], ...]] | None = None
         self._actors: list[ActorHandle[Any]] = []
 
@@ -144,11 +144,11 @@ class RayEngine:
         raise Outage(f"its worker was lost {MAX_LOSSES} times")
 
     @property
-    def crew(self) -> Crew:
+    def crew(self) -> WorkerPool:
         """The workers, which start when the first is wanted."""
         if self._crew is None:
             most = -(-self._run.config.concurrency // self._size.workers)
-            self._crew = Crew(self._hire, self._size.workers, most)
+            self._crew = WorkerPool(self._hire, self._size.workers, most)
         return self._crew
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class RayEngine:
         for actor in self._actors:
             ray.kill(actor)
 
-    async def _ask(self, hand: Hand, question: Question, solver: str) -> Attempt:
+    async def _ask(self, hand: WorkerSlot, question: Question, solver: str) -> Attempt:
         run, key = self._run, (solver, question.id)
         control = run.resources.control
         logged = self._said.setdefault(key, [])
@@ -168,7 +168,9 @@ class RayEngine:
         partner = control.partners.get(question.id)
         request = QuestionRequest(next(self._numbers), visible_question, solver, partner, tuple(logged))
         captions, notices = run.resources.captions or RunCaptions(), run.service.notices
-        desk = Desk(self._meter, captions, self.shelf, self._replies, logged, notices, self._tools_when_started)
+        desk = QuestionHandler(
+            self._meter, captions, self.shelf, self._replies, logged, notices, self._tools_when_started
+        )
         end: Attempt | QuestionFailure | None = None
         try:
             async for ref in hand.actor.ask.options(num_returns="streaming").remote(request):
@@ -199,7 +201,7 @@ class RayEngine:
         # A question that gives up does not stop what others wait for.
         return await asyncio.shield(self._tools)
 
-    async def _hire(self) -> Hand:
+    async def _hire(self) -> WorkerSlot:
         run = self._run
         # Models, tools and budget stay in this process.
         nothing = cast("Any", None)
@@ -217,7 +219,7 @@ class RayEngine:
         # Keys go to the process itself: Ray writes the variables of a `runtime_env` to its log files, and keeps what an
         # actor is made with.
         ready = await self._ready(actor, {**environment_of(run.config.captioner), **environment_of(run.config.model)})
-        return Hand(actor, ready)
+        return WorkerSlot(actor, ready)
 
     async def _ready(self, actor: ActorHandle[Any], *args: Any) -> Ready:
         try:

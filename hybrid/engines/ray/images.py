@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_HELD = 512
 
 
-class Shelf:
+class SharedImages:
     """The images of a store as objects of the cluster. Used from one event loop."""
 
     def __init__(self, store: ImageStore) -> None:

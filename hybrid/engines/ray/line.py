@@ -12,14 +12,14 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from hybrid.engines.ray.desk import Desk
+from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.messages import DeskCall, FromWorker
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Line:
+class MessageChannel:
     """Messages to the run in order, and its answers. Made and used in one event loop; `tell` works in any thread."""
 
     def __init__(self) -> None:
@@ -32,11 +32,15 @@ class Line:
         """Send a message; None is the last."""
         self._loop.call_soon_threadsafe(self._out.put_nowait, message)
 
-    def tell(self, method: Callable[Concatenate[Desk, P], Awaitable[None]], *args: P.args, **_: P.kwargs) -> None:
+    def tell(
+        self, method: Callable[Concatenate[QuestionHandler, P], Awaitable[None]], *args: P.args, **_: P.kwargs
+    ) -> None:
         """Have the run call a method of its desk."""
         self.send(DeskCall(None, method, args))
 
-    async def want(self, method: Callable[Concatenate[Desk, P], Awaitable[R]], *args: P.args, **_: P.kwargs) -> R:
+    async def want(
+        self, method: Callable[Concatenate[QuestionHandler, P], Awaitable[R]], *args: P.args, **_: P.kwargs
+    ) -> R:
         """As `tell`; what the method gave."""
         number = next(self._numbers)
         wish: asyncio.Future[R] = self._loop.create_future()

@@ -26,7 +26,7 @@ from hybrid.types import Attempt, Question, StoredImage
 
 
 @dataclass(frozen=True)
-class Place:
+class NodeCode:
     """Where a run was started, and which program it is: an actor elsewhere must be the same one."""
 
     # The hash of the program's files (`cluster.code`).
@@ -69,7 +69,7 @@ class WorkerSetup:
 class ToolSetup:
     """The options of a tool actor, and which backend answers for each tool in the run."""
 
-    place: Place
+    place: NodeCode
     options: ServiceOptions
     backends: Mapping[str, str]
     # Tool actors on one node, this one included, as far as they are spread evenly: they share its memory.
@@ -99,7 +99,7 @@ class QuestionRequest:
 
 @dataclass(frozen=True)
 class DeskCall:
-    """A method of the run's `Desk` that a question under way calls; answered where it has a number."""
+    """A method of the run's `QuestionHandler` that a question under way calls; answered where it has a number."""
 
     number: int | None
     method: Callable[..., Awaitable[Any]]

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import ray
 
 from hybrid.engines.ray.cluster import other_program
-from hybrid.engines.ray.messages import Place
+from hybrid.engines.ray.messages import NodeCode
 from hybrid.registry import described_by
 from hybrid.serving.described import Describer
 
@@ -21,7 +21,7 @@ def here() -> str:
     return f"{context.get_node_id()[:8]} ({ray.util.get_node_ip_address()})"  # type: ignore[no-untyped-call]
 
 
-def settle(place: Place) -> str | None:
+def settle(place: NodeCode) -> str | None:
     """Work as the process of the run does that was started there; why this actor must not be asked, if so.
 
     Until the actor ends, what lies outside of the project is imported in a process of its own, as in a run.

@@ -20,9 +20,9 @@ from ray.exceptions import RayError, RayTaskError
 
 from hybrid.config import ServiceOptions
 from hybrid.config.memory import memory_to_use
-from hybrid.engines.ray.desk import Desk
-from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
-from hybrid.engines.ray.line import Line
+from hybrid.engines.ray.desk import QuestionHandler
+from hybrid.engines.ray.images import SharedImages, bytes_of, keep, lacking, take
+from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import ImagesLacking, Ready, TimedResponse, ToolAnswer, ToolSetup
 from hybrid.engines.ray.node import here, settle
 from hybrid.errors import Outage, ServerDown
@@ -46,7 +46,7 @@ MAX_RETRIES = 3
 # How often a worker asks how long a request has run that has no response yet.
 LOOK_S = 1.0
 NOTHING = ElapsedTime(0.0, 0.0, runs=False, rate=0.0)
-LINE: ContextVar[Line] = ContextVar("line of the question under way")
+LINE: ContextVar[MessageChannel] = ContextVar("line of the question under way")
 
 
 class ToolActor:
@@ -122,7 +122,7 @@ class ActorExecutor(MessageExecutor):
         shelf: what the worker has put for others.
     """
 
-    def __init__(self, cache: FindingCache, shelf: Shelf) -> None:
+    def __init__(self, cache: FindingCache, shelf: SharedImages) -> None:
         super().__init__()
         self._cache, self._store, self._shelf = cache, cache.store, shelf
 
@@ -133,21 +133,21 @@ class ActorExecutor(MessageExecutor):
             Outage: besides, the actor was lost more than `MAX_RETRIES` times.
         """
         line = LINE.get()
-        actors = await line.want(Desk.tools)
+        actors = await line.want(QuestionHandler.tools)
         first = request.images[0].image.sha256 if isinstance(request, ToolRequest) and request.images else "0"
         actor: ActorHandle[ToolActor] = actors[int(first[:8], 16) % len(actors)]
         try:
             answer = await self._answer(actor, request, watch, {})
             if isinstance(answer, ImagesLacking):
                 # The images as objects: those of the run, which are put once for all, and what was made since.
-                refs = await line.want(Desk.images, answer.sha256s)
+                refs = await line.want(QuestionHandler.images, answer.sha256s)
                 refs |= self._shelf.refs(digest for digest in answer.sha256s if digest not in refs)
                 answer = await self._answer(actor, request, watch, refs)
             if isinstance(answer, ImagesLacking):
                 raise Outage(f"{request.tool}: no store has the image {answer.sha256s[0][:12]}")
             watch.show(answer.elapsed)
             for notice in answer.outcome.notices:
-                line.tell(Desk.notice, notice)
+                line.tell(QuestionHandler.notice, notice)
             if isinstance(answer.outcome, Failure):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import RunLimits
-from hybrid.engines.ray.desk import Desk
-from hybrid.engines.ray.images import Shelf, bytes_of, lacking, of_question, take
-from hybrid.engines.ray.line import Line
+from hybrid.engines.ray.desk import QuestionHandler
+from hybrid.engines.ray.images import SharedImages, bytes_of, lacking, of_question, take
+from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import (
     FromWorker,
     ModelReply,
-    Place,
+    NodeCode,
     QuestionFailure,
     QuestionRequest,
     Ready,
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 class Worker:
     """Asks questions. An actor of Ray; everything happens in its one event loop."""
 
-    def __init__(self, place: Place, setup: Sequence[ObjectRef[WorkerSetup]]) -> None:
+    def __init__(self, place: NodeCode, setup: Sequence[ObjectRef[WorkerSetup]]) -> None:
         self._place, self._refs = place, setup
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, MessageChannel] = {}
         self._log = _Log()
         self._store = ImageStore(home() / "images")
         self._solvers: dict[str, Solver] = {}
@@ -66,7 +66,7 @@ class Worker:
     def _open(self, setup: WorkerSetup) -> None:
         config = setup.resources.config
         cache = FindingCache(home() / "findings" if config.cache else None, self._store)
-        executor = ActorExecutor(cache, Shelf(self._store))
+        executor = ActorExecutor(cache, SharedImages(self._store))
         self._setup = setup
         self._tools = CachedTools(self._store, cache, config.service, executor=executor)
         model, captioner = open_models(config, self._store)
@@ -77,7 +77,7 @@ class Worker:
 
     async def ask(self, request: QuestionRequest) -> AsyncIterator[FromWorker]:
         """Everything that the run has to know of a question; its end comes last."""
-        line = self._lines[request.number] = Line()
+        line = self._lines[request.number] = MessageChannel()
         key = (request.solver, request.question.id)
         self._log.begin(key, line, request.said)
         task = asyncio.create_task(self._to_the_end(request, line))
@@ -98,12 +98,12 @@ class Worker:
         """Images of its store, by their hashes."""
         return bytes_of(self._store, sha256s)
 
-    async def _to_the_end(self, request: QuestionRequest, line: Line) -> None:
+    async def _to_the_end(self, request: QuestionRequest, line: MessageChannel) -> None:
         LINE.set(line)
         try:
             question = request.question
             if missing := lacking(self._store, of_question(question)):
-                await take(self._store, await line.want(Desk.images, missing))
+                await take(self._store, await line.want(QuestionHandler.images, missing))
             if request.solver not in self._solvers:
                 # Importing it takes seconds, in which the other questions go on.
                 self._solvers[request.solver] = await asyncio.to_thread(load_solver, word_of(request.solver))
@@ -126,20 +126,20 @@ class Worker:
 class _Captions:
     """The captions of the run, which it keeps: a caption is made by one question of all workers."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: MessageChannel) -> None:
         self._line = line
 
     async def take(self, image: StoredImage) -> str | None:
         """See `CaptionCache`."""
-        return await self._line.want(Desk.take, image)
+        return await self._line.want(QuestionHandler.take, image)
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """See `CaptionCache`."""
-        return await self._line.want(Desk.keep, image, caption)
+        return await self._line.want(QuestionHandler.keep, image, caption)
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""
-        self._line.tell(Desk.give_up, image)
+        self._line.tell(QuestionHandler.give_up, image)
 
 
 class _Log:
@@ -149,10 +149,10 @@ class _Log:
     """
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[str, str], Line] = {}
+        self._lines: dict[tuple[str, str], MessageChannel] = {}
         self._known: dict[tuple[str, str], dict[tuple[int, int, str], bytes]] = {}
 
-    def begin(self, key: tuple[str, str], line: Line, replies: Sequence[ModelReply]) -> None:
+    def begin(self, key: tuple[str, str], line: MessageChannel, replies: Sequence[ModelReply]) -> None:
         """A question, by solver and id, is under way, and this was said to it."""
         self._known[key] = {(reply.call.ask, reply.call.call, reply.request_sha256): reply.reply for reply in replies}
         self._lines[key] = line
@@ -169,21 +169,21 @@ class _Log:
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Send a reply to the run."""
         if (line := self._lines.get((call.solver, call.question))) is not None:
-            line.tell(Desk.reply, ModelReply(call, request_sha256, reply))
+            line.tell(QuestionHandler.reply, ModelReply(call, request_sha256, reply))
 
 
 class MeterOfRun(RunMeter):
     """The budget of the run over all workers: the run allows each call, and is told what it used."""
 
-    def __init__(self, line: Line, limits: RunLimits) -> None:
+    def __init__(self, line: MessageChannel, limits: RunLimits) -> None:
         super().__init__(limits)
         self._line = line
 
     async def begin(self) -> None:
         """Ask the run. Raises `RunBudgetSpent` where it allows no further call."""
-        if (refusal := await self._line.want(Desk.begin_call)) is not None:
+        if (refusal := await self._line.want(QuestionHandler.begin_call)) is not None:
             raise RunBudgetSpent(refusal)
 
     def end(self, used: Usage) -> None:
         """Tell the run."""
-        self._line.tell(Desk.end_call, used)
+        self._line.tell(QuestionHandler.end_call, used)

@@ -24,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from hybrid.errors import DataError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.integrations.mcp import foreign
-from hybrid.integrations.mcp.foreign import Address, McpTool, clean, one_line
+from hybrid.integrations.mcp.foreign import McpTool, ServerAddress, clean, one_line
 from hybrid.integrations.pictures import read_image
 from hybrid.interface.findings import wait_for
 from hybrid.models.chat_completions.wire import is_loopback
@@ -58,7 +58,7 @@ class BrokenConnection(ToolError):
 
 
 @asynccontextmanager
-async def connected(server: Address) -> AsyncIterator[tuple[ClientSession, protocol.InitializeResult]]:
+async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession, protocol.InitializeResult]]:
     """A session with a server and its greeting. Raises `BrokenConnection` where it cannot be had, or breaks."""
     with tempfile.TemporaryFile() as stderr:
         try:
@@ -132,20 +132,20 @@ def foreign_tools(
     return ForeignTools(tuple(servers.values()), tools, left_out, partial(McpTools, tools))
 
 
-async def _list_tools(address: Address) -> tuple[ForeignServer, list[protocol.Tool]]:
+async def _list_tools(address: ServerAddress) -> tuple[ForeignServer, list[protocol.Tool]]:
     async with connected(address) as (session, greeting), asyncio.timeout(START_S):
         title, version = (one_line(text)[:80] for text in (greeting.serverInfo.name, greeting.serverInfo.version))
         return ForeignServer(address.name, str(address), title, version), (await session.list_tools()).tools
 
 
-class Connection:
+class McpConnection:
     """A session that a task of its own keeps open: the package wants it closed in the task that opened it."""
 
-    def __init__(self, server: Address) -> None:
+    def __init__(self, server: ServerAddress) -> None:
         self.session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._hold(server))
 
-    async def _hold(self, server: Address) -> None:
+    async def _hold(self, server: ServerAddress) -> None:
         broken: ToolError = BrokenConnection("the connection is closed")
         try:
             async with connected(server) as (session, _):
@@ -192,7 +192,7 @@ class McpTools(CachedTools):
         super().__init__(*args, **options)
         self._foreign = foreign_tools
         self._encoder = ImageEncoder(self.store, ImageRules())
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, McpConnection] = {}
         self._repeating: dict[str, asyncio.Lock] = {}
         # Servers that were waited for in vain.
         self._given_up: set[str] = set()
@@ -257,7 +257,7 @@ class McpTools(CachedTools):
     async def _ask(self, mcp_tool: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
         connection = self._connections.get(mcp_tool.address.name)
         if connection is None or connection.task.done() or connection.task.cancelling():
-            connection = self._connections[mcp_tool.address.name] = Connection(mcp_tool.address)
+            connection = self._connections[mcp_tool.address.name] = McpConnection(mcp_tool.address)
         watch = Stopwatch(self._clock)
         answer = asyncio.create_task(connection.ask(mcp_tool, arguments, watch))
         try:

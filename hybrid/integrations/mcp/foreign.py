@@ -57,7 +57,7 @@ def one_line(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """Where a server is reached: its name in the run, and the words of its command or its URL alone."""
 
     name: str
@@ -73,7 +73,7 @@ class Address:
         return re.match(r"https?://", self.words[0], re.IGNORECASE) is not None
 
 
-def read_server(spec: str) -> Address:
+def read_server(spec: str) -> ServerAddress:
     """The address in a value of `--mcp`. Raises `UsageError`."""
     name, _, command = spec.strip().partition("=")
     try:
@@ -82,14 +82,14 @@ def read_server(spec: str) -> Address:
         raise UsageError(f"--mcp: the value is no URL and no command: {error}") from error
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,23}", name) or not words or not words[0]:
         raise UsageError("--mcp: write NAME=URL or NAME=COMMAND, with a name of at most 24 of a-z, 0-9 and _")
-    return Address(name.strip("_"), tuple(words))
+    return ServerAddress(name.strip("_"), tuple(words))
 
 
 @dataclass(frozen=True)
 class McpTool(ForeignTool):
     """A tool of a server, which calls it `called`; each argument in `images` takes an image, in a form of `SENT_AS`."""
 
-    address: Address
+    address: ServerAddress
     called: str
     images: Mapping[str, str]
 
@@ -108,7 +108,7 @@ def foreign_name(server: str, tool_name: str) -> str:
 
 
 def foreign_tool(
-    address: Address, server: ForeignServer, remote_tool: protocol.Tool, image_arguments: str = ""
+    address: ServerAddress, server: ForeignServer, remote_tool: protocol.Tool, image_arguments: str = ""
 ) -> McpTool:
     """A tool as the server lists it, with the value of `--mcp-image`: `ARGUMENT[:data_url|base64],...`.
 

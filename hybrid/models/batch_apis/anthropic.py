@@ -13,7 +13,7 @@ from pathlib import Path
 from hybrid.config import ModelSettings
 from hybrid.log.batches import LoggedBatch
 from hybrid.models import batch_apis as seam
-from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, Look, Result, dumped
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchResult, BatchStatus, dumped
 from hybrid.models.chat_completions.wire import Address, proxy_for
 from hybrid.models.failures import TABLES
 from hybrid.models.options import connection
@@ -57,27 +57,27 @@ class AnthropicBatches(seam.BatchApi):
                 return str(remote_batch["id"])
         return None
 
-    async def look(self, identity: str) -> Look:
+    async def look(self, identity: str) -> BatchStatus:
         """See `BatchApi`."""
         reply = await self.http.say("GET", f"messages/batches/{identity}")
         counts, has_ended = reply["request_counts"], reply["processing_status"] == "ended"
         back = sum(counts.values()) - counts.get("processing", 0)
         # Its own address of the results is not followed: keys go to the host that was named alone.
         results = [f"messages/batches/{identity}/results"] if has_ended and reply.get("results_url") else []
-        return Look(reply["processing_status"], back, has_ended, results)
+        return BatchStatus(reply["processing_status"], back, has_ended, results)
 
-    def read(self, line: bytes) -> Result:
+    def read(self, line: bytes) -> BatchResult:
         """See `BatchApi`."""
         record = json.loads(line)
         identity, result = record["custom_id"], record["result"]
         if result["type"] == "succeeded":
-            return Result(identity, 200, dumped(result["message"]))
+            return BatchResult(identity, 200, dumped(result["message"]))
         if (status := _NO_RESULT.get(result["type"])) is not None:
             error = {"type": "error", "error": {"type": "timeout_error", "message": f"the batch {result['type']}"}}
-            return Result(identity, status, dumped(error))
+            return BatchResult(identity, status, dumped(error))
         error = result["error"]
         kind = (error.get("error") or error)["type"]
-        return Result(identity, TABLES["anthropic"].get(kind, FAILED), dumped(error))
+        return BatchResult(identity, TABLES["anthropic"].get(kind, FAILED), dumped(error))
 
     async def cancel(self, identity: str) -> None:
         """See `BatchApi`."""

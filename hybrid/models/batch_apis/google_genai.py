@@ -13,7 +13,7 @@ from typing import Any
 from hybrid.config import ModelSettings
 from hybrid.log.batches import LoggedBatch
 from hybrid.models import batch_apis as seam
-from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, Look, Result, dumped
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, BatchResult, BatchStatus, dumped
 from hybrid.models.chat_completions.wire import Address, proxy_for
 from hybrid.models.langchain.pools import GOOGLE
 from hybrid.models.options import connection
@@ -70,7 +70,7 @@ class GeminiBatches(seam.BatchApi):
             (remote_batch["name"] for remote_batch in batches if _of(remote_batch, "displayName") == batch.name), None
         )
 
-    async def look(self, identity: str) -> Look:
+    async def look(self, identity: str) -> BatchStatus:
         """See `BatchApi`."""
         operation = await self.http.say("GET", identity)
         state = str(_of(operation, "state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
@@ -80,16 +80,16 @@ class GeminiBatches(seam.BatchApi):
         results = [f"{self._base}/download/v1beta/{file}:download?alt=media"] if file else []
         error = operation.get("error") if state == "FAILED" else None
         errors = [BatchError({"error": error}, is_queue=error.get("code") == _QUEUE)] if error else []
-        return Look(state, back, state in _ENDED, results, errors, _ENDED.get(state, FAILED))
+        return BatchStatus(state, back, state in _ENDED, results, errors, _ENDED.get(state, FAILED))
 
-    def read(self, line: bytes) -> Result:
+    def read(self, line: bytes) -> BatchResult:
         """See `BatchApi`."""
         record = json.loads(line)
         if (response := record.get("response")) is not None:
-            return Result(record["key"], 200, dumped(response))
+            return BatchResult(record["key"], 200, dumped(response))
         error = record.get("error") or record["status"]
         status = error["code"] if error["code"] >= 100 else _STATUS.get(error["code"], FAILED)
-        return Result(record["key"], status, dumped({"error": {**error, "code": status}}))
+        return BatchResult(record["key"], status, dumped({"error": {**error, "code": status}}))
 
     async def cancel(self, identity: str) -> None:
         """See `BatchApi`."""

@@ -13,7 +13,7 @@ from typing import Any
 from hybrid.config import ModelSettings
 from hybrid.log.batches import LoggedBatch
 from hybrid.models import batch_apis as seam
-from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, Look, Result, dumped
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, BatchResult, BatchStatus, dumped
 from hybrid.models.chat_completions.client import address
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
@@ -67,13 +67,13 @@ class OpenAIBatches(seam.BatchApi):
             None,
         )
 
-    async def look(self, identity: str) -> Look:
+    async def look(self, identity: str) -> BatchStatus:
         """See `BatchApi`."""
         reply = await self.http.say("GET", f"batches/{identity}")
         state, counts = reply["status"], reply.get("request_counts") or {}
         files = filter(None, (reply.get("output_file_id"), reply.get("error_file_id")))
         errors = (reply.get("errors") or {}).get("data") or [] if state == "failed" else []
-        return Look(
+        return BatchStatus(
             state,
             (counts.get("completed") or 0) + (counts.get("failed") or 0),
             state in _ENDED,
@@ -82,13 +82,13 @@ class OpenAIBatches(seam.BatchApi):
             _ENDED.get(state, FAILED),
         )
 
-    def read(self, line: bytes) -> Result:
+    def read(self, line: bytes) -> BatchResult:
         """See `BatchApi`."""
         record = json.loads(line)
         if (response := record.get("response")) is not None:
-            return Result(record["custom_id"], response["status_code"], dumped(response["body"]))
+            return BatchResult(record["custom_id"], response["status_code"], dumped(response["body"]))
         error = record["error"]
-        return Result(record["custom_id"], _STATUS.get(error.get("code"), FAILED), dumped({"error": error}))
+        return BatchResult(record["custom_id"], _STATUS.get(error.get("code"), FAILED), dumped({"error": error}))
 
     async def cancel(self, identity: str) -> None:
         """See `BatchApi`."""

@@ -14,7 +14,7 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.batch_apis import BatchApi
 from hybrid.models.batching.batches import Batches
-from hybrid.models.batching.ticket import TICKET, Ticket
+from hybrid.models.batching.ticket import TICKET, BatchItem
 from hybrid.models.caller import Caller, ChatClient, ChatRequest, Keep
 from hybrid.registry import load, names
 from hybrid.tool import Tool
@@ -82,7 +82,9 @@ class BatchedClient:
         finally:
             self.batches.leave(ticket)
 
-    async def _once(self, request: ChatRequest[_Conversation], ticket: Ticket, keep: Keep) -> AssistantMessage | None:
+    async def _once(
+        self, request: ChatRequest[_Conversation], ticket: BatchItem, keep: Keep
+    ) -> AssistantMessage | None:
         """The reply, or None where the request waits in a batch. No frame with its bytes is left then."""
         conversation = request.body
         inner_request, conversation.made = conversation.made, None

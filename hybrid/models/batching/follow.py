@@ -21,7 +21,7 @@ from hybrid.display.notes import tell
 from hybrid.errors import HybridError, ServerDown
 from hybrid.log.batches import BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import ModelRefused
-from hybrid.models.batch_apis import BatchApi, Look, dumped
+from hybrid.models.batch_apis import BatchApi, BatchStatus, dumped
 from hybrid.models.batching.ticket import Said
 from hybrid.models.failures import CHECK, FailedRequest, Failure, StatusError, read_failure
 from hybrid.timing import Clock
@@ -65,7 +65,7 @@ class _LostError(Exception):
 
 
 @dataclass
-class _Out:
+class _OpenBatch:
     """A batch that is with the provider."""
 
     since: float
@@ -99,7 +99,7 @@ class Follower:
         self.news: Callable[[str], None] = log.info
         self._round, self._begins_round = 0, True
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._out: dict[str, _Out] = {}
+        self._out: dict[str, _OpenBatch] = {}
         self._creating = asyncio.Lock()
         self._timer, self._count_lost = REAL_TIME, count_lost
         self._refused_in_a_row = 0  # Batches that the queue refused, without a result in between.
@@ -259,7 +259,7 @@ class Follower:
 
     async def _deliver(self, batch: LoggedBatch, identity: str) -> None:
         """Look at a batch until it has ended, and hand its results out."""
-        out = self._out[batch.name] = _Out(batch.at, len(batch.calls))
+        out = self._out[batch.name] = _OpenBatch(batch.at, len(batch.calls))
         delivered_indices: set[int] = set()
         look = await self._wait_for_end(batch, identity, delivered_indices, out)
         out.back, out.ended = out.requests, True
@@ -281,8 +281,8 @@ class Follower:
         self._tell(0.0)
 
     async def _wait_for_end(
-        self, batch: LoggedBatch, identity: str, delivered_indices: set[int], out: _Out
-    ) -> Look | None:
+        self, batch: LoggedBatch, identity: str, delivered_indices: set[int], out: _OpenBatch
+    ) -> BatchStatus | None:
         """The batch as it has ended, its results handed out; None where the provider no longer has it."""
         missing_since: float | None = None
         while True:
@@ -337,7 +337,7 @@ class Follower:
         await self._timer.sleep(pause)
         return current_id
 
-    async def _fetch(self, batch: LoggedBatch, look: Look, delivered_indices: set[int]) -> None:
+    async def _fetch(self, batch: LoggedBatch, look: BatchStatus, delivered_indices: set[int]) -> None:
         for address in look.results:
             # What a provider may say beside the results is little; the lines of a file have an end.
             most = 2 * len(batch.calls) + 1000
@@ -354,7 +354,7 @@ class Follower:
                         delivered_indices.add(at)
                         self._give(batch.calls[at], (result.status, result.body))
 
-    async def _handle_failure(self, batch: LoggedBatch, look: Look) -> None:
+    async def _handle_failure(self, batch: LoggedBatch, look: BatchStatus) -> None:
         """Nothing was done of a batch: lines that are named end by that, and what is about all of it ends all."""
         self._journal.change(batch.name, state="refused")
         can_wait = self._other_open_batches(batch.name) > 0 or len(batch.calls) > 1

@@ -29,8 +29,8 @@ from hybrid.models.chat_completions.codec import (
     server_specific_fields,
     wire_messages,
 )
-from hybrid.models.chat_completions.terms import PASSED_ON, PLAIN, Terms, learn_terms
-from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
+from hybrid.models.chat_completions.terms import PASSED_ON, PLAIN, ApiVariant, learn_terms
+from hybrid.models.chat_completions.wire import Address, HttpTransport, proxy_for
 from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder, image_block
 from hybrid.models.options import Connection, connection, image_rules, options, options_of_repetition, server_metadata
@@ -58,12 +58,12 @@ def speaks(settings: ModelSettings, name: str = "") -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RequestBody:
     """A request as it was written on some terms, and as it is on others."""
 
-    terms: Terms
+    terms: ApiVariant
     body: bytes
-    on: Callable[[Terms], list[bytes]]
+    on: Callable[[ApiVariant], list[bytes]]
 
 
 class ChatCompletionsClient:
@@ -83,8 +83,10 @@ class ChatCompletionsClient:
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
         self._tools_offered = ToolsOffered()
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
-        self._terms = Terms(stream=settings.stream == "on")  # Learnt from what the server says, once for all requests.
-        self._wire = Wire(address(self._connection, self._options), settings.timeout_s)
+        self._terms = ApiVariant(
+            stream=settings.stream == "on"
+        )  # Learnt from what the server says, once for all requests.
+        self._wire = HttpTransport(address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:
         """Model, options as sent, image rules and versions; neither key nor address."""
@@ -103,7 +105,7 @@ class ChatCompletionsClient:
         """Whether a reply has come in pieces."""
         return self._wire.streamed
 
-    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Written]:
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[RequestBody]:
         """The body of a request. Raises `DataError` for an image that is not in the store."""
         sent: list[SentImage] = []
         images: list[bytes] = []
@@ -125,7 +127,7 @@ class ChatCompletionsClient:
             self._tools_json = specs, as_json(specs) if specs else b""
         schemas, terms = self._tools_json[1], self._terms
 
-        def on(terms: Terms) -> list[bytes]:
+        def on(terms: ApiVariant) -> list[bytes]:
             return request_body(self._model, request_options, wired, schemas, images, cache_key, terms)
 
         pieces = on(PLAIN)
@@ -133,13 +135,13 @@ class ChatCompletionsClient:
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))
-        return ChatRequest(call, Written(terms, body, on), sha256.hexdigest(), tuple(sent))
+        return ChatRequest(call, RequestBody(terms, body, on), sha256.hexdigest(), tuple(sent))
 
-    async def send(self, request: ChatRequest[Written], keep: Keep) -> AssistantMessage:
+    async def send(self, request: ChatRequest[RequestBody], keep: Keep) -> AssistantMessage:
         """The reply, read and kept in the thread of the connections.
 
         A request is sent again at once where its refusal teaches on which terms the server takes it. Raises as
-        `Wire.post`, and `ModelRefused` where it takes an option that counts on none.
+        `HttpTransport.post`, and `ModelRefused` where it takes an option that counts on none.
         """
 
         def read(body: bytes) -> AssistantMessage:

@@ -35,7 +35,7 @@ from hybrid.messages import (
 )
 from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.stream import FEEDBACK
-from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, Terms
+from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, ApiVariant
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error, summary
 from hybrid.models.literals import read_object
 from hybrid.models.replies import NO_MESSAGE, mark_end, read_end
@@ -67,7 +67,7 @@ def request_body(
     tools: bytes = b"",
     images: Sequence[bytes] = (),
     cache_key: str | None = None,
-    terms: Terms = PLAIN,
+    terms: ApiVariant = PLAIN,
 ) -> list[bytes]:
     """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
 

@@ -43,7 +43,7 @@ _AND = r"(?:\W{1,4}|\W{1,3}and\W{1,3})"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ApiVariant:
     """How requests are written for one server."""
 
     stream: bool = False
@@ -52,7 +52,7 @@ class Terms:
     declares_tools: bool = False  # Tools that were called stay declared when none may be called any more.
     bridges: bool = False  # A reply of the model stands between a tool's result and the user's next message.
 
-    def changes(self, previous: Terms) -> list[str]:
+    def changes(self, previous: ApiVariant) -> list[str]:
         """How these differ from others, in words."""
         sentences = ["it is asked for its replies in pieces"] if self.stream > previous.stream else []
         sentences += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != previous.max_tokens else []
@@ -67,24 +67,24 @@ class Terms:
             f"it is sent no {field}, {CAN_BE_LEFT_OUT.get(field, 'its own word')}" for field in left_out
         ]
 
-    def announce(self, name: str, previous: Terms, reason: str) -> Terms:
+    def announce(self, name: str, previous: ApiVariant, reason: str) -> ApiVariant:
         """These terms, after a note of how they differ from those before; `why` ends each of its lines."""
         for change in self.changes(previous):
             tell(f"note: {name}: from now on {change}{reason}")
         return self
 
 
-PLAIN: Final = Terms()  # Those of OpenAI, by which a server is asked that has said nothing else.
+PLAIN: Final = ApiVariant()  # Those of OpenAI, by which a server is asked that has said nothing else.
 
 
 def learnt(
     name: str,
-    terms: Terms,
+    terms: ApiVariant,
     error: StatusError,
     options: Collection[str],
     extra_fields: Collection[str],
     settings: ModelSettings,
-) -> Terms | None:
+) -> ApiVariant | None:
     """The terms for the next request after a refusal of one; None where it teaches nothing about what was sent.
 
     Args:

@@ -100,7 +100,7 @@ def proxy_for(url: str) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-class Wire:
+class HttpTransport:
     """One pool of connections to one address. The thread starts with the first request.
 
     `assembly` puts together replies that come in pieces.

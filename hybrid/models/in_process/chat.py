@@ -44,7 +44,7 @@ CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
 # Done when the thread takes a request up: what comes before is waiting, and no time of its question.
 Begun = asyncio.Future[None]
 # A conversation, the seed of its call, and the reply that is waited for.
-Waiting = tuple[generation.Conversation, int, "asyncio.Future[generation.Spoken]", Begun]
+Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.Spoken]", Begun]
 
 
 class HuggingFaceChat:
@@ -121,7 +121,7 @@ class HuggingFaceChat:
         key = f"{base_seed}/{call.question}/{call.ask}/{call.call}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[generation.Spoken] = loop.create_future()
+        future: asyncio.Future[generation.GeneratedReply] = loop.create_future()
         start_signal: Begun = loop.create_future()
         self._waiting.append((conversation, seed, future, start_signal))
         # The queue is served once, for all who wait in it.
@@ -212,13 +212,13 @@ class HuggingFaceChat:
 
     async def _conversation(
         self, messages: list[Message], tools: Sequence[Tool]
-    ) -> tuple[generation.Conversation, list[SentImage]]:
+    ) -> tuple[generation.ChatInput, list[SentImage]]:
         history = for_model(messages, self.name, self._settings.thoughts)
         arranged = arrange(history, self._settings.pictures_kept, can_recall=bool(self._settings.keep_pictures))
         sent: list[SentImage] = []
         with waiting():
             turns = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
-        return generation.Conversation(turns, self._tools_offered.specs(tools)), sent
+        return generation.ChatInput(turns, self._tools_offered.specs(tools)), sent
 
     def _turn(self, message: Message, sent: list[SentImage]) -> dict[str, Any]:
         """A message for a chat template: arguments as objects, images as PIL pictures."""
@@ -263,7 +263,9 @@ class HuggingFaceChat:
                 else:
                     future.set_result(output)
 
-    def _generate(self, conversations: list[generation.Conversation], seed: int) -> list[generation.Spoken | Exception]:
+    def _generate(
+        self, conversations: list[generation.ChatInput], seed: int
+    ) -> list[generation.GeneratedReply | Exception]:
         """A reply each, or the error that it ends with. A batch that finds no memory is halved, as are later ones."""
         size = min(self._most, len(conversations))
         if size == len(conversations):

@@ -54,7 +54,7 @@ OTHER_WAY = "openai:MODEL does, where the server speaks chat completions and no 
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class LangChainCall:
     """One call of a chat model."""
 
     messages: list[BaseMessage]
@@ -114,7 +114,7 @@ class LangChainClient:
         """Address without secrets, timeout and retries, and what the server is asked without."""
         return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
-    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Invocation]:
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[LangChainCall]:
         """The messages in LangChain's form. Raises `DataError` for an image that is not in the store."""
         schemas = self._tools_offered.specs(tools)
         wired, images = to_langchain(messages, self.images.encoded, self._detail, as_urls=self._row.images_as_urls)
@@ -125,9 +125,9 @@ class LangChainClient:
             tool_call for message in messages if isinstance(message, AssistantMessage) for tool_call in message.calls
         )
         tool_names = tuple(dict.fromkeys(tool_call.name for tool_call in calls))
-        return ChatRequest(call, Invocation(wired, schemas, tool_names), sha256, images)
+        return ChatRequest(call, LangChainCall(wired, schemas, tool_names), sha256, images)
 
-    async def send(self, request: ChatRequest[Invocation], keep: Keep) -> AssistantMessage:
+    async def send(self, request: ChatRequest[LangChainCall], keep: Keep) -> AssistantMessage:
         """The reply of the chat model.
 
         Raises:
@@ -227,7 +227,7 @@ class LangChainClient:
             self._transports.append(private[option]["transport"])
         return private
 
-    def _bound(self, chat_model: Any, request: ChatRequest[Invocation]) -> Any:
+    def _bound(self, chat_model: Any, request: ChatRequest[LangChainCall]) -> Any:
         """The chat model with the tools, and the options that are given with each call."""
         late = {key: value for key, value in self._options.items() if key in self._row.call_options}
         none_cached = {"prompt_cache_key"} & {*self._options, *self._terms.without}

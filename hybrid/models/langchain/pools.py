@@ -39,7 +39,7 @@ OWN_POOL: Mapping[str, str] = {"google_genai": "client_args"}
 def _in_batch(request: Any) -> Any:
     """The response that a batch has to a request, of the package that the request is of; None where it is to be sent.
 
-    Raises `ParkedError` where it waits in one from now on.
+    Raises `PendingInBatch` where it waits in one from now on.
     """
     if (exchange := exchanged(request.content)) is None:
         return None

@@ -23,7 +23,7 @@ from hybrid.messages import AssistantMessage, ImagePart, Message, SentImage, par
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import as_json
-from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
+from hybrid.models.chat_completions.wire import Address, HttpTransport, proxy_for
 from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder
 from hybrid.models.ollama.codec import (
@@ -88,7 +88,7 @@ class OllamaClient:
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
         self._tools_offered = ToolsOffered()
         self._joined = False  # Whether the model's template wants turns that alternate.
-        self._wire = Wire(address(self._connection), settings.timeout_s, LineAssembly)
+        self._wire = HttpTransport(address(self._connection), settings.timeout_s, LineAssembly)
 
     def metadata(self) -> Mapping[str, Json]:
         """Model, options as sent, image rules and versions; neither key nor address."""
@@ -122,7 +122,7 @@ class OllamaClient:
     async def send(self, request: ChatRequest[OllamaRequest], keep: Keep) -> AssistantMessage:
         """The reply, read and kept in the thread of the connections.
 
-        Raises as `Wire.post`, and:
+        Raises as `HttpTransport.post`, and:
             ModelRefused: the server has no such model, or cannot run it with these options; says what to do.
             StatusError: the prompt is longer than the context.
         """

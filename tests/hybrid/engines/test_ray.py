@@ -26,7 +26,7 @@ from ray.cluster_utils import Cluster
 
 from bench._chat_server import answer_body, framed, offers_tools, read_request, sight, tool_call, tool_results
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.engines.ray.crew import Hand
+from hybrid.engines.ray.crew import WorkerSlot
 from hybrid.engines.ray.engine import RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
 from hybrid.models.base import ModelRefused
@@ -322,7 +322,7 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     task = asyncio.create_task(watched.ask_run_to_end(run))
     # A worker asks for the answer when the run has kept the description.
     await server.until(lambda: len(server.cats()) == 12)
-    crew: list[Hand] = watched.engine.crew.hands
+    crew: list[WorkerSlot] = watched.engine.crew.hands
     assert len(crew) == 2
     lost = max(crew, key=lambda hand: hand.in_flight)
     in_flight = lost.in_flight
