@@ -239,20 +239,20 @@ def readable(message: AssistantMessage) -> AssistantMessage:
     calls: list[ToolCall] = []
     invalid = []
     for unread in message.invalid:
-        bounded_name = None if unread.name is None else whole_text(unread.name[:MAX_NAME])
-        raw, error = (whole_text(text[:SHOWN_CHARACTERS]) for text in (unread.written, unread.error))
+        bounded_name = None if unread.name is None else replace_surrogates(unread.name[:MAX_NAME])
+        raw, error = (replace_surrogates(text[:SHOWN_CHARACTERS]) for text in (unread.written, unread.error))
         invalid.append(InvalidCall(unread.id, bounded_name, raw, error))
     for call in message.calls:
-        name = whole_text(call.name)[:MAX_NAME]
+        name = replace_surrogates(call.name)[:MAX_NAME]
         wrong = _unusable(call.args)
         if wrong is None:
-            calls.append(replace(call, name=name, args=whole_value(call.args)))
+            calls.append(replace(call, name=name, args=replace_surrogates_in(call.args)))
         else:
             invalid.append(InvalidCall(call.id, name, "", wrong))
-    text, reasoning, native = whole_text(message.text), whole_text(message.reasoning), message.native
+    text, reasoning, native = replace_surrogates(message.text), replace_surrogates(message.reasoning), message.native
     # What is nested too deep for JSON cannot go back to its provider.
     try:
-        native = whole_value(native)
+        native = replace_surrogates_in(native)
     except RecursionError:
         native = None
     changed = (text, reasoning, native, tuple(calls), tuple(invalid))
@@ -261,19 +261,22 @@ def readable(message: AssistantMessage) -> AssistantMessage:
     return replace(message, text=text, reasoning=reasoning, native=native, calls=tuple(calls), invalid=tuple(invalid))
 
 
-def whole_text(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with U+FFFD for every half of a surrogate pair, which no encoding of text can hold."""
     return _HALVES.sub("\ufffd", text)
 
 
-def whole_value(value: Any) -> Any:
+def replace_surrogates_in(value: Any) -> Any:
     """The value with every text in it whole."""
     if isinstance(value, str):
-        return whole_text(value)
+        return replace_surrogates(value)
     if isinstance(value, list):
-        return [whole_value(item) for item in value]
+        return [replace_surrogates_in(item) for item in value]
     if isinstance(value, dict):
-        return {whole_text(key) if isinstance(key, str) else key: whole_value(item) for key, item in value.items()}
+        return {
+            replace_surrogates(key) if isinstance(key, str) else key: replace_surrogates_in(item)
+            for key, item in value.items()
+        }
     return value
 
 

@@ -1,6 +1,6 @@
 """Where the things lie that can be named: in the project, in folders that were named, in installed packages.
 
-    look_also_in([Path("mine")], "--path")
+    add_search_path([Path("mine")], "--path")
     find_origins("tools")["redness"].label           # mine/tools/redness.py
 
 `KINDS` has what can be added, each kind in the same three ways: a file of the project's package; a file in a folder
@@ -128,13 +128,13 @@ def looked_in() -> dict[str, tuple[str, ...]]:
 
 def outside() -> tuple[Path, ...]:
     """The folders that were named and whose files are still looked for."""
-    _look_where_the_environment_says()
+    _add_env_search_path()
     return tuple(
         root for root, entries in _NAMED.items() if any(place in folders(package) for package, place in entries)
     )
 
 
-def look_also_in(places: Sequence[Path], option: str) -> None:
+def add_search_path(places: Sequence[Path], option: str) -> None:
     """Find things in these folders too, from now on, each file `NAME.py` and each folder `NAME` with an `__init__.py`.
 
     Args:
@@ -184,7 +184,7 @@ def origin_facts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
 
 
 def folder_hash(root: Path) -> str:
-    """Hash of the names and contents of the code and its facts in a folder that `look_also_in` takes, 12 hex digits.
+    """Hash of the names and contents of the code and its facts in a folder that `add_search_path` takes, 12 hex digits.
 
     Tests and files of other kinds do not count, nor do folders that hold no things.
     """
@@ -207,9 +207,9 @@ def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
     return entries or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
 
 
-def _look_where_the_environment_says() -> None:
+def _add_env_search_path() -> None:
     if value := os.environ.get(PATH_VARIABLE):
-        look_also_in([Path(place) for place in value.split(os.pathsep) if place], PATH_VARIABLE)
+        add_search_path([Path(place) for place in value.split(os.pathsep) if place], PATH_VARIABLE)
 
 
 def own_names(package: str) -> set[str]:
@@ -269,7 +269,7 @@ def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, st
 
 def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str, dict[str, str]]]:
     """By package what is found of the kinds of a word, and why the rest is left out."""
-    _look_where_the_environment_says()
+    _add_env_search_path()
     all_origins: list[PluginOrigin] = []
     for kind in (kind for kind in KINDS if kind.word == word):
         # The things of the project, those in folders that were named, those of installed packages.

@@ -32,9 +32,9 @@ from hybrid.plugins import (
     looked_up,
     recipe_file,
 )
+from hybrid.plugins import add_search_path as add_search_path  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import folders as folders  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import is_word as is_word  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins import look_also_in as look_also_in  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import look_in as look_in  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import outside as outside  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import own_names as own_names  # noqa: PLC0414 - callers find all by name here

@@ -129,7 +129,7 @@ def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores:
     return (*metrics, *(Metric(f"rotation.{name}", values[name], n, "ratio") for name, values, n in counts))
 
 
-def asked_unturned(questions: Iterable[Question | BrokenQuestion]) -> tuple[str, ...]:
+def unrotated_note(questions: Iterable[Question | BrokenQuestion]) -> tuple[str, ...]:
     """A line on the questions that have no rotation, by task; none where all have."""
     times = Counter((question.base, question.task) for question in questions if isinstance(question, Question))
     once = Counter(task for (_, task), n in times.items() if n == 1)

@@ -1,6 +1,6 @@
 """`--engine NAME`: who asks the questions of a run (the seam is `hybrid/running/engine.py`).
 
-    ask_run_to_end(run, progress, tell, opener_of(config))
+    run_until_complete(run, progress, tell, opener_of(config))
 
 `local` is the process of the run itself. Everything else is offered in the entry-point group `hybrid.engines`, by this
 project and by installed packages: a function from the configuration to an `Opener`, imported only when it is named.

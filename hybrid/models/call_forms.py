@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from hybrid.messages import MAX_CHARACTERS, whole_value
+from hybrid.messages import MAX_CHARACTERS, replace_surrogates_in
 from hybrid.models.literals import QUOTES, read_entries, read_object, read_value, sign_at, without_entities
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.models.yaml_text import read_yaml
@@ -287,7 +287,7 @@ def _read_calls(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
             end = _between(text, end) + 1
             if sign_at(text, end - 1) != ")":
                 raise ValueError("the call needs a closing bracket")
-        calls.append((call["name"], whole_value(args), ()))
+        calls.append((call["name"], replace_surrogates_in(args), ()))
     if not calls or (mark[0].endswith("[") and not re.match(r"[\s,]{0,20}\]", text[end:])):
         raise ValueError("the list of calls does not end")
     return end + (mark[0].endswith("[") and text[end:].index("]") + 1), calls

@@ -134,7 +134,7 @@ class Caller(Generic[Body]):
         with waiting():
             conversation = for_model(prompt, self.name, self._settings.thoughts)
             arranged = self._arranged(conversation)
-            if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
+            if all(self.client.images.is_in_memory(ref.image) for ref in images_of(arranged)):
                 request = self.client.request(arranged, native_tools, call)
             else:
                 # Off the loop: a conversion or a large file would hold up every other call in flight.

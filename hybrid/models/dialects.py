@@ -20,7 +20,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
+from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, replace_surrogates
 from hybrid.models.call_forms import (
     FORMS,
     MAX_CALLS,
@@ -286,7 +286,7 @@ class _Reading:
                 and not self._is_hidden(start)
                 and _at("ignored").sub("", excerpt[:60]) not in self._earlier_text
             ):
-                return UnreadableCall(row.name, whole_text(excerpt), CUT if self._cut else error)
+                return UnreadableCall(row.name, replace_surrogates(excerpt), CUT if self._cut else error)
         return None
 
 

@@ -189,7 +189,7 @@ class ImageEncoder:
         too_large = self.rules.max_pixels is not None and image.width * image.height > self.rules.max_pixels
         return too_large or image.media_type not in self.rules.media_types
 
-    def at_once(self, image: StoredImage) -> bool:
+    def is_in_memory(self, image: StoredImage) -> bool:
         """Whether `encoded` gives the image out of memory; a small file that is sent as it is gets there by asking.
 
         Raises `DataError` as `encoded`.

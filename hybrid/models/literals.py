@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
+from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, replace_surrogates_in
 
 # Characters of one value as it is written: escapes and blanks take more than the `MAX_CHARACTERS` that it may hold.
 MAX_WRITTEN = 2 * MAX_CHARACTERS
@@ -71,13 +71,13 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
     at = _gap(text, at)
     try:
         value, end = _STRICT.raw_decode(text, at)
-        return whole_value(value), end, ()
+        return replace_surrogates_in(value), end, ()
     except (ValueError, RecursionError) as error:
         try:
             value, end = _loose(text[: at + MAX_CHARACTERS], at, 1)
         except ValueError as cause:
             raise ValueError(f"{error if isinstance(error, ValueError) else cause}"[:200]) from None
-    return whole_value(value), end, (LOOSE,)
+    return replace_surrogates_in(value), end, (LOOSE,)
 
 
 def _gap(text: str, at: int) -> int:

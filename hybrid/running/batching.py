@@ -38,7 +38,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
                 raise UsageError(f"--batch: {config.model} is asked in this process")
     elif settings.batch_tail or settings.batch_wait != type(settings)().batch_wait:
         raise UsageError("--batch-wait and --batch-tail say how batches are made: give --batch with them")
-    elif open_batches := left_behind(run.folder.path):
+    elif open_batches := batches_still_running(run.folder.path):
         raise UsageError(f"{open_batches}: go on with --batch, or they are paid twice")
 
 
@@ -110,10 +110,10 @@ async def cancel_batches(path: Path) -> list[str]:
 
 def left_in(place: Path) -> str:
     """Which batches of the runs in a folder go on at the provider, in words; empty where none does."""
-    return "; ".join(filter(None, (left_behind(file.parent) for file in sorted(place.glob(f"*/{BATCHES}")))))
+    return "; ".join(filter(None, (batches_still_running(file.parent) for file in sorted(place.glob(f"*/{BATCHES}")))))
 
 
-def left_behind(folder: Path) -> str:
+def batches_still_running(folder: Path) -> str:
     """Which batches of a run go on at the provider, in words; empty where none does."""
     batches, requests = waiting_calls(read_batches(folder / BATCHES).values())
     if not batches:

@@ -1,6 +1,6 @@
 """Asks every question, appends what came back, and continues where an earlier run stopped.
 
-`resolve.prepare` resolves what is to be asked; `ask_run_to_end` asks. A question is recorded when its dialogue is
+`resolve.prepare` resolves what is to be asked; `run_until_complete` asks. A question is recorded when its dialogue is
 finished; an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open
 question is kept as well (`replies.py`), so that it need not be said twice.
 """
@@ -84,13 +84,13 @@ async def ask_run(
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await ask_run_to_end(run, progress, tell, opener, watch)
+    end = await run_until_complete(run, progress, tell, opener, watch)
     if end.stopped is not None:
         raise end.stopped
     return end.failures
 
 
-async def ask_run_to_end(
+async def run_until_complete(
     run: ResolvedRun,
     progress: ProgressCallback,
     tell: Tell,
@@ -238,7 +238,7 @@ class _Asking:
             self.on_finished(self.name, finished_before + self.answered, total)
 
         try:
-            ordered = alike_together(waiting) if self.run.tools.learned(self.name) else waiting
+            ordered = group_by_shape(waiting) if self.run.tools.learned(self.name) else waiting
             # All questions wait for batches together; so many of them work.
             with batches.asking(len(waiting), most, news) if batches else nullcontext():
                 await bounded(ordered, one, min(len(waiting) if batches else most, len(waiting)))
@@ -307,7 +307,7 @@ class _Asking:
         self.stopped = self.stopped or failure
 
 
-def alike_together(questions: Sequence[Question], window: int = WINDOW) -> Iterator[Question]:
+def group_by_shape(questions: Sequence[Question], window: int = WINDOW) -> Iterator[Question]:
     """The questions, with those whose images have one shape next to each other: a network takes them in one batch.
 
     `window` questions are put in order at a time, so that all of a large run are never in memory.

@@ -42,7 +42,7 @@ from hybrid.running.object_code import object_code
 from hybrid.running.probes import CALL_PROBE, FRAME_PROBE, ORDER_PROBE, RESULT_PROBE, SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
-from hybrid.serving.sources import code_outside
+from hybrid.serving.sources import code_hash_of_plugin
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.solver import Solver
 from hybrid.texts import text_hash
@@ -395,7 +395,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     word = word_of(name)
     handed_in = word in run.config.objects.solvers
-    code = object_code(*solver.written_as) if handed_in else code_outside(package_of_solver(word), word)
+    code = object_code(*solver.written_as) if handed_in else code_hash_of_plugin(package_of_solver(word), word)
     if code is not None:
         # The role too: the solver need not be there when the run is compared.
         facts |= {"code": code, "role": solver.role}

@@ -18,7 +18,7 @@ from hybrid.display.notes import tell
 from hybrid.errors import HybridError, UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
-from hybrid.plugins import KINDS, TOOLS, find_origins, folder_hash, look_also_in
+from hybrid.plugins import KINDS, TOOLS, add_search_path, find_origins, folder_hash
 
 # How the keys of routes begin among those of tools.
 ROUTE = "route "
@@ -68,4 +68,4 @@ def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
         raise UsageError(f"there is no folder {root}; --path DIR names another")
     if folder_hash(root) != facts.get("sha256"):
         raise UsageError(f"{root} has changed since the run; --path DIR takes it as it is now")
-    look_also_in([root], "the manifest's path")
+    add_search_path([root], "the manifest's path")

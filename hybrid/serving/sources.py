@@ -148,13 +148,13 @@ def ours() -> Sources:
     return Sources({"hybrid": (Path(__file__).parents[1],)})
 
 
-def codes_outside(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def plugin_code_hashes(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Of those things, by package and name, that lie outside of the project the hash of their code by `folder/name`."""
-    codes = {f"{BY_PACKAGE[package].folder}/{name}": code_outside(package, name) for package, name in pairs}
+    codes = {f"{BY_PACKAGE[package].folder}/{name}": code_hash_of_plugin(package, name) for package, name in pairs}
     return {name: code for name, code in codes.items() if code is not None}
 
 
-def code_outside(package: str, name: str) -> str | None:
+def code_hash_of_plugin(package: str, name: str) -> str | None:
     """The hash of what lies outside of the project of a thing: its module and all that this imports from there.
 
     12 hex digits of sha256, as a manifest has them, of a tool those of `code_of`; None for a file of the project, which

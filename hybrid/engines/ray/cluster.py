@@ -31,12 +31,12 @@ from hybrid.display.notes import tell
 from hybrid.engines.ray.messages import NodeCode
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
-from hybrid.plugins import KINDS, TOOLS, folders, look_also_in, outside, outside_folders
+from hybrid.plugins import KINDS, TOOLS, add_search_path, folders, outside, outside_folders
 from hybrid.registry import load, package_of_solver
 from hybrid.repeats import word_of
 from hybrid.running.invocation import invocation
 from hybrid.running.resolve import ResolvedRun
-from hybrid.serving.sources import code_outside, codes_outside
+from hybrid.serving.sources import code_hash_of_plugin, plugin_code_hashes
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 # Questions that one worker has in flight before another is worth its memory: they wait for models most of the time.
@@ -118,7 +118,7 @@ def code() -> str:
     return _code(tuple(own_folders.items()), ("**/*.py",))
 
 
-def code_beside() -> str:
+def plugin_code_hash() -> str:
     """Hex sha256 over the files in the folders that `--path` names."""
     # The folder around a user's own file may hold anything.
     return _code(tuple((kind.package, outside_folders(kind.package)) for kind in KINDS), ("*.py", "*/*.py"))
@@ -138,9 +138,9 @@ def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], forms: tuple[str, ...]
 def place_of_run(run: ResolvedRun) -> NodeCode:
     """The program of this process, with what a run uses from outside: an actor compares itself with it."""
     solvers = ((package_of_solver(word), word) for word in map(word_of, run.solvers))
-    plugin_codes = codes_outside((*solvers, *((TOOLS, name) for name in run.tools.tools)))
+    plugin_codes = plugin_code_hashes((*solvers, *((TOOLS, name) for name in run.tools.tools)))
     of_identity = cast("Mapping[str, str]", run.identity.get("plugins", {}))
-    return NodeCode(code(), Path.cwd(), outside(), code_beside(), {**of_identity, **plugin_codes})
+    return NodeCode(code(), Path.cwd(), outside(), plugin_code_hash(), {**of_identity, **plugin_codes})
 
 
 def other_program(place: NodeCode, node: str) -> str | None:
@@ -151,7 +151,7 @@ def other_program(place: NodeCode, node: str) -> str | None:
         node: where the actor is.
     """
     try:
-        look_also_in(place.named, PATH.name)
+        add_search_path(place.named, PATH.name)
     except UsageError as error:
         return f"node {node}: {error}"
     if code() != place.code:
@@ -162,14 +162,14 @@ def other_program(place: NodeCode, node: str) -> str | None:
         package = next(kind.package for kind in KINDS if kind.folder == folder)
         try:
             load(package, name)
-            code_here = code_outside(package, name)
+            code_here = code_hash_of_plugin(package, name)
             problem = f"has the code {code_here}, in this run it has {code_there}" if code_here != code_there else ""
         except UsageError as error:
             problem = f"of this run (code {code_there}) cannot be had: {error}"
         if problem:
             install = "install the same package, or copy the same folder, on every node"
             return f"on node {node} the plug-in {plugin} {problem}: {install}"
-    if code_beside() != place.beside:
+    if plugin_code_hash() != place.beside:
         names = ", ".join(map(str, place.named))
         return f"on node {node} the folders of {PATH.name} ({names}) hold other files than in this run: copy them there"
     return None

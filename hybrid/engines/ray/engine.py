@@ -36,8 +36,8 @@ from hybrid.engines.ray.crew import WorkerPool, WorkerSlot
 from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.images import SharedImages, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
-    DeskCall,
     FromWorker,
+    HandlerCall,
     ModelReply,
     NodeCode,
     QuestionFailure,
@@ -175,7 +175,7 @@ class RayEngine:
         try:
             async for ref in hand.actor.ask.options(num_returns="streaming").remote(request):
                 message: FromWorker = await ref
-                if not isinstance(message, DeskCall):
+                if not isinstance(message, HandlerCall):
                     end = message
                     continue
                 answer = await message.method(desk, *message.args)

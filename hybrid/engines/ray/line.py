@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hybrid.engines.ray.desk import QuestionHandler
-from hybrid.engines.ray.messages import DeskCall, FromWorker
+from hybrid.engines.ray.messages import FromWorker, HandlerCall
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,7 +36,7 @@ class MessageChannel:
         self, method: Callable[Concatenate[QuestionHandler, P], Awaitable[None]], *args: P.args, **_: P.kwargs
     ) -> None:
         """Have the run call a method of its desk."""
-        self.send(DeskCall(None, method, args))
+        self.send(HandlerCall(None, method, args))
 
     async def want(
         self, method: Callable[Concatenate[QuestionHandler, P], Awaitable[R]], *args: P.args, **_: P.kwargs
@@ -45,7 +45,7 @@ class MessageChannel:
         number = next(self._numbers)
         wish: asyncio.Future[R] = self._loop.create_future()
         self._wishes[number] = wish
-        self.send(DeskCall(number, method, args))
+        self.send(HandlerCall(number, method, args))
         return await wish
 
     def answer(self, number: int, value: Any) -> None:

@@ -1,7 +1,7 @@
 """Messages between the processes of a run on Ray: frozen values, pickled by Ray.
 
-A question is one stream: the run sends a `QuestionRequest`, the worker yields `DeskCall`s until an `Attempt` or a
-`QuestionFailure`. What a `DeskCall` wants comes by a call of the run, with the numbers of the question and of the call.
+A question is one stream: the run sends a `QuestionRequest`, the worker yields `HandlerCall`s until an `Attempt` or a
+`QuestionFailure`. What a `HandlerCall` wants comes by a call of the run, with the numbers of the question and of the call.
 Requests to tools and their responses are those of a worker process (`hybrid/serving/protocol.py`).
 """
 
@@ -35,7 +35,7 @@ class NodeCode:
     folder: Path
     # Folders with things outside of the project.
     named: tuple[Path, ...] = ()
-    # The hash of the files in them (`cluster.code_beside`).
+    # The hash of the files in them (`cluster.plugin_code_hash`).
     beside: str = ""
     # By `folder/name` the code of each thing from outside that the run uses, as its manifest has it.
     plugins: Mapping[str, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class QuestionRequest:
 
 
 @dataclass(frozen=True)
-class DeskCall:
+class HandlerCall:
     """A method of the run's `QuestionHandler` that a question under way calls; answered where it has a number."""
 
     number: int | None
@@ -131,7 +131,7 @@ class RemoteError(Exception):
 
 
 # Of a question: what its worker asks or tells, and how it ends.
-FromWorker = DeskCall | Attempt | QuestionFailure
+FromWorker = HandlerCall | Attempt | QuestionFailure
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""One request between its client and the batch that it is in: the clients' connections ask `exchanged` first.
+"""One request that is sent in a batch: the clients' connections call `exchanged` before they send anything.
 
-The client makes the same request twice: the first one is written into a batch and ends by `PendingInBatch`, the second one
-is given the reply. Between the two nobody holds its bytes.
+The client makes the same request twice. The first one is written into a batch and ends with `PendingInBatch`; the
+second one gets the reply. In between, the bytes of the request are not kept in memory.
 """
 
 from __future__ import annotations

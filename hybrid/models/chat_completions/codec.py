@@ -31,7 +31,7 @@ from hybrid.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
-    whole_value,
+    replace_surrogates_in,
 )
 from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.stream import FEEDBACK
@@ -282,7 +282,7 @@ def parse_json(data: bytes) -> Any:
             # One broken character is no reason to throw a paid reply away.
             value = json.loads(data.decode("utf-8", "replace"))
         # Escapes can write half a character, which no file can hold.
-        return whole_value(value) if b"\\ud" in data or b"\\uD" in data else value
+        return replace_surrogates_in(value) if b"\\ud" in data or b"\\uD" in data else value
     except (ValueError, RecursionError) as error:
         raise UnreadableReplyError(f"the reply is no JSON ({summary(error, 100)}): {_start(data)}") from None
 

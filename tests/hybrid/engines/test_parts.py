@@ -18,11 +18,11 @@ from hybrid.engines.ray.cluster import (
     ClusterDown,
     Sizes,
     code,
-    code_beside,
     connected,
     environment_of,
     loads_weights,
     other_program,
+    plugin_code_hash,
     sizes,
 )
 from hybrid.engines.ray.crew import MAX_STARTS, WorkerPool, WorkerSlot
@@ -31,7 +31,7 @@ from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import SharedImages, bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import (
-    DeskCall,
+    HandlerCall,
     ImagesLacking,
     NodeCode,
     QuestionFailure,
@@ -111,7 +111,7 @@ def test_a_worker_gets_the_variables_of_its_provider_and_no_other(monkeypatch: p
 
 
 def test_another_program_is_not_asked() -> None:
-    same = NodeCode(code(), Path(), beside=code_beside())
+    same = NodeCode(code(), Path(), beside=plugin_code_hash())
     assert other_program(same, "n1") is None
     told = other_program(replace(same, code="0" * 64), "n1")
     assert told is not None
@@ -209,10 +209,10 @@ async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     line.answer(0, "again")
     line.close()
     said = [message async for message in line]
-    assert pickle.loads(pickle.dumps(said)) == [
-        DeskCall(None, QuestionHandler.notice, ("first",)),
-        DeskCall(0, QuestionHandler.tools, ()),
-    ]  # noqa: S301
+    assert pickle.loads(pickle.dumps(said)) == [  # noqa: S301
+        HandlerCall(None, QuestionHandler.notice, ("first",)),
+        HandlerCall(0, QuestionHandler.tools, ()),
+    ]
 
 
 async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_lost(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_
 
     async def run_side() -> None:
         async for message in line:
-            assert isinstance(message, DeskCall)
+            assert isinstance(message, HandlerCall)
             answer = await message.method(desk, *message.args)
             if message.number is not None:
                 line.answer(message.number, answer)
@@ -328,7 +328,7 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
 
     async def run_side() -> None:
         async for message in line:
-            if isinstance(message, DeskCall) and message.number is not None:
+            if isinstance(message, HandlerCall) and message.number is not None:
                 lent = dict.fromkeys(*message.args, b"lent") if message.method is QuestionHandler.images else (actor,)
                 line.answer(message.number, lent)
 

@@ -14,7 +14,7 @@ from hybrid.config import ServiceOptions
 from hybrid.config.plugin_path import PATH
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
-from hybrid.registry import described_by, load, look_also_in
+from hybrid.registry import add_search_path, described_by, load
 from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
@@ -56,7 +56,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "sound.py").write_text(SOUND)
-    look_also_in([folder], "--path")
+    add_search_path([folder], "--path")
     yield folder
     tools.__path__[:] = before
     for name in ("sound", "needy", *BROKEN):

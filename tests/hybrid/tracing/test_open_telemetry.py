@@ -21,7 +21,7 @@ from hybrid.config import RunConfig, ServiceOptions, parse_model_args
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, ask_run_to_end
+from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.secrets import keep_secret
 from hybrid.tracing import run_span, span, tool_call
 from hybrid.tracing.open_telemetry import export_spans
@@ -62,7 +62,7 @@ def asked(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[Re
     run = replace(run, resources=replace(run.resources, model=model))
     exported = InMemorySpanExporter()
     with export_spans(SimpleSpanProcessor(exported), BEGUN, text=text):
-        end = asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
+        end = asyncio.run(run_until_complete(run, lambda *_: None, lambda _: None))
     return exported.get_finished_spans(), end
 
 
