@@ -1,4 +1,4 @@
-"""An actor that asks questions of a run, many at once, with a model of its own and the tools of the cluster."""
+"""An actor that works on many questions of a run at once, with its own model and the tools of the cluster."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Asks questions. An actor of Ray; everything happens in its one event loop."""
+    """A Ray actor that runs questions; everything happens in its event loop."""
 
     def __init__(self, place: NodeCode, setup: Sequence[ObjectRef[WorkerSetup]]) -> None:
         self._place, self._refs = place, setup
@@ -53,7 +53,7 @@ class Worker:
         self._solvers: dict[str, Solver] = {}
 
     async def ready(self, environment: Mapping[str, str]) -> Ready:
-        """Open the model, with these variables of the run's environment; or say why it must not be asked."""
+        """Open the model with these environment variables; the result has a refusal if the actor must not be used."""
         os.environ.update(environment)
         refusal = settle(self._place)
         if refusal is None:
@@ -76,7 +76,7 @@ class Worker:
         self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=tools)
 
     async def ask(self, request: QuestionRequest) -> AsyncIterator[FromWorker]:
-        """Everything that the run has to know of a question; its end comes last."""
+        """Run a question and yield its messages to the run; the last one is its end."""
         line = self._lines[request.number] = MessageChannel()
         key = (request.solver, request.question.id)
         self._log.begin(key, line, request.said)
@@ -90,12 +90,12 @@ class Worker:
             del self._lines[request.number]
 
     async def answer(self, number: int, wish: int, value: Any) -> None:
-        """Fulfil what a question under way has wished for."""
+        """Deliver the response to a request of a running question."""
         if (line := self._lines.get(number)) is not None:
             line.answer(wish, value)
 
     async def images(self, sha256s: Sequence[str]) -> dict[str, bytes]:
-        """Images of its store, by their hashes."""
+        """Read images of this node's store by hash."""
         return bytes_of(self._store, sha256s)
 
     async def _to_the_end(self, request: QuestionRequest, line: MessageChannel) -> None:
@@ -103,11 +103,11 @@ class Worker:
         try:
             question = request.question
             if missing := lacking(self._store, of_question(question)):
-                await take(self._store, await line.want(QuestionHandler.images, missing))
+                await take(self._store, await line.request(QuestionHandler.images, missing))
             if request.solver not in self._solvers:
-                # Importing it takes seconds, in which the other questions go on.
+                # In a thread: the import takes seconds, and other questions must go on.
                 self._solvers[request.solver] = await asyncio.to_thread(load_solver, word_of(request.solver))
-            # Tools, budget and targets of other questions are out of its reach.
+            # The question cannot reach the tools, budget and targets of others.
             mode = self._setup.resources.config.tool_output
             partners = {} if request.partner is None else {question.id: request.partner}
             oracle = oracle_of(self._setup.benchmark, lambda _: question) if mode == "oracle" else None
@@ -116,7 +116,7 @@ class Worker:
             resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
             solver = self._solvers[request.solver]
             line.send(await attempt_question(self._setup.benchmark, resources, solver, question, request.solver))
-        # Whatever ends a question is for the run to judge; nothing of it may end this process.
+        # The run decides what an error means; no error may end this process.
         except BaseException as error:
             line.send(QuestionFailure.of(error))
         finally:
@@ -131,11 +131,11 @@ class _Captions:
 
     async def take(self, image: StoredImage) -> str | None:
         """See `CaptionCache`."""
-        return await self._line.want(QuestionHandler.take, image)
+        return await self._line.request(QuestionHandler.take, image)
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """See `CaptionCache`."""
-        return await self._line.want(QuestionHandler.keep, image, caption)
+        return await self._line.request(QuestionHandler.keep, image, caption)
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""
@@ -181,7 +181,7 @@ class MeterOfRun(RunMeter):
 
     async def begin(self) -> None:
         """Ask the run. Raises `RunBudgetSpent` where it allows no further call."""
-        if (refusal := await self._line.want(QuestionHandler.begin_call)) is not None:
+        if (refusal := await self._line.request(QuestionHandler.begin_call)) is not None:
             raise RunBudgetSpent(refusal)
 
     def end(self, used: Usage) -> None:

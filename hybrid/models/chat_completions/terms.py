@@ -77,7 +77,7 @@ class ApiVariant:
 PLAIN: Final = ApiVariant()  # Those of OpenAI, by which a server is asked that has said nothing else.
 
 
-def learnt(
+def learn_terms(
     name: str,
     terms: ApiVariant,
     error: StatusError,

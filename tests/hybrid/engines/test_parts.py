@@ -201,7 +201,7 @@ def test_an_image_is_kept_only_under_its_own_hash(fakes: Any, tmp_path: Path) ->
 async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     line = MessageChannel()
     line.tell(QuestionHandler.notice, "first")
-    wish = asyncio.create_task(line.want(QuestionHandler.tools))
+    wish = asyncio.create_task(line.request(QuestionHandler.tools))
     await asyncio.sleep(0)
     actor: Any = Nobody()
     line.answer(0, (actor,))
@@ -256,9 +256,9 @@ async def test_workers_are_used_evenly_and_replaced_once() -> None:
         return next(hired)
 
     crew = WorkerPool(hire, 2, most=2)
-    taken = [await crew.take() for _ in range(4)]
+    taken = [await crew.acquire() for _ in range(4)]
     assert sorted(one.ready.pid for one in taken) == [0, 0, 1, 1]
-    waiting = asyncio.create_task(crew.take())
+    waiting = asyncio.create_task(crew.acquire())
     lost = taken[0]
     assert crew.lose(lost)
     assert not crew.lose(lost)
@@ -279,7 +279,7 @@ async def test_a_crew_that_cannot_start_ends_the_run(error: HybridError, starts:
 
     crew = WorkerPool(hire, 1, most=1)
     with pytest.raises(ClusterDown, match=str(error).partition("\n")[0]):
-        await crew.take()
+        await crew.acquire()
     assert len(tried) == starts
 
 

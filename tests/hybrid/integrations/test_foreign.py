@@ -20,7 +20,7 @@ from hybrid.integrations.mcp.foreign import (
     MAX_DESCRIPTION,
     MAX_NAME_LENGTH,
     MAX_SCHEMA,
-    Address,
+    ServerAddress,
     McpTool,
     clean,
     foreign_name,
@@ -33,7 +33,7 @@ from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
 from tests.tables import cases
 
 SENT = ("QUJD", "image/png")
-ADDRESS = Address("it", ("http://127.0.0.1:1/mcp",))
+ADDRESS = ServerAddress("it", ("http://127.0.0.1:1/mcp",))
 IT = ForeignServer("it", str(ADDRESS), "It", "1")
 
 
