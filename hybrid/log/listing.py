@@ -1,9 +1,9 @@
-"""The runs in a folder, each as one frozen record: configuration, progress, state.
+"""Lists the runs in a folder, each as one frozen record: configuration, progress, state.
 
     for run in list_runs([Path("runs")]):
         run.path, run.model, run.answered, run.n, run.state
 
-Nothing is written or mended. Whether a run is being written is asked of its lock, which is held for that moment.
+Nothing is written or repaired. To see whether a run is being written, its lock is taken for a moment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.log.manifest import MANIFEST
 
 State = Literal["finished", "open", "being written", "damaged"]
-# So many folders below the one that is given a run is looked for: an ablation or a matrix holds several.
+# Depth to which runs are searched below the given folder: an ablation or a matrix holds several.
 DEPTH = 3
 
 
@@ -29,29 +29,29 @@ class ListedRun:
     """One run, as `hybrid runs list` shows it."""
 
     path: Path
-    # None, as all that follows down to `date`, where the manifest cannot be read.
+    # None if the manifest cannot be read, like all fields down to `date`.
     benchmark: str | None = None
-    # `provider:model`; None too for a run without a model and for imported predictions.
+    # `provider:model`; also None for a run without a model and for imported predictions.
     model: str | None = None
-    # By name how many questions a solver has finished.
+    # Number of questions that each solver has finished, by name.
     solvers: Mapping[str, int]
-    # How many questions every solver has finished.
+    # Number of questions that all solvers have finished.
     answered: int = 0
-    # How many questions can be asked.
+    # Number of questions that can be asked.
     n: int = 0
     # The control that tools returned instead of their findings: `blank`, `shuffled` or `oracle`.
     control: str | None = None
-    # When the last command took it up; of a run that does not say, when its manifest was last written. In UTC.
+    # Start of the last command, or modification time of the manifest if it has none. In UTC.
     date: datetime
     state: State
-    # A line for each thing that is wrong with its files.
+    # One line per defect of its files.
     damage: tuple[str, ...] = ()
-    # How many requests wait in batches of a provider, as far as the run knows.
+    # Number of requests in open batches of a provider, as far as the run knows.
     in_batches: int = 0
 
 
 def list_runs(places: Iterable[Path]) -> tuple[ListedRun, ...]:
-    """The runs in these folders or that they are, the newest first. Raises `UsageError` for what is no folder."""
+    """List the runs in these folders (or that these folders are), newest first. Raises `UsageError` if one is missing."""
     runs: dict[Path, ListedRun] = {}
     for place in places:
         if not place.is_dir():
@@ -61,7 +61,7 @@ def list_runs(places: Iterable[Path]) -> tuple[ListedRun, ...]:
 
 
 def _runs_in(place: Path, depth: int) -> Iterator[Path]:
-    """The folders of runs in a folder or that it is; nothing is looked for inside of a run."""
+    """Yield the run folders in a folder (or the folder itself); does not search inside a run."""
     if (place / MANIFEST).is_file() or any(place.glob(f"*/{ATTEMPTS}")):
         yield place
     elif depth:
