@@ -20,14 +20,15 @@ from hybrid.registry import names
 
 @cache
 def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]:
-    """The texts of a file by name, those of `replacement` instead of them where it has any.
+    """Read the texts of a file by name; texts in `replacement` override them.
 
-    The replacement holds tables `[NAME]` of texts, NAME being that of the file's folder. No file is no texts.
+    The replacement has tables `[NAME]` of texts, where NAME is the name of the file's folder. A missing file has no
+    texts.
 
     Raises:
-        UsageError: the replacement cannot be read, replaces nothing, or names a benchmark, text or placeholder that is
-            not there.
-        DataError: our own file is not a table of texts.
+        UsageError: the replacement cannot be read, replaces nothing, or names an unknown benchmark, text or
+            placeholder.
+        DataError: the file itself is not a table of texts.
     """
     defaults = _texts(tomllib.loads(path.read_text()), str(path)) if path.exists() else {}
     if replacement is None:

@@ -1,7 +1,7 @@
-"""Where weights come from: a directory, or a hub id that is already on disk or may be fetched.
+"""Finds weights: in a directory, or by a hub id that is on disk or may be downloaded.
 
-A folder of weights is a stranger's data. It is looked through before any library opens it: only safetensors
-are weights, and no file in it names what lies outside of it or code to run.
+A folder of weights is untrusted. It is checked before any library opens it: only safetensors are accepted, and no file
+may refer to files outside of the folder or to code to run.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from hybrid.errors import WeightsError, importable, needs_package
 from hybrid.registry import load
 from hybrid.tool import BackendCard, Card, Provenance, Tool
 
-# How the hub's cache begins the name of a model's folder.
+# Prefix of model folders in the hub's cache.
 CACHED = "models--"
 
 
-# The files of a repository that are fetched: weights, configurations, tokenizers.
+# Files of a repository that are downloaded: weights, configurations, tokenizers.
 FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 
 
 def fetch_command(tool: str, source: str | None = None) -> str:
-    """The command that fetches a tool's weights and checks them, in backquotes; `named` are others than its default."""
+    """The command (in backquotes) that downloads a tool's weights; `source` if they are not its default ones."""
     return f"`hybrid tools fetch {tool}{f' --weights {tool}={source}' if source else ''}`"
 
 
 def find_weights(source: str, *, download: bool, command: str = "`hybrid tools fetch`") -> Path:
-    """The local directory of some weights.
+    """Return the local directory of weights.
 
     Args:
         source: a directory, or a hub id such as `depth-anything/Depth-Anything-V2-Small-hf`.
-        download: whether a hub id that is not on disk may be fetched.
-        command: what an error says to run (`fetch_command`).
+        download: whether a hub id that is not on disk may be downloaded.
+        command: the command that an error suggests (`fetch_command`).
 
     Raises:
-        WeightsError: there is no such directory, or the id is not on disk and cannot be fetched, or as `look_through`.
+        WeightsError: the directory is missing, the id is not on disk and cannot be downloaded, or as `look_through`.
     """
     if not source:
         raise WeightsError("no weights are named for it")
@@ -60,13 +60,13 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
 
 
 def look_through(folder: Path, source: str) -> None:
-    """Refuse a folder whose files lead elsewhere, as transformers and diffusers would follow them.
+    """Refuse a folder whose files refer to other places, which transformers and diffusers would follow.
 
-    Links are followed (the hub's own cache consists of them): they were made on this machine, not by who published it.
+    Symbolic links are followed (the hub's cache consists of them): the publisher cannot have made them.
 
     Raises:
-        WeightsError: a weight file that is no file; an index (`*.index.json`) that names a shard outside of its folder
-            or of another format; adapters, which are laid over another checkpoint; a config.json that names code.
+        WeightsError: a weight file is not a file; an index (`*.index.json`) names a shard outside of its folder or in
+            another format; there are adapters, which need another checkpoint; a config.json names code.
     """
     for path in _files(folder):
         label = f"{source}: {path.relative_to(folder).as_posix()}"
@@ -86,7 +86,7 @@ CONFIG = "config.json"
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The files that are looked at, sorted; folders behind links are not entered."""
+    """Yield the files to check, sorted; linked folders are not entered."""
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -108,9 +108,9 @@ def _refuse_shards_elsewhere(path: Path, label: str) -> None:
 
 
 def _refuse_code(path: Path, label: str) -> None:
-    """A kernel of the hub (`owner/name`) is code that transformers would fetch and run; `auto_map` it does not follow.
+    """Refuse a hub kernel (`owner/name`), which transformers would download and run; it does not follow `auto_map`.
 
-    A file that is not JSON passes: the code that loads it raises its own error.
+    A file that is not JSON is accepted: the code that loads it raises its own error.
     """
     try:
         content = json.loads(path.read_bytes())
@@ -134,12 +134,12 @@ def _entries(content: object) -> Iterator[tuple[str, object]]:
 
 
 def names_directory(source: str) -> bool:
-    """Whether a place of weights can only be a directory: an id of the hub is an owner and a name, with one slash."""
+    """Whether a source can only be a directory: a hub id is OWNER/NAME, with exactly one slash."""
     return Path(source).expanduser().is_absolute() or source.startswith((".", "~")) or source.count("/") != 1
 
 
 def no_directory(source: str) -> str:
-    """Why a place is no directory of weights: nothing is there, or it is one file."""
+    """Why a source is not a directory of weights: it is missing, or it is a file."""
     path = Path(source).expanduser()
     if not path.is_file():
         return f"there is no directory {source}; a repository of the hub is named OWNER/NAME"
@@ -149,7 +149,7 @@ def no_directory(source: str) -> str:
 
 
 def unfetched(error: Exception) -> str:
-    """Why huggingface_hub did not give a repository, and what to do, to follow its id."""
+    """Why huggingface_hub could not provide a repository, and the fix; completes a sentence that starts with its id."""
     from huggingface_hub import constants
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -176,9 +176,9 @@ def unfetched(error: Exception) -> str:
 
 
 def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
-    """The name of the weights of a learned backend: a directory, a hub id or the package that brings them.
+    """The source of a learned backend's weights: a directory, a hub id, or the package that contains them.
 
-    None where the backend has none of its own.
+    None if the backend has no weights of its own.
     """
     override = weights.get(tool.card.name)
     if override is None and learned.package and importable(learned.package):
@@ -187,9 +187,9 @@ def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str])
 
 
 def provenance_of(learned: BackendCard, source: str) -> Provenance | None:
-    """The provenance on the card of the weights at `where`; None where it knows nothing.
+    """The provenance of the weights at `source` according to the card; None if unknown.
 
-    A folder is known by its place in the hub's cache only (`models--OWNER--NAME`): its own name proves nothing.
+    A folder is only recognized within the hub's cache (`models--OWNER--NAME`): other folder names prove nothing.
     """
     name = source
     folder = Path(source).expanduser()
@@ -201,14 +201,14 @@ def provenance_of(learned: BackendCard, source: str) -> Provenance | None:
     return next((provenance for provenance in learned.provenances if provenance.weights.lower() == name.lower()), None)
 
 
-# Stands for the backend of a tool that has neither weights nor a weight-free way to answer.
+# Stands for the backend of a tool that has neither weights nor a classical backend.
 ABSENT = "absent"
 
 
 def backends_in_use(tools: Sequence[Tool], backend: str, weights: Mapping[str, str]) -> dict[str, str]:
-    """For each tool which backend will answer and in which version, as it is in the manifest.
+    """Which backend will answer for each tool, with its version, as in the manifest.
 
-    A learned backend is named with a hash over its weight files, so that other weights are another configuration.
+    The entry of a learned backend has a hash of its weight files, so that other weights are another configuration.
     """
     return {tool.card.name: _in_use(tool, backend, weights) for tool in tools}
 
@@ -228,7 +228,7 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
 
 
 def missing_library(cards: Iterable[Card]) -> str | None:
-    """The line for tools whose weight-free backend needs a library that is not installed; None where there are none."""
+    """The message for tools whose classical backend needs a missing library; None if there are none."""
     by_library: dict[str, list[str]] = {}
     for card in cards:
         classical = card.backend("classical")
@@ -242,9 +242,9 @@ def missing_library(cards: Iterable[Card]) -> str | None:
 
 
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:
-    """The directory of a learned backend's weights; None where it has none of its own to load.
+    """The directory of a learned backend's weights; None if it has none of its own to load.
 
-    That is where a package brings them, or where the backend only needs other tools; those must have theirs.
+    That is the case if a package contains them, or if the backend only uses other tools, which must have theirs.
 
     Raises:
         WeightsError: as `find_weights`, for this tool or for one that it needs.
@@ -264,7 +264,7 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
 
 
 def _identity(folder: Path | None, learned: BackendCard, backend: str, weights: Mapping[str, str]) -> str:
-    """The identity of a set of weights: their hash, the package's version, or the backends that are needed."""
+    """The identity of weights: their hash, the package's version, or the backends of the required tools."""
     if folder is not None:
         return weights_sha256(folder)[:12]
     if learned.package:
@@ -274,7 +274,7 @@ def _identity(folder: Path | None, learned: BackendCard, backend: str, weights: 
 
 
 def weights_sha256(folder: Path) -> str:
-    """One hash over the weight files of a directory and its subdirectories, by name and content."""
+    """Hash of the names and contents of all weight files below a directory."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*.safetensors")):
         with path.open("rb") as file:

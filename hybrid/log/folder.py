@@ -155,7 +155,7 @@ class RunFolder:
         """
         readable, wrong = self.readable_questions()
         if wrong:
-            raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them anew from its data")
+            raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them again from its data")
         return readable
 
     def readable_questions(self) -> tuple[Questions, str | None]:

@@ -51,7 +51,7 @@ class ListedRun:
 
 
 def list_runs(places: Iterable[Path]) -> tuple[ListedRun, ...]:
-    """List the runs in these folders (or that these folders are), newest first. Raises `UsageError` if one is missing."""
+    """List the runs in (or at) these folders, newest first. Raises `UsageError` if a folder is missing."""
     runs: dict[Path, ListedRun] = {}
     for place in places:
         if not place.is_dir():

@@ -262,10 +262,10 @@ def _write_questions(
         answered = {identity for name in old_manifest.get("solvers", ()) for identity in folder.finished(name)}
         if answered - question_set.by_id.keys() or (extent is not None and len(question_set) < extent.lines):
             raise DataError(
-                f"{wrong}; they can be written anew from the data, but not from the {len(question_set)} of this "
+                f"{wrong}; they can be written again from the data, but not from the {len(question_set)} of this "
                 "command: give the largest --limit that the run ever had, or none"
             )
-        tell(f"note: {wrong}: written anew from the data")
+        tell(f"note: {wrong}: written again from the data")
     names = [*old_questions, *(name for name in question_set.by_id if name not in old_questions)]
     same = len(names) == len(old_questions) and all(
         recorded.line(name) == question_set.line(name) for name in question_set.by_id

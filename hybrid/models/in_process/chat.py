@@ -44,7 +44,7 @@ CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
 # Done when the thread takes a request up: what comes before is waiting, and no time of its question.
 Begun = asyncio.Future[None]
 # A conversation, the seed of its call, and the reply that is waited for.
-Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.Spoken]", Begun]
+Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.GeneratedReply]", Begun]
 
 
 class HuggingFaceChat:

@@ -98,7 +98,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Command, tmp
     assert (ended.code, ended.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
     ended = command("tools", "list", "--path", "empty")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "no tool lies there (a file NAME.py that defines TOOL)" in ended.err
+    assert "it has no tool (a file NAME.py that defines TOOL)" in ended.err
 
 
 BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1]} | {
