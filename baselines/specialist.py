@@ -33,7 +33,7 @@ class Specialist(Solver):
             f"{specialist_answer.tool} says {specialist_answer.answer}",
             {"specialist_answer": specialist_answer.as_json()},
         )
-        return Reply(ctx.wording.written(specialist_answer.answer))
+        return Reply(ctx.wording.format_answer(specialist_answer.answer))
 
 
 SOLVER = Specialist()

@@ -29,7 +29,7 @@ from bench._networks import NETWORKS
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.errors import HybridError
 from hybrid.registry import load
-from hybrid.running.run import alike_together
+from hybrid.running.run import group_by_shape
 from hybrid.serving.batching import Lane
 from hybrid.tool import Request, Tool
 from hybrid.types import Kind, Question, StoredImage
@@ -70,7 +70,7 @@ def in_order(sizes: Sequence[Size]) -> list[Size]:
         Question(str(n), "", (StoredImage("0" * 64, *size, "image/jpeg"),), "", Kind.CHOICE)
         for n, size in enumerate(sizes)
     ]
-    return [(one.images[0].width, one.images[0].height) for one in alike_together(questions)]
+    return [(one.images[0].width, one.images[0].height) for one in group_by_shape(questions)]
 
 
 async def passes(forms: Sequence[Hashable], batch: int, in_flight: int, form: Callable[[Hashable], Hashable]) -> int:

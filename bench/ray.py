@@ -52,7 +52,7 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     from hybrid.config import RunConfig, ServiceOptions
     from hybrid.running.engine import local_engine
     from hybrid.running.resolve import prepare
-    from hybrid.running.run import ask_run_to_end
+    from hybrid.running.run import run_until_complete
 
     load = os.getloadavg()[0]
     asked = {"data": "sample", "tasks": (TASK,), "limit": questions, "concurrency": IN_FLIGHT}
@@ -72,7 +72,7 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
 
         ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, configure_logging=False)
         opener = on_ray
-    end = asyncio.run(ask_run_to_end(run, progress, lambda line: print(line, file=sys.stderr), opener))
+    end = asyncio.run(run_until_complete(run, progress, lambda line: print(line, file=sys.stderr), opener))
     if end.failures or end.stopped:
         raise SystemExit(f"the run failed: {end.stopped or end.failures[0]}")
     window, cpu, own = (after - before for before, after in zip(*seen, strict=True))

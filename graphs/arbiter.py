@@ -68,7 +68,7 @@ class Arbiter(ModelAndSpecialist):
         if decision.rule == "abstain":
             return None
         return (
-            ctx.wording.written(specialist_answer.answer)
+            ctx.wording.format_answer(specialist_answer.answer)
             if specialist_answer and decision.rule == "adopt"
             else proposal.text
         )

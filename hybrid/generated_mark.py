@@ -1,13 +1,13 @@
 """The marks of generated questions, whose scores are never a benchmark result.
 
-Ids of generated questions begin with `ID_PREFIX`, whichever benchmark reads them, so that no table, log or export of
-them passes for one of the benchmark's own questions.
+Ids of generated questions start with `ID_PREFIX` in every benchmark, so that no table, log or export can be mistaken
+for one of the benchmark's own questions.
 """
 
 from typing import Final
 
-# The split that exports name, and the word that stands behind the name of a data set.
+# Name of the split in exports, and the suffix of the data set's name.
 GENERATED: Final = "generated"
 ID_PREFIX: Final = f"{GENERATED}_"
-# Lies in a folder of generated data, which is read as such also where it is given as `--data DIR`.
+# Marker file in a folder of generated data, so that `--data DIR` recognizes it.
 MARKER: Final = "GENERATED.json"

@@ -1,9 +1,9 @@
 """Images by reference: a content-addressed store, safe decoding, one coordinate convention.
 
-A file of one upright picture, RGB or grey of 8 bits without transparency, is stored as it came. Of any other, which
-servers and tools would decode each in its own way, one such picture is made when it comes in: that is the image, and
-its key, size and coordinates are the image's everywhere. A key is the sha256 of the bytes, and is compared with them
-whenever they are read; a damaged file is an error, and storing the image again mends it.
+A file of one upright picture, 8-bit RGB or grey without transparency, is stored unchanged. Servers and tools would
+decode any other file differently, so it is converted to such a picture on arrival; key, size and coordinates are those
+of the converted image. The key is the sha256 of the bytes and is verified on every read. A damaged file raises an
+error; storing the image again repairs it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ MEDIA_TYPES = {
     "BMP": "image/bmp",
     "TIFF": "image/tiff",
     "MPO": "image/jpeg",
-    # Servers do not take it: it is made anew.
+    # Servers do not accept AVIF, so it is converted.
     "AVIF": "image/png",
 }
-# Formats that are tried on bytes: a JPEG of several pictures is opened as one.
+# Formats that Pillow may try: a JPEG with several pictures (MPO) is opened as one.
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
-# Formats that people bring and that are not read, by how their files begin.
+# Common formats that are not supported, by their first bytes.
 NOT_READ: Mapping[str, re.Pattern[bytes]] = {
     "HEIC": re.compile(rb"\A.{4}ftyp(?:hei|hev|mif1|msf1)", re.DOTALL),
     "SVG": re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:svg|\?xml|!--|!DOCTYPE svg)", re.IGNORECASE),
@@ -52,100 +52,100 @@ NOT_READ: Mapping[str, re.Pattern[bytes]] = {
     "JPEG 2000": re.compile(rb"\A(?:\x00\x00\x00\x0cjP  |\xff\x4f\xff\x51)"),
     "Photoshop's PSD": re.compile(rb"\A8BPS"),
 }
-# Bytes of the largest file that is read whole for one picture.
+# Largest image file in bytes.
 MAX_BYTES = 512 * 2**20
 JPEG, PNG = MEDIA_TYPES["JPEG"], MEDIA_TYPES["PNG"]
-# Of a picture that is made here as JPEG; its colours keep the resolution of its brightness (4:4:4).
+# Quality of JPEGs that we write, without chroma subsampling (4:4:4).
 JPEG_QUALITY = 95
-# The longest side that a JPEG can have.
+# Longest side of a JPEG.
 JPEG_SIDE_PX = 65_500
 EXIF_ORIENTATION = 0x0112
-# Orientations that turn or mirror; 1 is upright, and a viewer passes over all others.
+# Orientations that rotate or mirror; 1 is upright, and other values are ignored.
 TURNED = range(2, 9)
-# Those that exchange width and height.
+# Orientations that swap width and height.
 ON_ITS_SIDE = range(5, 9)
-# Bytes that a file with an orientation holds, by Pillow's name of the format: EXIF, or XMP, which a PNG may compress.
-# Formats that are not listed are always asked: AVIF and WebP can turn a picture without either.
+# Bytes that occur in every file with an orientation, by Pillow's format name: EXIF, or XMP, which a PNG may compress.
+# Other formats are always checked: AVIF and WebP can rotate a picture without either.
 ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
     "JPEG": (b"Exif", b"Orientation"),
     "MPO": (b"Exif", b"Orientation"),
     "PNG": (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
 }
-# The images of the question that an agent answers in this context, by name: what its tools can be given by name.
+# Images of the current agent's question, which its tools accept by name.
 SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_IMAGES", default=MappingProxyType({}))
 _READ = [0]
 
 
-def read_image_file(path: Path, where: str) -> bytes:
-    """All bytes of an image file, which are not looked into here; `where` goes into the error.
+def read_image_file(path: Path, source: str) -> bytes:
+    """Read the bytes of an image file without decoding; `source` names it in errors.
 
     Raises:
-        DataError: it has more than `MAX_BYTES`.
+        DataError: it is larger than `MAX_BYTES`.
         OSError: it cannot be read.
     """
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise DataError(f"{where} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        raise DataError(f"{source} has {size:,} bytes; at most {MAX_BYTES:,} are read")
     _READ[0] += 1
-    # A device says that it has none.
+    # `read_small` limits the read too: a device reports size 0.
     return read_small(path, MAX_BYTES)
 
 
 def files_read() -> int:
-    """How many image files this process has read: the fingerprint of a data set's tables knows nothing of them."""
+    """Number of image files read by this process; the fingerprint of a data set's tables does not cover them."""
     return _READ[0]
 
 
 def home() -> Path:
-    """Where images and tool results are kept: `$HYBRID_HOME`, else the user's cache folder."""
-    if chosen := os.environ.get("HYBRID_HOME"):
-        return Path(chosen)
+    """Folder of stored images and tool results: `$HYBRID_HOME`, else the user's cache folder."""
+    if folder := os.environ.get("HYBRID_HOME"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hybrid"
 
 
 class ImageStore:
-    """Content-addressed images in a folder; safe for several processes at once."""
+    """Content-addressed images in a folder; safe for concurrent processes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def put(self, data: bytes, where: str) -> StoredImage:
-        """Store a plain file as it came; of any other the picture that is made of it, as JPEG of a JPEG, else as PNG.
+    def put(self, data: bytes, source: str) -> StoredImage:
+        """Store an image file; one that is not plain is converted, from JPEG to JPEG, else to PNG.
 
-        `where` (question and column) goes into the error.
+        `source` (question and column) names it in errors.
 
         Raises:
             DataError: the bytes do not decode as an image in a known format, or exceed `MAX_PIXELS`.
         """
         sha256 = hashlib.sha256(data).hexdigest()
-        # A picture that was never made, or is damaged, is made anew.
+        # A missing or damaged conversion is made again below.
         with suppress(OSError, ValueError, TypeError, DataError):
-            made = StoredImage(**json.loads(self._note(sha256).read_bytes()))
-            # Older versions noted the unturned size of some turned pictures.
-            if _open(self.read(made), where).size == (made.width, made.height):
-                return made
-        # A file that is there was decoded when it came.
-        there = _holds(self.path(sha256), data)
-        image, plain = _described(data, sha256, where, decodes=there)
+            stored = StoredImage(**json.loads(self._note(sha256).read_bytes()))
+            # Older versions recorded the size of some rotated pictures before rotation.
+            if _open(self.read(stored), source).size == (stored.width, stored.height):
+                return stored
+        # A file that is stored already was decoded then.
+        is_stored = _holds(self.path(sha256), data)
+        image, plain = _described(data, sha256, source, decodes=is_stored)
         if plain:
-            return image if there else self._keep(image, data)
+            return image if is_stored else self._keep(image, data)
         from PIL import Image
 
         form = JPEG if image.media_type == JPEG else PNG
-        pixels = decode(data, where)
+        pixels = decode(data, source)
         height, width = pixels.shape[:2]
         file = saved(Image.fromarray(pixels), form)
-        # The size is that of the stored pixels, whatever the header says.
-        made = self._keep(StoredImage(hashlib.sha256(file).hexdigest(), width, height, form), file)
-        write_atomic(self._note(sha256), json.dumps(asdict(made)).encode())
-        return made
+        # The size is that of the pixels, not of the header.
+        stored = self._keep(StoredImage(hashlib.sha256(file).hexdigest(), width, height, form), file)
+        write_atomic(self._note(sha256), json.dumps(asdict(stored)).encode())
+        return stored
 
     def _note(self, sha256: str) -> Path:
-        """Where it is noted which image was made of the file with this hash."""
+        """Path of the record of the image that the file with this hash was converted to."""
         return self.path(sha256).with_suffix(".made")
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
-        """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. As `encode`."""
+        """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. Raises as `encode`."""
         data = encode(pixels, media_type)
         sha = hashlib.sha256(data).hexdigest()
         return self._keep(StoredImage(sha, pixels.shape[1], pixels.shape[0], media_type), data)
@@ -157,13 +157,13 @@ class ImageStore:
         return image
 
     def path(self, sha256: str) -> Path:
-        """Where the bytes of an image lie. Raises `DataError` for what is no sha256: it would be another file."""
+        """Path of an image. Raises `DataError` if the key is not a sha256, as it could name another file."""
         if not SHA256.fullmatch(sha256):
             raise DataError(f"{sha256[:80]!r} is no sha256 of an image")
         return self.root / sha256[:2] / sha256
 
     def read(self, image: StoredImage) -> bytes:
-        """The original bytes. Raises `DataError` when the store does not hold them, or not as they were."""
+        """Read the original bytes. Raises `DataError` if they are missing or damaged."""
         path = self.path(image.sha256)
         try:
             data = path.read_bytes()
@@ -176,7 +176,7 @@ class ImageStore:
         return data
 
     def pixels(self, image: StoredImage) -> Pixels:
-        """Decoded RGB array (H, W, 3), uint8, EXIF orientation applied."""
+        """Decode an image to an RGB array (H, W, 3) uint8 with EXIF orientation applied."""
         return decode(self.read(image), image.sha256[:12])
 
 
@@ -184,55 +184,55 @@ _REFILL = "run the benchmark once more from its data to fill it"
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    """Whether a file is there with exactly these bytes."""
+    """Whether the file exists with exactly these bytes."""
     try:
         return path.stat().st_size == len(data) and path.read_bytes() == data
     except OSError:
-        # A file that cannot be read is written anew; where that fails too, the error says why.
+        # An unreadable file is written again; if that fails too, the error says why.
         return False
 
 
-def inspect(data: bytes, where: str) -> StoredImage:
-    """Format and oriented size of an image that fully decodes. Raises `DataError` naming `where`."""
-    return _described(data, hashlib.sha256(data).hexdigest(), where, decodes=False)[0]
+def inspect(data: bytes, source: str) -> StoredImage:
+    """Format and oriented size of an image. Raises `DataError` naming `source` if it does not decode."""
+    return _described(data, hashlib.sha256(data).hexdigest(), source, decodes=False)[0]
 
 
-def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[StoredImage, bool]:
-    """As `inspect`, and whether it is plain; of bytes that are known to decode only the header is read."""
-    picture = _open(data, where)
+def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
+    """As `inspect`, and whether it is plain. If it is known to decode, only the header is read."""
+    picture = _open(data, source)
     width, height = picture.size
     form = str(picture.format)
     media_type = MEDIA_TYPES[form]
     orientation = None
-    # The mode of a picture does not say that its channels have 16 bits.
+    # The mode does not show that channels have 16 bits.
     plain = (
         picture.mode in ("RGB", "L")
         and ";16" not in str(getattr(picture, "tile", ""))
         and "transparency" not in picture.info
     )
     try:
-        # The other pictures of an MPO are no frames of the first.
+        # The other pictures of an MPO are not frames of an animation.
         plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))
-        # Only a file that can say how to turn its picture is asked: to ask a PNG decodes it.
+        # Checked only if the file can have an orientation: reading that of a PNG decodes it.
         words = ORIENTATION_WORDS.get(form)
         if words is None or any(word in data for word in words):
-            # Before it is loaded: a TIFF then turns itself, and forgets that it did.
+            # Before loading: Pillow rotates a TIFF on load and drops the tag.
             orientation = picture.getexif().get(EXIF_ORIENTATION)
         if not decodes:
-            # All of a JPEG is read, and its pixels are made at an eighth of the size, in a third of the time.
+            # Decoding a JPEG at an eighth of its size checks all its bytes in a third of the time.
             picture.draft(None, (max(1, width // 8), max(1, height // 8)))
             picture.load()
             if picture.mode in WITHOUT_RANGE:
                 to_rgb(picture)
     except Exception as error:
-        raise DataError(f"{where}: the image does not decode ({str(error) or type(error).__name__})") from error
+        raise DataError(f"{source}: the image does not decode ({str(error) or type(error).__name__})") from error
     if orientation in ON_ITS_SIDE and form != "TIFF":
         width, height = height, width
     return StoredImage(sha256, width, height, media_type), plain and form != "AVIF" and orientation not in TURNED
 
 
 def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
-    """The file of an RGB array (H, W, 3) uint8, PNG or JPEG (`JPEG_QUALITY`, 4:4:4); equal arrays give equal bytes.
+    """Encode an RGB array (H, W, 3) uint8 as PNG or JPEG (`JPEG_QUALITY`, 4:4:4); equal arrays give equal bytes.
 
     Raises:
         DataError: any other array, a side over 10^6 px, or for a JPEG over `JPEG_SIDE_PX`; any other type.
@@ -241,30 +241,30 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
     import numpy as np
     from PIL import Image
 
-    # Encoders take others as well, and make another picture of them.
+    # Encoders accept other arrays as well, but would change the picture.
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise DataError(f"an array of shape {pixels.shape} and type {pixels.dtype} is not an RGB picture of 8 bits")
     if media_type == PNG:
         with needed_by("cutting, joining or drawing a picture"):
             import cv2
 
-        # Pictures are made on the hot path: level 1 with runs only takes 0.4 to 0.8 of the time of Pillow's level 1,
-        # and less room.
-        how = (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
-        done, data = cv2.imencode(".png", cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), how)
-        if not done:
+        # This is a hot path: level 1 with run-length encoding takes 0.4 to 0.8 of the time of Pillow's level 1, and
+        # less space.
+        params = (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
+        success, data = cv2.imencode(".png", cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), params)
+        if not success:
             raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as PNG")
         return data.tobytes()
     if media_type != JPEG:
         raise DataError(f"pictures are made as PNG or JPEG, not as {media_type}")
     if max(pixels.shape) > JPEG_SIDE_PX:
         raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as JPEG")
-    # Pillow writes OpenCV's bytes, in the same time, without its memory.
+    # Pillow writes the same bytes as OpenCV in the same time, with less memory.
     return saved(Image.fromarray(np.ascontiguousarray(pixels)), JPEG)
 
 
 def saved(picture: Image.Image, media_type: str, quality: int | None = None) -> bytes:
-    """The file of an RGB picture as Pillow writes it: a JPEG (`JPEG_QUALITY` or `quality`, 4:4:4), else a PNG."""
+    """Encode an RGB picture with Pillow: as JPEG (`JPEG_QUALITY` or `quality`, 4:4:4), else as PNG."""
     file = io.BytesIO()
     if media_type == JPEG:
         picture.save(file, "JPEG", quality=quality or JPEG_QUALITY, subsampling=0)
@@ -273,18 +273,18 @@ def saved(picture: Image.Image, media_type: str, quality: int | None = None) -> 
     return file.getvalue()
 
 
-def decode(data: bytes, where: str) -> Pixels:
-    """RGB array (H, W, 3), uint8, from any Pillow mode, as `to_rgb`. Raises `DataError` naming `where`."""
+def decode(data: bytes, source: str) -> Pixels:
+    """Decode to an RGB array (H, W, 3) uint8 from any Pillow mode (see `to_rgb`). Raises `DataError`."""
     import numpy as np
     from PIL import ImageOps
 
-    picture = _open(data, where)
+    picture = _open(data, source)
     try:
-        # In place: it makes a copy of a picture that is upright.
+        # In place: otherwise Pillow copies even an upright picture.
         ImageOps.exif_transpose(picture, in_place=True)
         return np.array(to_rgb(picture))
     except Exception as error:
-        raise DataError(f"{where}: the image does not decode ({str(error) or type(error).__name__})") from error
+        raise DataError(f"{source}: the image does not decode ({str(error) or type(error).__name__})") from error
 
 
 def to_rgb(picture: Image.Image) -> Image.Image:
@@ -325,7 +325,7 @@ def to_rgb(picture: Image.Image) -> Image.Image:
 WITHOUT_RANGE = ("I", "F")
 
 
-def _open(data: bytes, where: str) -> Image.Image:
+def _open(data: bytes, source: str) -> Image.Image:
     from PIL import Image
 
     # Pillow's own limit warns or raises by thread-unsafe means; ours below is an error before anything is decoded.
@@ -334,15 +334,15 @@ def _open(data: bytes, where: str) -> Image.Image:
         # Only these: Pillow knows some forty formats, and one of them starts Ghostscript.
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
-        named = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)
-        if named is not None:
-            raise DataError(f"{where}: {named} is not read: convert it to PNG or JPEG") from error
+        format_name = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)
+        if format_name is not None:
+            raise DataError(f"{source}: {format_name} is not read: convert it to PNG or JPEG") from error
         raise DataError(
-            f"{where}: these {len(data)} bytes are not an image that can be read "
+            f"{source}: these {len(data)} bytes are not an image that can be read "
             f"({type(error).__name__}; formats: {', '.join(FORMATS)})"
         ) from error
     if picture.width * picture.height > MAX_PIXELS:
-        raise DataError(f"{where}: {picture.width} x {picture.height} pixels exceed the limit of {MAX_PIXELS:,}")
+        raise DataError(f"{source}: {picture.width} x {picture.height} pixels exceed the limit of {MAX_PIXELS:,}")
     return picture
 
 

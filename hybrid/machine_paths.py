@@ -1,9 +1,9 @@
-"""Takes the paths of this machine out of what we write about a run: pages, exports, their commands and errors.
+"""Removes paths of this machine from published output: pages, exports, their commands and errors.
 
     hide_paths("--data /home/ada/BLINK: no such folder")      # "--data BLINK: no such folder"
 
-What lies below the working directory stays as a relative path, so that a printed command still runs there; of any other
-path its last part stays. Only our own words are changed, never the text of a question, a reply or a tool.
+A path below the working directory becomes relative, so that a printed command still runs there; of any other path only
+the last part remains. Only our own text is changed, never that of a question, a reply or a tool.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 _PART: Final = r"[^\s\\/'\"`<>|*?:;,()\[\]{}]+"
-# At least two parts; no URL, no closing tag, no route of a server (`/v1/chat/completions`).
+# At least two parts; not a URL, a closing tag or a server route (`/v1/chat/completions`).
 _ABSOLUTE: Final = re.compile(
     rf"(?<![\w/.<~\\])(?:file://)?(?:~\w*|[A-Za-z]:)?[\\/](?!v\d+\w*/|api/)(?:{_PART}[\\/])+(?:{_PART})?"
 )
-# In quotation marks a path may hold blanks.
+# Within quotation marks a path may contain spaces.
 _QUOTED: Final = re.compile(
     r"(?P<quote>['\"])(?P<path>(?:~\w*|[A-Za-z]:)?[\\/](?!v\d+\w*/|api/)(?:(?!(?P=quote))[^\n\\/])+[\\/]"
     r"(?:(?!(?P=quote))[^\n])*)(?P=quote)"
@@ -27,18 +27,23 @@ _QUOTED: Final = re.compile(
 
 
 def hide_paths(text: str) -> str:
-    """The text with each absolute path shortened; of a traceback too."""
-    text = _QUOTED.sub(lambda found: f"{found['quote']}{_shorten(found['path'])}{found['quote']}", text)
-    return _ABSOLUTE.sub(lambda found: _shorten(found[0].removeprefix("file://")), text)
+    """Shorten all absolute paths in a text, including tracebacks."""
+    text = _QUOTED.sub(lambda match: f"{match['quote']}{_shorten(match['path'])}{match['quote']}", text)
+    return _ABSOLUTE.sub(lambda match: _shorten(match[0].removeprefix("file://")), text)
 
 
 def hide_paths_in(value: Any) -> Any:
-    """A value of JSON, or of dataclasses, with the paths of all its texts shortened."""
+    """Shorten the paths in all strings of a JSON value or dataclass."""
     if isinstance(value, str):
         return hide_paths(value)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(
-            value, **{one.name: hide_paths_in(getattr(value, one.name)) for one in fields(value) if one.init}
+            value,
+            **{
+                attribute.name: hide_paths_in(getattr(value, attribute.name))
+                for attribute in fields(value)
+                if attribute.init
+            },
         )
     if isinstance(value, dict):
         return {key: hide_paths_in(part) for key, part in value.items()}
@@ -49,7 +54,7 @@ def hide_paths_in(value: Any) -> Any:
 
 def _shorten(path: str) -> str:
     full = os.path.normpath(os.path.expanduser(path))
-    here = os.getcwd()
-    if full.startswith(f"{here}{os.sep}"):
-        return Path(full).relative_to(here).as_posix()
+    cwd = os.getcwd()
+    if full.startswith(f"{cwd}{os.sep}"):
+        return Path(full).relative_to(cwd).as_posix()
     return re.split(r"[\\/]", path.rstrip("\\/"))[-1]

@@ -2,8 +2,8 @@
 
     user_message(["Which one?", image])  ->  UserMessage(("Which one?", ImagePart(image)))
 
-Bytes enter a message only at a model's door (`hybrid.models`), so graph state and traces stay small. What only a
-provider reads of its own replies (signed thoughts) travels as `AssistantMessage.native`.
+Only the model clients (`hybrid.models`) read image bytes, so graph state and traces stay small. Parts of a reply that
+only its provider reads (signed thoughts) are kept in `AssistantMessage.native`.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from hybrid.types import ImageRef, Json, StoredImage
 
 Role = Literal["system", "user", "assistant", "tool"]
 
-# Of the arguments of a call.
+# Limits of the arguments of a call.
 MAX_DEPTH, MAX_VALUES, MAX_CHARACTERS = 32, 10_000, 100_000
-# Characters of a tool's name in a call.
+# Longest tool name in a call, in characters.
 MAX_NAME = 100
 _HALVES = re.compile("[\ud800-\udfff]")
 
-# Longest text of a tool, or of an earlier reply, that a model is shown.
+# Longest text of a tool or of an earlier reply that is sent to a model, in characters.
 SHOWN_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """An image in a message; without `labelled` it goes out without its name before it."""
+    """An image in a message; if `labelled`, its name is sent before it."""
 
     ref: ImageRef
     labelled: bool = True
 
 
-# Text, or an image.
+# Text or an image.
 Part = str | ImagePart
 
 
@@ -58,26 +58,26 @@ class UserMessage:
 
     @property
     def text(self) -> str:
-        """The texts, one a line, without the images."""
+        """The texts, one per line, without the images."""
         return _text(self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that a model asks for; `id` ties the result to it and may be empty."""
+    """A tool call by a model; `id` connects the result to it and may be empty."""
 
     id: str
     name: str
     args: Mapping[str, Json]
-    # The dialect of the text that it was read from; empty for a call that came as one.
+    # The dialect if the call was read from text; empty for a native call.
     read_from: str = ""
-    # The kinds of repairs that reading it took.
+    # The kinds of repairs needed to read it.
     repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableCall:
-    """The beginning of what looks like a call in the text of a reply and is none: its dialect, and what is wrong."""
+    """The start of a text that looks like a tool call but cannot be read as one: its dialect and the error."""
 
     dialect: str
     written: str
@@ -86,7 +86,7 @@ class UnreadableCall:
 
 @dataclass(frozen=True, slots=True)
 class InvalidCall:
-    """A call that cannot be read: what was `written` as its arguments, and what is wrong with it."""
+    """A tool call that cannot be read: the arguments as `written`, and the error."""
 
     id: str
     name: str | None
@@ -96,9 +96,9 @@ class InvalidCall:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The provider's own counts; reasoning counts as output, and what the provider held already as input.
+    """Token counts by the provider; reasoning counts as output, cached tokens count as input.
 
-    `cache_write_tokens` are those of the input that the provider put into its cache.
+    `cache_write_tokens` are the input tokens that the provider wrote into its cache.
     """
 
     input_tokens: int
@@ -110,14 +110,14 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class SentImage:
-    """An image as it was sent: its name, the stored original, and what went out (the same unless converted)."""
+    """An image as it was sent: its name, the stored original, and the sent image (the same unless converted)."""
 
     name: str
     original: StoredImage
     sent: StoredImage
 
     def json(self) -> dict[str, Json]:
-        """Name, sha256 of the original, and sha256 and size in pixels of what was sent."""
+        """Name, sha256 of the original, and sha256 and size in pixels of the sent image."""
         return {
             "name": self.name,
             "sha256": self.original.sha256,
@@ -128,71 +128,71 @@ class SentImage:
 
 
 class End(StrEnum):
-    """How a reply ended, whatever word its provider has for it (`hybrid/models/finish_reasons.toml`)."""
+    """How a reply ended, independent of the provider's word (`hybrid/models/finish_reasons.toml`)."""
 
     ENDED = "ended"
     TOOL_CALLS = "tool_calls"
-    CUT = "cut"  # At the limit of tokens.
+    CUT = "cut"  # The token limit was reached.
     CONTEXT_FULL = "context_full"
     FILTERED = "filtered"
     REFUSED = "refused"
     BROKEN_OFF = "broken_off"
     UNFINISHED = "unfinished"
     MALFORMED_CALL = "malformed_call"
-    UNKNOWN = "unknown"  # The provider's word is in no table: it counts as ended, and is listed.
+    UNKNOWN = "unknown"  # The provider's word is not in the table: counts as ended, and is listed.
 
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """A turn of the model: text, calls of tools, and its provider's metadata of the reply."""
+    """A turn of the model: text, tool calls, and the provider's metadata."""
 
     role: ClassVar[Role] = "assistant"
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     invalid: tuple[InvalidCall, ...] = ()
-    # None where the provider does not count.
+    # None if the provider does not report usage.
     usage: TokenUsage | None = None
-    # Why the reply ended, in the provider's word (`stop`, `length`); None where it does not say.
+    # Why the reply ended, in the provider's word (`stop`, `length`); None if it does not say.
     finish_reason: str | None = None
-    # The words of a model that refuses, or what its provider gives as the reason; None for any other reply.
+    # The text of a refusal, by the model or its provider; None for any other reply.
     refusal: str | None = None
-    # The images of the request, in order; None for a model that is sent none.
+    # The images of the request, in order; None for a model that gets no images.
     images_sent: tuple[SentImage, ...] | None = None
-    # How many requests were made for it, 0 for a reply that was kept; None for a model without a server.
+    # Number of requests made for it, 0 for a logged reply; None for a model without a server.
     attempts: int | None = None
-    # Probability of each option, 0..1, of a choice that was scored and not asked for.
+    # Probability (0..1) of each option, if the options were scored instead of generating a reply.
     likelihood: Mapping[str, float] | None = None
-    # The reply in the form in which its provider's client takes it back; no other code reads it.
+    # The reply in the form that its provider's client accepts back; no other code reads it.
     native: Json = None
-    # Thoughts that came apart from the text, in words; never read for an answer or a call.
+    # Reasoning that came separately from the text; never searched for an answer or a call.
     reasoning: str = ""
-    # A call in the text, which still holds it.
+    # An unreadable call in the text, which still contains it.
     unreadable: UnreadableCall | None = None
-    # The name of the model whose `native` it is: it goes back to no other.
+    # The model that produced `native`, which is not sent to any other.
     said_by: str = ""
-    # Whether it came in a batch of its provider, which costs less.
+    # Whether it came from a batch API, which costs less.
     batched: bool = False
-    # What its finish reason means.
+    # The meaning of its finish reason.
     end: End = End.ENDED
-    # The model that answered, in the provider's word; None where it does not say.
+    # The model that answered, in the provider's word; None if it does not say.
     model: str | None = None
-    # The finish reasons of earlier replies to the same request that their server broke off.
+    # Finish reasons of earlier replies to this request that the server broke off.
     broken_off: tuple[str, ...] = ()
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ended at a limit of tokens."""
+        """Whether it ended at a token limit."""
         return self.end in (End.CUT, End.CONTEXT_FULL)
 
     @property
     def is_withheld(self) -> bool:
-        """Whether its text is no answer of the model: the provider refused, or did not let it finish."""
+        """Whether the text is not an answer: the model or provider refused, or generation was stopped."""
         return self.refusal is not None or self.end in (End.FILTERED, End.REFUSED, End.UNFINISHED)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The result of a call; `failed` where it could not be made or the tool had no answer."""
+    """The result of a tool call; `failed` if it could not be made or the tool had no answer."""
 
     role: ClassVar[Role] = "tool"
     # The id of the call.
@@ -203,7 +203,7 @@ class ToolMessage:
 
     @property
     def text(self) -> str:
-        """The texts, one a line, without the images."""
+        """The texts, one per line, without the images."""
         return _text(self.parts)
 
 
@@ -215,7 +215,7 @@ def _text(parts: Sequence[Part]) -> str:
 
 
 def user_message(parts: Iterable[str | ImageRef], *, labelled: bool = True) -> UserMessage:
-    """A user message of ordered text and images, each image under its name unless `labelled` is False."""
+    """Build a user message of texts and images in order; images are sent with their names if `labelled`."""
     return UserMessage(tuple(part if isinstance(part, str) else ImagePart(part, labelled) for part in parts))
 
 
@@ -225,34 +225,33 @@ def parts_of(message: Message) -> tuple[Part, ...]:
 
 
 def images_of(messages: Iterable[Message]) -> tuple[ImageRef, ...]:
-    """Every image in a conversation, in order, repeats included."""
+    """All images of a conversation in order, including repeats."""
     return tuple(part.ref for message in messages for part in parts_of(message) if isinstance(part, ImagePart))
 
 
 def readable(message: AssistantMessage) -> AssistantMessage:
-    """A model's message that every file and every request can hold; the same object where it is one already.
+    """Make a model's message safe for files and requests; returns the same object if it is already.
 
-    Halves of surrogate pairs become U+FFFD. A call whose arguments are nested deeper than `MAX_DEPTH`, hold more than
-    `MAX_VALUES` values or `MAX_CHARACTERS` characters, or a number that is not finite, becomes an invalid call that
-    says so, so that it is answered in words like one that is not JSON.
+    Lone surrogates become U+FFFD. A call whose arguments exceed `MAX_DEPTH`, `MAX_VALUES` or `MAX_CHARACTERS`, or have
+    a number that is not finite, becomes an invalid call with that error, which is answered like one that is not JSON.
     """
     calls: list[ToolCall] = []
     invalid = []
     for unread in message.invalid:
-        bounded_name = None if unread.name is None else whole_text(unread.name[:MAX_NAME])
-        written, error = (whole_text(text[:SHOWN_CHARACTERS]) for text in (unread.written, unread.error))
-        invalid.append(InvalidCall(unread.id, bounded_name, written, error))
+        bounded_name = None if unread.name is None else replace_surrogates(unread.name[:MAX_NAME])
+        raw, error = (replace_surrogates(text[:SHOWN_CHARACTERS]) for text in (unread.written, unread.error))
+        invalid.append(InvalidCall(unread.id, bounded_name, raw, error))
     for call in message.calls:
-        name = whole_text(call.name)[:MAX_NAME]
+        name = replace_surrogates(call.name)[:MAX_NAME]
         wrong = _unusable(call.args)
         if wrong is None:
-            calls.append(replace(call, name=name, args=whole_value(call.args)))
+            calls.append(replace(call, name=name, args=replace_surrogates_in(call.args)))
         else:
             invalid.append(InvalidCall(call.id, name, "", wrong))
-    text, reasoning, native = whole_text(message.text), whole_text(message.reasoning), message.native
-    # What is nested too deep for JSON cannot go back to its provider.
+    text, reasoning, native = replace_surrogates(message.text), replace_surrogates(message.reasoning), message.native
+    # Data that is nested too deep for JSON cannot be sent back to the provider.
     try:
-        native = whole_value(native)
+        native = replace_surrogates_in(native)
     except RecursionError:
         native = None
     changed = (text, reasoning, native, tuple(calls), tuple(invalid))
@@ -261,24 +260,27 @@ def readable(message: AssistantMessage) -> AssistantMessage:
     return replace(message, text=text, reasoning=reasoning, native=native, calls=tuple(calls), invalid=tuple(invalid))
 
 
-def whole_text(text: str) -> str:
-    """The text with U+FFFD for every half of a surrogate pair, which no encoding of text can hold."""
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which cannot be encoded, with U+FFFD."""
     return _HALVES.sub("\ufffd", text)
 
 
-def whole_value(value: Any) -> Any:
-    """The value with every text in it whole."""
+def replace_surrogates_in(value: Any) -> Any:
+    """Replace lone surrogates in all strings of a JSON value."""
     if isinstance(value, str):
-        return whole_text(value)
+        return replace_surrogates(value)
     if isinstance(value, list):
-        return [whole_value(item) for item in value]
+        return [replace_surrogates_in(item) for item in value]
     if isinstance(value, dict):
-        return {whole_text(key) if isinstance(key, str) else key: whole_value(item) for key, item in value.items()}
+        return {
+            replace_surrogates(key) if isinstance(key, str) else key: replace_surrogates_in(item)
+            for key, item in value.items()
+        }
     return value
 
 
 def _unusable(arguments: Any) -> str | None:
-    """Why the arguments of a call cannot be used whatever the tool, or None where they can."""
+    """Why arguments cannot be used by any tool, or None if they can."""
     values, characters = 0, 0
     open_values: list[tuple[Any, int]] = [(arguments, 1)]
     while open_values:
@@ -301,7 +303,7 @@ def _unusable(arguments: Any) -> str | None:
 
 
 def shortened(text: str) -> str:
-    """A text as a model is shown it: of one longer than `SHOWN_CHARACTERS` the beginning, and how much is left out."""
+    """Truncate a text to `SHOWN_CHARACTERS` and append how much was cut."""
     if len(text) <= SHOWN_CHARACTERS:
         return text
     return f"{text[:SHOWN_CHARACTERS]}\n[{len(text) - SHOWN_CHARACTERS:,} more characters are left out]"

@@ -1,6 +1,6 @@
-"""Work on a text of any length, kept off the event loop where it could hold up every other call in flight.
+"""Runs work on long texts in a thread, so that it does not block the event loop.
 
-found = await work_on_text(reply.text, with_calls, reply, tools, messages)
+reading = await work_on_text(reply.text, with_calls, reply, tools, messages)
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Characters of a text that every reader gets through in well under 50 ms. The slowest takes 15 microseconds a character
-# of the least friendly text, and stops after 25,000 (`hybrid.answers.base.within_reach`).
+# Length in characters that every reader handles in well under 50 ms. In the worst case the slowest one takes 15
+# microseconds per character, and stops after 25,000 characters (`hybrid.answers.base.within_reach`).
 SHORT_TEXT = 2_000
 
 
 async def work_on_text(text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of `work`, done in a thread for a `text` of more than `SHORT_TEXT` characters. Raises what it raises.
+    """Run `work`, in a thread if `text` is longer than `SHORT_TEXT` characters. Raises what `work` raises.
 
-    A thread shares the interpreter with the loop, which gets its turn every few milliseconds.
+    The thread shares the interpreter with the event loop, which still runs every few milliseconds.
     """
     if len(text) <= SHORT_TEXT:
         return work(*args, **kwargs)

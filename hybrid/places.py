@@ -1,6 +1,6 @@
-"""Numbers in a tool's text that belong to a picture: a model is told them in the frame in which it writes coordinates.
+"""Marks coordinates in a tool's text, so that each model gets them in the frame in which it writes coordinates.
 
-text = f"1 x cat at {span_px(box)}."            # in a tool; `Evidence` and `ToolError` take the marks out
+text = f"1 x cat at {span_px(box)}."            # in a tool; `Evidence` and `ToolError` remove the marks
 unmarked(text)                               # "1 x cat at x 12-80, y 5-60 px.", and the place of each number in it
 """
 
@@ -19,9 +19,9 @@ _MARK: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The characters of a text that are a coordinate, a length, a ratio of sizes, or the unit behind coordinates.
+    """A span of a text that is a coordinate, a length, a ratio of sizes, or the unit after coordinates.
 
-    `image` counts the images of the call from 1, and the pictures that the tool made from -1 down.
+    `image` numbers the images of the call from 1 up, and the pictures that the tool made from -1 down.
     """
 
     start: int
@@ -31,12 +31,12 @@ class Place:
 
 
 def at(axis: Axis, value: float, image: int = 1, form: str = ".0f") -> str:
-    """A number of an image in its own pixels, as `form` writes it; a ratio is pixels there per pixel of its parent."""
+    """Mark a number in an image's own pixels, formatted with `form`; a ratio is in pixels per pixel of its parent."""
     return f"{_OPEN}{axis}{image}{_BETWEEN}{value:{form}}{_CLOSE}"
 
 
 def unit(image: int = 1) -> str:
-    """The unit of the coordinates before it, which only pixels have."""
+    """Mark the unit after coordinates, which is omitted for frames other than pixels."""
     return f"{_OPEN}unit{image}{_BETWEEN} px{_CLOSE}"
 
 
@@ -57,18 +57,18 @@ def size_px(width: float, height: float, image: int = 1) -> str:
 
 
 def unmarked(text: str) -> tuple[str, tuple[Place, ...]]:
-    """The text without marks, and what was marked."""
+    """Return the text without marks, and the marked spans."""
     if _OPEN not in text:
         return text, ()
-    plain, places, taken = "", [], 0
+    plain, places, position = "", [], 0
     for mark in _MARK.finditer(text):
-        plain += text[taken : mark.start()]
+        plain += text[position : mark.start()]
         axis: Axis = mark[1]  # type: ignore[assignment]  # one of those of the pattern
         places.append(Place(len(plain), len(plain) + len(mark[3]), axis, int(mark[2])))
-        plain, taken = plain + mark[3], mark.end()
-    return plain + text[taken:], tuple(places)
+        plain, position = plain + mark[3], mark.end()
+    return plain + text[position:], tuple(places)
 
 
 def length(text: str) -> int:
-    """Characters of a text without its marks."""
+    """Number of characters of a text without its marks."""
     return len(unmarked(text)[0])

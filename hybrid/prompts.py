@@ -1,4 +1,4 @@
-"""The words around a prompt: whether to reason first, and the one format line of each kind.
+"""The text around a prompt: whether to reason first, and a format line for each kind of answer.
 
 Text that data carries is used verbatim. A format line is the same for every solver and can be left out
 (`--format-line off`); under `--protocol official` it always is, because the papers' own code adds nothing to what the
@@ -23,7 +23,7 @@ REASONING: Mapping[Reasoning, str] = {
     "first": "Reason step by step in writing first, then give your answer.",
     "none": "Give your answer at once, without writing down any reasoning.",
 }
-# Kinds of prompt that ask for an answer; the others steer a dialogue, and their words leave no room for reasoning.
+# Kinds of prompt that ask for an answer. The others steer a dialogue and leave no room for reasoning.
 REASONED = frozenset(
     {
         *(Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT),
@@ -38,27 +38,27 @@ _ANSWER = re.compile(r"Answer: (?:\(([^()]*)\)|(.*))")
 
 
 def bare(answer: str) -> str:
-    """The `B` of `Answer: (B)`, the `yes` of `Answer: yes`; any other text as it is."""
+    """Return the `B` of `Answer: (B)` or the `yes` of `Answer: yes`; any other text unchanged."""
     match = _ANSWER.fullmatch(answer)
     return answer if match is None else match[2] if match[1] is None else match[1]
 
 
 @dataclass(frozen=True)
 class Wording:
-    """Which words that are ours close a prompt: the format lines, and whether to reason first."""
+    """Which texts of ours are appended to a prompt: the format line, and whether to reason first."""
 
     format_line: bool = True
-    # None says nothing of it, and leaves it to the model.
+    # None leaves it to the model.
     reasoning: Reasoning | None = None
 
     def closing(self, prompt: Prompt) -> tuple[str, ...]:
-        """Whether to reason first, where that was chosen, and the format line of the prompt's kind."""
-        before = REASONING[self.reasoning] if self.reasoning is not None and prompt.kind in REASONED else ""
+        """The texts to append: the reasoning instruction, if chosen, and the format line of the prompt's kind."""
+        instruction = REASONING[self.reasoning] if self.reasoning is not None and prompt.kind in REASONED else ""
         line = FORMAT_LINES[prompt.kind] if self.format_line else ""
-        return tuple(filter(None, (before, line)))
+        return tuple(filter(None, (instruction, line)))
 
-    def written(self, answer: str) -> str:
-        """An answer of a solver of ours, `Answer: (B)`, in the form asked for: bare (`B`) without our format line.
+    def format_answer(self, answer: str) -> str:
+        """Write an answer of our own solvers, `Answer: (B)`, in the requested form: bare (`B`) without a format line.
 
         The official parses read a bare letter or word; most of them do not read `Answer: (B)`.
         """
@@ -66,6 +66,6 @@ class Wording:
 
     @property
     def sha256(self) -> str:
-        """Hash of the lines, whether or not they are used."""
+        """Hash of all format lines, used or not."""
         content = {str(kind): line for kind, line in FORMAT_LINES.items()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Where an error of a user's code was raised: `mytools/depth.py, line 12`, for one line of a message."""
+"""Finds where an error in a user's code was raised: `mytools/depth.py, line 12`, for messages."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ _LIBRARIES: Final = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", 
 
 
 def raised_at(trace: str, *, installed: bool = True) -> str:
-    """The innermost frame of a traceback in code that is neither ours nor a library's; empty without one.
+    """The innermost frame of a traceback that is neither in our code nor in a library; empty if there is none.
 
-    Of a plug-in that is installed as a library, where these count, it is the first frame of its code.
+    With `installed`, a plug-in that is installed as a library counts: then its first frame is returned.
     """
     frames = _FRAME.findall(trace.rpartition("Traceback (most recent call last)")[2])
     below: list[tuple[Path, str]] = []
     for path, line in ((Path(path), line) for path, line in frames):
         below = [] if path.is_relative_to(_OURS) else [*below, (path, line)]
-    # Code of ours may raise for theirs: a card that is built with a wrong value.
-    theirs = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
-    own = [one for one in theirs if one[0].suffix and not any(map(one[0].is_relative_to, _LIBRARIES))]
-    found = own[-1:] or (below[:1] if installed else [])
-    return "".join(f"{Path(*path.parts[-2:])}, line {line}" for path, line in found)
+    # Our code may raise on behalf of a plug-in, such as for a wrong value on its card.
+    foreign_frames = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
+    plugin_frames = [
+        frame for frame in foreign_frames if frame[0].suffix and not any(map(frame[0].is_relative_to, _LIBRARIES))
+    ]
+    shown_frames = plugin_frames[-1:] or (below[:1] if installed else [])
+    return "".join(f"{Path(*path.parts[-2:])}, line {line}" for path, line in shown_frames)
 
 
 def in_one_line(error: BaseException) -> str:
-    """`KeyError: 'nokey' (mytools/depth.py, line 12)`: an error, and where it was raised."""
+    """Describe an error with its place: `KeyError: 'nokey' (mytools/depth.py, line 12)`."""
     trace = "".join(traceback.format_exception(error))
     frames = traceback.extract_tb(error.__traceback__)
-    ours = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    place = raised_at(trace) or ours
+    own_place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    place = raised_at(trace) or own_place
     return " ".join(f"{type(error).__name__}: {error}".split()) + (f" ({place})" if place else "")
 
 
-def told(error: BaseException) -> str:
-    """The message of an error; of a tool's defect with its place."""
+def describe_error(error: BaseException) -> str:
+    """The message of an error, with its place if a tool has a defect."""
     place = raised_at(getattr(error, "trace", ""))
     return f"{error} ({place})" if place else str(error)

@@ -1,10 +1,9 @@
-"""Find things by their name: `load("tools", "crop")` is the one object that `tools/crop.py` exports.
+"""Load plug-ins by name: `load("tools", "crop")` is the object that `tools/crop.py` exports.
 
-Adding a tool, a solver, a benchmark, a model or a statistic is adding one file, in the project or outside of it
-(`hybrid/plugins.py` says where); only the file that is asked for is imported. The files of the project are trusted.
-What lies outside is not: inside of `described_by` its import is first tried in another process, within a limit, and a
-tool from outside is imported there alone. Of what is wrong with it a line says so, and it is left out; asking for it by
-its name is a `UsageError` with the reason.
+To add a tool, a solver, a benchmark, a model or a statistic, add one file, in the project or outside of it (see
+`hybrid/plugins.py`); only the requested file is imported. Files of the project are trusted. Outside files are not:
+within `described_by` they are first imported in another process, with limits, and an outside tool is imported only
+there. A defective plug-in is left out with a note; loading it by name raises `UsageError` with the reason.
 """
 
 from __future__ import annotations
@@ -23,130 +22,132 @@ from hybrid.errors import UsageError, did_you_mean
 from hybrid.plugins import (
     BY_PACKAGE,
     TOOLS,
-    Origin,
     PluginKind,
+    PluginOrigin,
+    describe_entry,
     entry_points,
-    found,
+    find_origins,
     left_out,
     looked_up,
     recipe_file,
-    told,
 )
+from hybrid.plugins import add_search_path as add_search_path  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import folders as folders  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import is_word as is_word  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins import look_also_in as look_also_in  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import look_in as look_in  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import outside as outside  # noqa: PLC0414 - callers find all by name here
 from hybrid.plugins import own_names as own_names  # noqa: PLC0414 - callers find all by name here
 from hybrid.raised import in_one_line
 
-# Packages whose files are found by name and to which nothing can be added from outside, with what they export.
+# Packages whose files are loaded by name but which plug-ins cannot extend, each with the name that its files export.
 INNER = {"tools.rules": "RULES", "hybrid.cli": "command", "hybrid.models.batch_apis": "API"}
 
 
 class Describer(Protocol):
-    """Imports what lies outside of the project in another process."""
+    """Imports plug-ins from outside of the project in another process."""
 
     def __call__(self, package: str, name: str) -> Any:
-        """The tool of that name, described; None for another thing. Raises `UsageError` where it cannot be loaded."""
+        """Import a plug-in there. Returns the description of a tool, None for other kinds. Raises `UsageError`."""
         ...
 
     def close(self) -> None:
-        """Import nothing more."""
+        """End the other process."""
         ...
 
 
 class _Outside:
-    """The importer of modules from outside, made when the first is loaded, and what was said of what is left out."""
+    """The importer of outside modules, created on first use, and the notes about left-out plug-ins so far."""
 
     make: Callable[[], Describer] | None = None
     made: Describer | None = None
-    # Another one in each `described_by`.
+    # A new object in each `described_by`.
     inside: object = None
     said: frozenset[str] = frozenset()
 
 
 @contextmanager
 def described_by(make: Callable[[], Describer]) -> Iterator[None]:
-    """Inside, things from outside are imported by a `Describer` before this process does, and tools there alone.
+    """Within this context, a `Describer` imports outside plug-ins first; outside tools are imported only there.
 
-    Inside of another one that one stays.
+    A nested call keeps the outer context.
     """
     if _Outside.make is not None:
         yield
         return
-    said = _Outside.said
+    messages = _Outside.said
     _Outside.make, _Outside.made, _Outside.inside, _Outside.said = make, None, object(), frozenset()
     try:
         yield
     finally:
         describer = _Outside.made
-        _Outside.make, _Outside.made, _Outside.inside, _Outside.said = None, None, None, said
+        _Outside.make, _Outside.made, _Outside.inside, _Outside.said = None, None, None, messages
         if describer is not None:
             describer.close()
 
 
-def _leave_out(why: str) -> None:
-    """Say once why something is left out."""
-    if why not in _Outside.said:
-        _Outside.said |= {why}
-        tell(f"note: left out: {why}")
+def _leave_out(reason: str) -> None:
+    """Print once why a plug-in is left out."""
+    if reason not in _Outside.said:
+        _Outside.said |= {reason}
+        tell(f"note: left out: {reason}")
 
 
 def state() -> tuple[object, ...]:
-    """The state by which `load` finds a tool: where it looks, and what describes those from outside."""
+    """A key of everything that decides what `load` returns for a tool: search path and describer."""
     return folders(TOOLS), tuple(sys.path), _Outside.inside
 
 
 def names(package: str) -> tuple[str, ...]:
-    """The words that `load` takes, sorted. What is left out for its name is told.
+    """The names that `load` accepts, sorted. Prints a note for each plug-in that is left out.
 
-    `base`, tests and names that start with an underscore are not things.
+    `base`, tests and names that start with an underscore are not plug-ins.
 
     Raises:
         UsageError: the package is not installed.
     """
     if package in INNER:
         return tuple(sorted(own_names(package)))
-    there, missing = looked_up(package)
-    for why in missing.values():
-        _leave_out(why)
-    return tuple(sorted(there))
+    by_name, missing = looked_up(package)
+    for reason in missing.values():
+        _leave_out(reason)
+    return tuple(sorted(by_name))
 
 
 def is_outside(package: str, name: str) -> bool:
-    """Whether the thing of that name lies outside of the project."""
+    """Whether the plug-in of this name comes from outside of the project."""
     return (origin := _origin(package, name)) is not None and not origin.own
 
 
-def _origin(package: str, name: str) -> Origin | None:
-    """Where a thing of one of the `KINDS` lies; None for a file of the project, which is found without any look."""
+def _origin(package: str, name: str) -> PluginOrigin | None:
+    """Origin of a plug-in; None for a file of the project, which needs no search."""
     if package in INNER or name in own_names(package):
         return None
-    return found(package).get(name)
+    return find_origins(package).get(name)
 
 
 def place_of(package: str, name: str) -> str:
-    """Where a thing from outside is written, in a message: its file, or the package that offers it."""
+    """Origin of an outside plug-in for messages: its file, or the package that offers it."""
     origin = _origin(package, name)
-    return name if origin is None else origin.told
+    return name if origin is None else origin.label
 
 
 def plugin(group: str, name: str) -> Any:
-    """The object that an installed package offers in an entry-point group under a name.
+    """Load the object that an installed package offers under this name in an entry-point group.
 
     Raises:
-        UsageError: none does, or several do; the message has the names that are offered.
-        ImportError: a library that it needs is not installed.
+        UsageError: no package offers it, or several do; the message lists the offered names.
+        ImportError: a required library is not installed.
     """
-    offered = entry_points(group)
-    named = [entry for entry in offered if entry.name == name]
-    if len(named) > 1:
-        raise UsageError(f"{name!r} is offered in {group} by {' and by '.join(map(told, named))}: uninstall one")
-    if not named:
-        known = ", ".join(offered_names(group))
-        raise UsageError(f"no installed package offers {name!r} in {group}; there are: {known}")
-    return named[0].load()
+    entries = entry_points(group)
+    matches = [entry for entry in entries if entry.name == name]
+    if len(matches) > 1:
+        raise UsageError(
+            f"{name!r} is offered in {group} by {' and by '.join(map(describe_entry, matches))}: uninstall one"
+        )
+    if not matches:
+        available = ", ".join(offered_names(group))
+        raise UsageError(f"no installed package offers {name!r} in {group}; there are: {available}")
+    return matches[0].load()
 
 
 def offered_names(group: str) -> tuple[str, ...]:
@@ -155,7 +156,7 @@ def offered_names(group: str) -> tuple[str, ...]:
 
 
 def recipe_of(package: str, name: str) -> Path | None:
-    """The file of a thing that is a recipe; None for one that is code."""
+    """The recipe file of a plug-in; None if it is code."""
     if package in INNER or not BY_PACKAGE[package].recipe:
         return None
     origin = _origin(package, name)
@@ -165,20 +166,20 @@ def recipe_of(package: str, name: str) -> Path | None:
 
 
 def module_of(package: str, name: str) -> str:
-    """The dotted name of the module that a thing is written in, or that reads its recipe. Nothing is imported."""
+    """Dotted name of the module of a plug-in, or of the module that reads its recipe. Imports nothing."""
     if recipe_of(package, name) is not None:
         return BY_PACKAGE[package].recipe.partition(":")[0]
     origin = _origin(package, name)
     return f"{package}.{name}" if origin is None or origin.entry is None else origin.entry.module
 
 
-def beside(module: str, name: str) -> ModuleType:
-    """The module of that name in a package, imported only now."""
+def import_submodule(module: str, name: str) -> ModuleType:
+    """Import a module of a package by name."""
     return importlib.import_module(f"{module}.{name}")
 
 
 def package_of(package: str, name: str) -> Mapping[str, tuple[str, ...]]:
-    """The installed package that offers a thing, with its folders; nothing for one that lies in a named folder."""
+    """The installed package that offers a plug-in, with its folders; empty if it is on the search path."""
     origin = _origin(package, name)
     entry = None if origin is None else origin.entry
     top = None if entry is None else sys.modules.get(entry.module.partition(".")[0])
@@ -186,39 +187,41 @@ def package_of(package: str, name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def loaded(package: str, name: str) -> Any:
-    """The export of a file that has been imported, without a look at the disk; else None."""
+    """The export of an already imported plug-in, else None; does not access the disk."""
     export = INNER[package] if package in INNER else BY_PACKAGE[package].export
     if (module := sys.modules.get(f"{package}.{name}")) is not None:
         return getattr(module, export, None)
-    offered = () if package in INNER else entry_points(BY_PACKAGE[package].group)
-    entry = next((entry for entry in offered if entry.name == name), None)
+    entries = () if package in INNER else entry_points(BY_PACKAGE[package].group)
+    entry = next((entry for entry in entries if entry.name == name), None)
     return None if entry is None else getattr(sys.modules.get(entry.module), entry.attr or export, None)
 
 
 def refuse_unknown(package: str, name: str) -> None:
-    """Raise `UsageError` where a package has no thing of that name, or say why it is left out. Nothing is imported."""
+    """Raise `UsageError` if a package has no plug-in of this name, or why it is left out. Imports nothing."""
     if package not in INNER and name in own_names(package):
         return
-    known = names(package)
-    if name in known:
+    all_names = names(package)
+    if name in all_names:
         return
-    if package not in INNER and (why := left_out(package).get(name)):
-        raise UsageError(why)
-    own = "" if package in INNER else "; --path DIR finds one of your own"
-    raise UsageError(f"no {name!r} in {package}/{did_you_mean(name, known)}; there are: {', '.join(known)}{own}")
+    if package not in INNER and (reason := left_out(package).get(name)):
+        raise UsageError(reason)
+    hint = "" if package in INNER else "; --path DIR finds one of your own"
+    raise UsageError(
+        f"no {name!r} in {package}/{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}{hint}"
+    )
 
 
-def load(package: str, name: str, *, here: bool = False) -> Any:
-    """The object that a file exports.
+def load(package: str, name: str, *, in_process: bool = False) -> Any:
+    """Load the object that a plug-in file exports.
 
     Args:
-        package: where it lies.
+        package: its package.
         name: its file name.
-        here: import it in this process alone, wherever it lies: its functions are to be called.
+        in_process: import it in this process, wherever it comes from, because its functions will be called.
 
     Raises:
-        UsageError: there is no such thing (with the nearest names), it cannot be imported (with file and line), or it
-            is not what it must be.
+        UsageError: there is no such plug-in (with the closest names), its import fails (with file and line), or it has
+            the wrong type.
     """
     refuse_unknown(package, name)
     if (recipe := recipe_of(package, name)) is not None:
@@ -226,7 +229,7 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
         return getattr(importlib.import_module(module_name), maker)(recipe)
     origin = _origin(package, name)
     foreign = origin is not None and not origin.own
-    if foreign and not here and _Outside.make is not None:
+    if foreign and not in_process and _Outside.make is not None:
         _Outside.made = _Outside.made or _Outside.make()
         described = _Outside.made(package, name)
         if package == TOOLS:
@@ -235,55 +238,55 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
     try:
         module = importlib.import_module(entry.module if entry else f"{package}.{name}")
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-        where = _line_of(error) or (told(entry) if entry else name)
-        raise UsageError(f"{where}: cannot be imported: {said}") from error
+        message = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+        location = _line_of(error) or (describe_entry(entry) if entry else name)
+        raise UsageError(f"{location}: cannot be imported: {message}") from error
     export = (entry.attr if entry else "") or (INNER[package] if package in INNER else BY_PACKAGE[package].export)
     if not hasattr(module, export):
         raise UsageError(f"{module.__file__} must define {export}")
-    thing = getattr(module, export)
+    value = getattr(module, export)
     if foreign or package == TOOLS:
-        _refuse_other(BY_PACKAGE[package], name, thing, f"{module.__file__}: {export}")
-    return thing
+        _refuse_other(BY_PACKAGE[package], name, value, f"{module.__file__}: {export}")
+    return value
 
 
-def _refuse_other(kind: PluginKind, name: str, thing: object, where: str) -> None:
-    """Raise `UsageError` for a thing of another type or name than its kind has, or whose card raises."""
+def _refuse_other(kind: PluginKind, name: str, export: object, location: str) -> None:
+    """Raise `UsageError` if an export has the wrong type or name, or if one of its attributes raises."""
     module, _, word = kind.type.partition(":")
     titled = "whose card has" if kind.named.startswith("card") else "of"
-    wanted = f"{where} must be a {word}" + (f" {titled} the name {name!r}" if kind.named else "")
-    if not isinstance(thing, getattr(importlib.import_module(module), word)):
-        raise UsageError(f"{wanted}, and is a {type(thing).__name__}")
+    expectation = f"{location} must be a {word}" + (f" {titled} the name {name!r}" if kind.named else "")
+    if not isinstance(export, getattr(importlib.import_module(module), word)):
+        raise UsageError(f"{expectation}, and is a {type(export).__name__}")
     for path in filter(None, (kind.named, *kind.reads)):
-        value: Any = thing
+        value: Any = export
         try:
             for attribute in path.split("."):
                 value = getattr(value, attribute)
         except Exception as error:
-            raise UsageError(f"{where}: its {path} raises {in_one_line(error)}") from error
+            raise UsageError(f"{location}: its {path} raises {in_one_line(error)}") from error
         if path == kind.named and value != name:
-            raise UsageError(f"{wanted}, not {value!r}")
+            raise UsageError(f"{expectation}, not {value!r}")
 
 
 def load_each(package: str) -> Iterator[tuple[str, Any]]:
-    """Every thing of a package with its name; one from outside that cannot be loaded is told and left out.
+    """Yield every plug-in of a package with its name; an outside one that cannot be loaded is left out with a note.
 
     Raises:
         UsageError: a file of the project cannot be loaded.
     """
     for name in names(package):
         try:
-            thing = load(package, name)
+            value = load(package, name)
         except UsageError as error:
             if not is_outside(package, name):
                 raise
             _leave_out(str(error))
             continue
-        yield name, thing
+        yield name, value
 
 
 def _line_of(error: BaseException) -> str:
-    """File and line of the thing itself where its import failed; nothing where it was not even begun."""
+    """File and line of the plug-in where its import failed; empty if the import did not start."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [
@@ -294,8 +297,8 @@ def _line_of(error: BaseException) -> str:
     if not frames:
         return ""
     first = Path(frames[0].filename)
-    own = first.parent if first.name == "__init__.py" else first
-    last = [frame for frame in frames if Path(frame.filename).is_relative_to(own)][-1]
+    package_folder = first.parent if first.name == "__init__.py" else first
+    last = [frame for frame in frames if Path(frame.filename).is_relative_to(package_folder)][-1]
     return f"{last.filename}:{last.lineno}"
 
 
@@ -304,24 +307,24 @@ SOLVERS = ("graphs", "baselines")
 
 
 def solver_names() -> tuple[str, ...]:
-    """Every word that `--solver` takes."""
+    """All names that `--solver` accepts."""
     return tuple(sorted(name for package in SOLVERS for name in names(package)))
 
 
 def package_of_solver(name: str) -> str:
-    """The package that has the solver of that name. Raises `UsageError` for an unknown name, or says why it is out."""
-    if (package := next((each for each in SOLVERS if name in own_names(each)), None)) is not None:
+    """The package of a solver. Raises `UsageError` for an unknown or left-out name."""
+    if (package := next((candidate for candidate in SOLVERS if name in own_names(candidate)), None)) is not None:
         return package
-    known = solver_names()
-    if name in known:
-        return next(each for each in SOLVERS if name in names(each))
-    if why := next((why for each in SOLVERS if (why := left_out(each).get(name))), None):
-        raise UsageError(why)
-    raise UsageError(f"no solver {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+    available = solver_names()
+    if name in available:
+        return next(candidate for candidate in SOLVERS if name in names(candidate))
+    if reason := next((reason for candidate in SOLVERS if (reason := left_out(candidate).get(name))), None):
+        raise UsageError(reason)
+    raise UsageError(f"no solver {name!r}{did_you_mean(name, available)}; there are: {', '.join(available)}")
 
 
 def load_solver(name: str) -> Any:
-    """The solver of that name, from graphs/ or baselines/. Raises `UsageError` for an unknown name."""
+    """Load a solver from graphs/ or baselines/. Raises `UsageError` for an unknown name."""
     return load(package_of_solver(name), name)
 
 

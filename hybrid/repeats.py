@@ -1,14 +1,14 @@
-"""A solver asked again: `hybrid run blink --model openai:gpt-4o --model-arg temperature=1 --setting repeats=3`.
+"""Repetitions of a solver: `hybrid run blink --model openai:gpt-4o --model-arg temperature=1 --setting repeats=3`.
 
     repeated({"mllm": solver}, 3)               # mllm, mllm@2, mllm@3: one solver under three names
     word_of("mllm@2"), number_of("mllm@2")      # "mllm", 2
     seed_of_repetition(0, 2)                    # the seed of the second repetition in a run of seed 0
 
-A repetition is a solver of its own in all that is kept: folder, attempts, entry of the manifest, replies of the model.
-It puts the same prompts with other seeds, and tools tell every repetition the same: no finding depends on the seed of
-an ask, and the second time it comes from the cache. So what differs between repetitions is the model's own doing.
+Each repetition is stored like a separate solver: folder, attempts, entry of the manifest, replies of the model. It asks
+the same prompts with other seeds. Tools return the same to each repetition: findings do not depend on the seed, and the
+second time they come from the cache. Differences between repetitions are therefore due to the model.
 
-How many there are is no part of what a run is: a later command that asks for more of them adds the others.
+The number of repetitions is not part of the run's identity: a later command may ask for more.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
-# Between a solver's word and the number of its repetition: `mllm@2` is the second time that `mllm` was asked all.
+# Separates a solver's word from the number of its repetition: `mllm@2` is the second repetition of `mllm`.
 REPEAT = "@"
-# Seeds of later repetitions are below it: every provider takes such a number.
+# Upper bound of the seeds of later repetitions, which every provider accepts.
 SEEDS = 2**31
 
 
@@ -34,12 +34,12 @@ S = TypeVar("S", bound=Repeatable)
 
 
 def name_of(word: str, number: int) -> str:
-    """The name of a repetition, counted from 1; the first has the solver's own name."""
+    """The name of a repetition (from 1); the first one has the solver's own name."""
     return word if number == 1 else f"{word}{REPEAT}{number}"
 
 
 def word_of(name: str) -> str:
-    """The word on the command line behind a solver's name in a run."""
+    """The solver's word on the command line, from its name in a run."""
     return name.partition(REPEAT)[0]
 
 
@@ -50,12 +50,12 @@ def number_of(name: str) -> int:
 
 
 def varies(solver: Repeatable) -> bool:
-    """Whether a solver can answer otherwise when it is asked again: a model answers for it, or a seed decides."""
+    """Whether a solver may answer differently when repeated: it asks a model or uses a seed."""
     return solver.needs_model or solver.seeded
 
 
 def repeated(solvers: Mapping[str, S], times: int) -> dict[str, S]:
-    """Every solver that varies so many times, the others once: all the first time, then those that vary again."""
+    """Repeat each solver that varies `times` times, the others once: first all solvers, then the repetitions."""
     return {
         name_of(word, number): solver
         for number in range(1, times + 1)
@@ -65,7 +65,7 @@ def repeated(solvers: Mapping[str, S], times: int) -> dict[str, S]:
 
 
 def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str, ...]:
-    """A line for each solver that is asked once although repetitions were asked for."""
+    """One line per solver that runs once although repetitions were requested."""
     if times == 1:
         return ()
     return tuple(
@@ -76,7 +76,7 @@ def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str
 
 
 def seed_of_repetition(seed: int, number: int) -> int:
-    """The seed of a repetition in a run of that seed: the run's own for the first, then one of 0..2^31-1."""
+    """The seed of a repetition: the run's own for the first one, then one derived from it, in 0..2^31-1."""
     if number == 1:
         return seed
     digest = hashlib.sha256(f"{seed}{REPEAT}{number}".encode()).digest()

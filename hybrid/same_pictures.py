@@ -1,8 +1,8 @@
-"""Questions that show the same pictures are no independent ones: they are one cluster, unless the data name clusters.
+"""Clusters questions that share pictures, as they are not independent, unless the data define clusters.
 
-shown = SamePictures()
-shown.add(question)            # every question, as the data have it
-shown.clusters                 # {"q3": "picture of q1", "q1": "picture of q1"}: of those that share one, by unit
+pictures = SamePictures()
+pictures.add(question)         # every question of the data
+pictures.clusters              # {"q3": "picture of q1", "q1": "picture of q1"}: by unit, for shared pictures only
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import replace
 
 from hybrid.types import Question
 
-# How the names of such clusters begin.
+# Prefix of the names of these clusters.
 PICTURE = "picture of "
 
 
 class SamePictures:
     """Joins units that share a picture, by its sha256.
 
-    Where one picture is in most questions of several pictures (a legend, an example), it says nothing of them: then
-    only those are joined that show the very same pictures.
+    If one picture (a legend, an example) is in most questions, it does not relate them: then only questions with
+    identical sets of pictures are joined.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class SamePictures:
         self._by_picture, self._by_all = JoinedUnits(), JoinedUnits()
 
     def add(self, question: Question) -> None:
-        """Take a question up."""
+        """Add a question."""
         self._named |= bool(question.cluster)
         pictures = sorted({image.sha256 for image in question.images})
         self._units.add(question.unit)
@@ -39,7 +39,7 @@ class SamePictures:
 
     @property
     def clusters(self) -> Mapping[str, str]:
-        """The cluster of each unit that shows a picture of another; none where the data name clusters."""
+        """The cluster of each unit that shares a picture with another; empty if the data define clusters."""
         joined = {} if self._named else self._by_picture.joined()
         most = max(Counter(joined.values()).values(), default=0)
         joined = joined if 2 * most <= len(self._units) else self._by_all.joined()
@@ -47,45 +47,47 @@ class SamePictures:
 
 
 def cluster_by_pictures(questions: Sequence[Question]) -> tuple[Question, ...]:
-    """These questions with the clusters that their pictures give; clusters that a larger set of them gave are dropped.
+    """Cluster questions by their pictures, and drop picture clusters that came from a larger set of questions.
 
-    A run of some of the data's questions clusters these alone, so predictions of the same questions have to as well.
+    A run of a subset clusters only that subset, so predictions for the same questions must do the same.
     """
-    shown = SamePictures()
-    bare = [replace(each, cluster="") if each.cluster.startswith(PICTURE) else each for each in questions]
+    pictures = SamePictures()
+    bare = [
+        replace(question, cluster="") if question.cluster.startswith(PICTURE) else question for question in questions
+    ]
     for question in bare:
-        shown.add(question)
-    clusters = shown.clusters
-    return tuple(replace(each, cluster=clusters.get(each.unit, each.cluster)) for each in bare)
+        pictures.add(question)
+    clusters = pictures.clusters
+    return tuple(replace(question, cluster=clusters.get(question.unit, question.cluster)) for question in bare)
 
 
 class JoinedUnits:
-    """Sets of units that grow together; each is known by its first unit."""
+    """Disjoint sets of units; each set is identified by its first unit."""
 
     def __init__(self) -> None:
         self._first: dict[str, str] = {}
         self._above: dict[str, str] = {}
 
     def add(self, unit: str, keys: Iterable[str]) -> None:
-        """Join the unit to every earlier one that has one of these keys."""
+        """Join a unit with all earlier units that have one of these keys."""
         for key in keys:
-            first, own = self.root(self._first.setdefault(key, unit)), self.root(unit)
-            if first != own:
-                self._above[own] = first
+            first, second = self.root(self._first.setdefault(key, unit)), self.root(unit)
+            if first != second:
+                self._above[second] = first
 
     def root(self, unit: str) -> str:
-        """The first unit of the set of a unit; the unit itself where it is alone."""
+        """The first unit of a unit's set; the unit itself if it is alone."""
         while unit in self._above:
             unit = self._above[unit]
         return unit
 
     def joined(self) -> dict[str, str]:
-        """By unit the first one of its set, of sets of two and more."""
-        found = {unit: self.root(unit) for unit in self._above}
-        return found | {first: first for first in found.values()}
+        """The first unit of each unit's set, for sets of two or more."""
+        roots = {unit: self.root(unit) for unit in self._above}
+        return roots | {first: first for first in roots.values()}
 
 
 def shared_pictures(clusters: Iterable[str]) -> str:
-    """`60 questions show 20 pictures`, of the clusters of all questions; empty where each has its own."""
-    counted = Counter(cluster for cluster in clusters if cluster.startswith(PICTURE))
-    return f"{counted.total()} questions show {len(counted)} picture{'s' * (len(counted) > 1)}" if counted else ""
+    """`60 questions show 20 pictures`, from the clusters of all questions; empty if no picture is shared."""
+    counts = Counter(cluster for cluster in clusters if cluster.startswith(PICTURE))
+    return f"{counts.total()} questions show {len(counts)} picture{'s' * (len(counts) > 1)}" if counts else ""

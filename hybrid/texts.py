@@ -20,18 +20,19 @@ from hybrid.registry import names
 
 @cache
 def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]:
-    """The texts of a file by name, those of `replacement` instead of them where it has any.
+    """Read the texts of a file by name; texts in `replacement` override them.
 
-    The replacement holds tables `[NAME]` of texts, NAME being that of the file's folder. No file is no texts.
+    The replacement has tables `[NAME]` of texts, where NAME is the name of the file's folder. A missing file has no
+    texts.
 
     Raises:
-        UsageError: the replacement cannot be read, replaces nothing, or names a benchmark, text or placeholder that is
-            not there.
-        DataError: our own file is not a table of texts.
+        UsageError: the replacement cannot be read, replaces nothing, or names an unknown benchmark, text or
+            placeholder.
+        DataError: the file itself is not a table of texts.
     """
-    ours = _texts(tomllib.loads(path.read_text()), str(path)) if path.exists() else {}
+    defaults = _texts(tomllib.loads(path.read_text()), str(path)) if path.exists() else {}
     if replacement is None:
-        return ours
+        return defaults
     try:
         tables = tomllib.loads(read_small(replacement).decode())
     except OSError as error:
@@ -39,18 +40,18 @@ def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"--prompts {replacement}: {error}") from error
     owner = path.parent.name
-    known = names("hybrid.benchmarks")
-    if strange := [name for name in tables if name not in known]:
+    benchmarks = names("hybrid.benchmarks")
+    if strange := [name for name in tables if name not in benchmarks]:
         raise UsageError(f"--prompts {replacement}: no benchmark is called {strange[0]!r}; write a table [{owner}]")
     if owner not in tables:
         raise UsageError(f"--prompts {replacement}: it has no table [{owner}], so it would replace nothing")
-    theirs = _texts(tables.get(owner, {}), f"{replacement} [{owner}]")
-    for name, text in theirs.items():
-        if name not in ours:
-            raise UsageError(f"--prompts {replacement}: {owner} has no text {name!r}; it has: {', '.join(ours)}")
-        if extra := _fields(text) - _fields(ours[name]):
+    replacements = _texts(tables.get(owner, {}), f"{replacement} [{owner}]")
+    for name, text in replacements.items():
+        if name not in defaults:
+            raise UsageError(f"--prompts {replacement}: {owner} has no text {name!r}; it has: {', '.join(defaults)}")
+        if extra := _fields(text) - _fields(defaults[name]):
             raise UsageError(f"--prompts {replacement}: {name} has no placeholder {', '.join(sorted(extra))}")
-    return {**ours, **theirs}
+    return {**defaults, **replacements}
 
 
 def text_hash(texts: Mapping[str, str]) -> str:
@@ -58,9 +59,9 @@ def text_hash(texts: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()
 
 
-def _texts(table: object, where: str) -> dict[str, str]:
+def _texts(table: object, source: str) -> dict[str, str]:
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
-        raise DataError(f"{where}: expected a table of texts")
+        raise DataError(f"{source}: expected a table of texts")
     return dict(table)
 
 

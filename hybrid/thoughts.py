@@ -1,4 +1,4 @@
-"""Where a model thinks aloud in the text of a reply: in tags, or in a channel of its own."""
+"""Finds reasoning in the text of a reply: in tags, or in a separate channel."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _MARKS: Final = re.compile(
 
 
 def without_thoughts(text: str) -> str:
-    """The text after the last thought that ends, and before one that never does."""
+    """The text after the last closed thought, and before one that is never closed."""
     *_, end = (0, *(match.end() for match in _END.finditer(text)))
     return _BEGINNING.split(text[end:], maxsplit=1)[0]
 
 
 def thoughts(text: str) -> Iterator[tuple[int, int]]:
-    """Where each thought begins and ends, in order; one that its prompt began starts with the text."""
-    begun: re.Match[str] | None = None
-    done = 0
+    """Spans (start, end) of the thoughts in order; one that was opened in the prompt starts at 0."""
+    opening: re.Match[str] | None = None
+    position = 0
     for mark in _MARKS.finditer(text):
         if mark.lastgroup == "begin":
-            begun = begun or mark
-        elif mark.lastgroup == "end" or (begun is not None and "channel" in begun[0].lower()):
+            opening = opening or mark
+        elif mark.lastgroup == "end" or (opening is not None and "channel" in opening[0].lower()):
             end = mark.end() if mark.lastgroup == "end" else mark.start()
-            yield (begun.start() if begun else done), end
-            begun, done = None, end
-    if begun is not None:
-        yield begun.start(), len(text)
+            yield (opening.start() if opening else position), end
+            opening, position = None, end
+    if opening is not None:
+        yield opening.start(), len(text)
 
 
 def marks_in(text: str) -> Iterator[str]:
-    """The marks around thoughts that stand in a text."""
+    """The opening and closing marks of thoughts in a text."""
     return (mark[0] for mark in _MARKS.finditer(text) if mark.lastgroup != "channel")

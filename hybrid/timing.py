@@ -1,17 +1,16 @@
-"""The part of a question's time that counts: the running time of its calls, not their waiting in queues of our own.
+"""Time accounting of questions: the running time of calls counts, their waiting in our own queues does not.
 
-    spent = CallTime(left=3.0)                    # one model or tool call, and the seconds that its question has left
-    watch = Stopwatch(time.monotonic)                 # one piece of work; read in the event loop it was made in
-    with running([watch, other]): ...             # in the worker thread: what runs as one batch shares its time
+    spent = CallTime(left=3.0)                    # one model or tool call, with the seconds left to its question
+    watch = Stopwatch(time.monotonic)             # one piece of work; read in the event loop that created it
+    with running([watch, other]): ...             # in the worker thread: a batch shares its running time
     await finished("depth", work, watch, spent, Timeouts(300.0, 3600.0))
 
-    async with counted(spent, time.monotonic) as limit: await model.chat(...)
-    with waiting(): await turn()                  # inside a model: until it is this call's turn, nothing is counted
+    async with count_call(spent, time.monotonic) as limit: await model.chat(...)
+    with waiting(): await turn()                  # inside a model: time spent waiting for a slot is not counted
 
-A request in a batch of n is charged one n-th of the batch's running time, so that a budget of seconds does not depend
-on the company that a request was in. Loading is charged to no question: weights, and of the first run of a tool in a
-process, which also loads libraries and fills tables, the first `FREE_LOAD_S` seconds. Who joins work that already runs
-is charged from then on.
+A request in a batch of n is charged 1/n of the batch's running time, so that a budget of seconds does not depend on
+the other requests in the batch. Loading is not charged: neither weights nor the first `FREE_LOAD_S` seconds of a tool's
+first run in a process, which also loads libraries. A caller that joins running work is charged from then on.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ from hybrid.config import QUEUE_S
 from hybrid.errors import Outage, ToolError
 from hybrid.types import Fault
 
-# Seconds that only grow, such as `time.monotonic`.
+# A clock that never goes back, in seconds, such as `time.monotonic`.
 Clock = Callable[[], float]
 
 R = TypeVar("R")
 
-# How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is a
-# tool that is slow, or hangs, and its question pays.
+# Seconds of a tool's first run that count as loading: more than libraries take on a busy machine. Beyond that, the
+# tool is slow or hangs, and the time is charged.
 FREE_LOAD_S = 30.0
 
 
 @dataclass
 class CallTime:
-    """The time of one call of a question."""
+    """The time account of one call."""
 
     # Seconds that the question has left when the call starts; None without a limit.
     left: float | None = None
     # Seconds that the call has run so far.
     busy: float = 0.0
-    # Whether what it gave was kept from an earlier call.
+    # Whether the result came from a cache.
     cached: bool = False
 
     @property
@@ -59,7 +58,7 @@ class CallTime:
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long one piece of work may run, batch and all, and how long it may wait for its turn, in seconds."""
+    """Longest running time of one piece of work (or its batch), and longest wait in the queue, in seconds."""
 
     running_s: float
     queue_s: float = QUEUE_S
@@ -67,9 +66,9 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class ElapsedTime:
-    """The reading of a watch: seconds that the work ran and are charged, whether it runs now, and at which charge.
+    """The reading of a watch: seconds run, seconds charged (`share`), and whether the work runs now.
 
-    `rate` is what is charged for a second, one n-th for one of n, after the next `free` seconds.
+    `rate` is the charge per second (1/n in a batch of n), after the next `free` seconds.
     """
 
     ran: float
@@ -80,9 +79,9 @@ class ElapsedTime:
 
 
 class Stopwatch:
-    """How long one piece of work has run, all of its stages together.
+    """Running time of one piece of work, over all its stages.
 
-    Started and stopped by the thread that does the work; made and waited for in one event loop.
+    Started and stopped by the worker thread; created and awaited in one event loop.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -92,31 +91,31 @@ class Stopwatch:
         self._lock = threading.Lock()
         self._ran = self._share = self._rate = self._free = 0.0
         self._since: float | None = None
-        # How many callers wait for the work.
+        # Number of callers that wait for the work.
         self.waiting = 0
 
     def start(self, rate: float = 1.0, free_s: float = 0.0, at: float | None = None) -> None:
-        """The work runs from now on, or from `at`; a second of it is charged as so much, the first ones as nothing."""
+        """Start the watch now or at `at`; each second is charged `rate`, after `free_s` free seconds."""
         with self._lock:
             self._since, self._rate, self._free = self._clock() if at is None else at, rate, free_s
         self._tell()
 
     def stop(self, at: float | None = None) -> None:
-        """The work waits again, or is done, since `at` or now."""
+        """Stop the watch now or at `at`: the work waits again or is done."""
         with self._lock:
             passed = self._passed(at)
             self._ran, self._share, self._since = self._ran + passed, self._share + self._charged(passed), None
         self._tell()
 
     def show(self, elapsed: ElapsedTime) -> None:
-        """Go on from what a watch in another process shows."""
+        """Continue from the reading of a watch in another process."""
         with self._lock:
             self._ran, self._share, self._rate, self._free = elapsed.ran, elapsed.share, elapsed.rate, elapsed.free
             self._since = self._clock() if elapsed.runs else None
         self._tell()
 
     def read(self) -> ElapsedTime:
-        """The reading of the watch now."""
+        """Return the current reading."""
         with self._lock:
             passed = self._passed()
             free = max(0.0, self._free - passed)
@@ -131,7 +130,7 @@ class Stopwatch:
 
     @property
     def changed(self) -> asyncio.Future[None]:
-        """Done at the next start or stop."""
+        """Resolves at the next start or stop."""
         return self._changed
 
     def _tell(self) -> None:
@@ -139,19 +138,19 @@ class Stopwatch:
             if asyncio.get_running_loop() is self._loop:
                 self._next()
                 return
-        # The loop may have ended before the work did: then no caller waits.
+        # The loop may have ended before the work; then no caller waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._next)
 
     def _next(self) -> None:
-        done, self._changed = self._changed, self._loop.create_future()
-        if not done.done():
-            done.set_result(None)
+        signal, self._changed = self._changed, self._loop.create_future()
+        if not signal.done():
+            signal.set_result(None)
 
 
 @contextmanager
 def running(watches: Sequence[Stopwatch], *, loads: bool = False) -> Iterator[None]:
-    """Count the time inside as running time of all of these together; the first seconds are free where one `loads`."""
+    """Count the time of the block as shared running time of these watches; with `loads`, the first seconds are free."""
     for watch in watches:
         watch.start(1 / len(watches), FREE_LOAD_S if loads else 0.0)
     try:
@@ -169,11 +168,11 @@ async def finished(
     timeouts: Timeouts,
     clock: Clock = time.monotonic,
 ) -> R:
-    """The result of work that other callers may wait for: it goes on when this caller is cancelled or gives up.
+    """Wait for work that other callers may share: it continues if this caller is cancelled or gives up.
 
     Raises:
-        ToolError: it runs longer than the question has left, or than any work may; or what the work raises.
-        Outage: it was stopped before it ran, or waited too long for its turn.
+        ToolError: it ran longer than the question has left or than `timeouts` allow; or what the work raises.
+        Outage: it was stopped before it ran, or waited too long in the queue.
     """
     charged, waits_since, ran = watch.read().share, clock(), watch.read().ran
     limited = spent.left is not None or timeouts.running_s < math.inf
@@ -181,7 +180,7 @@ async def finished(
     try:
         while not work.done():
             now, moment = watch.read(), clock()
-            # Calls of one question that run side by side add to the same time.
+            # Parallel calls of one question add to the same account.
             spent.busy, charged = spent.busy + now.share - charged, now.share
             if now.runs or now.ran > ran:
                 waits_since, ran = moment, now.ran
@@ -189,7 +188,7 @@ async def finished(
                 timeout = _until_late(name, now, spent, timeouts)
             elif (timeout := timeouts.queue_s - (moment - waits_since)) <= 0:
                 raise Outage(f"{name} waited {timeouts.queue_s:g} s for its turn")
-            # To be woken at each start and stop costs more than many a request.
+            # Without a limit, waking at each start and stop would cost more than many requests.
             either: set[asyncio.Future[Any]] = {work, watch.changed} if limited else {work}
             await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -201,7 +200,7 @@ async def finished(
 
 
 def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts) -> float:
-    """Seconds until the running work is too late for a caller. Raises `ToolError` when it is."""
+    """Seconds until the running work is too late for a caller. Raises `ToolError` if it is already."""
     if now.ran >= timeouts.running_s:
         raise ToolError(f"{name} did not answer within {timeouts.running_s:g} s", Fault.TIMEOUT)
     if spent.rest is None:
@@ -212,20 +211,20 @@ def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts
 
 
 class CountedCall:
-    """A model call that is being counted, as a context: what it spends in `waiting` is not, and moves its limit.
+    """Context that counts a model call; time spent in `waiting` is not counted and extends the limit.
 
-    It has one timer, which looks at the limit when it goes off: to move a timer costs more than to let it go off.
+    One timer checks the limit when it fires: moving the timer would cost more than letting it fire.
     """
 
     def __init__(self, spent: CallTime, clock: Clock, queue_s: float) -> None:
-        # How many parts of the call wait for their turn.
+        # Number of parts of the call that wait in a queue.
         self.waits = 0
         self._spent, self._clock, self._queue_s = spent, clock, queue_s
         self._timer: asyncio.TimerHandle | None = None
         self._late = False
 
     async def __aenter__(self) -> CountedCall:
-        """Begin to count."""
+        """Start counting."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in a task
         self._task, self._cancelling = task, task.cancelling()
@@ -236,7 +235,7 @@ class CountedCall:
         return self
 
     def _limit(self, seconds: float | None) -> None:
-        """The call is late in so many seconds from now, or never."""
+        """Set the limit to `seconds` from now; None for no limit."""
         self._ends = None if seconds is None else self._loop.time() + seconds
         if self._ends is not None and (self._timer is None or self._ends < self._timer.when()):
             self._set_timer(self._ends)
@@ -257,12 +256,12 @@ class CountedCall:
         self._task.cancel()
 
     def expired(self) -> bool:
-        """Whether the call was late: it ends by `TimeoutError`, or by `Outage` where it waited."""
+        """Whether the limit was exceeded: the call ends with `TimeoutError`, or with `Outage` if it was waiting."""
         return self._late
 
     def wait(self, more: int, *, long: bool = False) -> None:
-        """So many parts more wait, or fewer where it is negative; what is `long` has no limit."""
-        # A call that waited too long ends as waiting.
+        """Change the number of waiting parts by `more`; a `long` wait has no limit."""
+        # A call that was late while waiting must still end as waiting.
         if self._late:
             return
         waited, self.waits = self.waits, self.waits + more
@@ -276,13 +275,13 @@ class CountedCall:
             self._limit(self._spent.rest)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        """End counting. Raises what `counted` raises."""
+        """Stop counting. Raises as `count_call`."""
         _COUNTED.reset(self._token)
         if self._timer is not None:
             self._timer.cancel()
         if not self.waits:
             self._spent.busy += self._clock() - self._since
-        # Another cancellation of the task stays in force.
+        # A cancellation from elsewhere must stay in force.
         if self._late and self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
             if self.waits:
                 raise Outage(f"a model call waited {self._queue_s:g} s for its turn") from None
@@ -292,19 +291,19 @@ class CountedCall:
 _COUNTED: ContextVar[CountedCall | None] = ContextVar("model call that is being counted", default=None)
 
 
-def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedCall:
-    """Count the wall time of what happens inside, without what it spends in `waiting`.
+def count_call(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedCall:
+    """Count the wall time of the block, without time spent in `waiting`.
 
     Raises:
-        TimeoutError: the call ran longer than the question has left; what is given out has then `expired`.
-        Outage: it waited too long for its turn.
+        TimeoutError: the call ran longer than the question has left; `expired()` of the context is then True.
+        Outage: it waited too long in the queue.
     """
     return CountedCall(spent, clock, queue_s)
 
 
 @contextmanager
 def waiting(*, long: bool = False) -> Iterator[None]:
-    """Leave the time inside out of the model call around it: a wait for our own queue, or a `long` one, for a batch."""
+    """Do not count the block in the surrounding model call: it waits in our queue or, if `long`, for a batch."""
     call = _COUNTED.get()
     if call is not None:
         call.wait(1, long=long)

@@ -1,7 +1,7 @@
-"""The values that cross seams: Question, Prompt, Reply, Exchange, Attempt, Score, Metric, Finding.
+"""The shared values: Question, Prompt, Reply, Exchange, Attempt, Score, Metric, Finding.
 
-Everything here is frozen and does no work; `ctx.py` and `tool.py` hold the protocols that pass them around. Coordinates
-are pixels of the original image, origin top-left, x right, y down; boxes are (x0, y0, x1, y1) with x1, y1 exclusive.
+All are frozen and without behaviour; `ctx.py` and `tool.py` define the protocols that pass them around. Coordinates are
+pixels of the original image, origin top-left, x right, y down; boxes are (x0, y0, x1, y1) with x1, y1 exclusive.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing_extensions import TypeAliasType
 from hybrid.errors import Fault as Fault  # noqa: PLC0414 - one of the values here, which errors carry too
 from hybrid.places import Place
 
-# Through typing_extensions because pydantic resolves a recursive alias only when it is named.
+# From typing_extensions because pydantic resolves only named recursive aliases.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-# A sha256 as it is written everywhere here; it becomes the name of a file, so nothing else may.
+# The only accepted form of a sha256: it is used as a file name.
 SHA256 = re.compile(r"[0-9a-f]{64}")
 # Pixels of the largest image: a 12,000 x 10,000 photograph passes, a decompression bomb does not.
 MAX_PIXELS = 120_000_000
@@ -35,7 +35,7 @@ def base_id(question_id: str) -> str:
 
 
 class Kind(StrEnum):
-    """The form of reply that a prompt asks for; one parser and one format line each."""
+    """The form of reply that a prompt asks for; each has a parser and a format line."""
 
     CHOICE = "choice"
     YES_NO = "yes_no"
@@ -53,7 +53,7 @@ class Kind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an ask ended. Only `not_recorded`, `outage` and `broken` are failures: there was no answer."""
+    """How an ask ended. Only `not_recorded`, `outage` and `broken` are failures: there is no answer."""
 
     ANSWERED = "answered"
     ABSTAINED = "abstained"
@@ -83,7 +83,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point in pixels of the original image, with the letter drawn next to it where there is one."""
+    """A point in pixels of the original image, with the letter drawn next to it, if any."""
 
     x: float
     y: float
@@ -104,8 +104,8 @@ class StoredImage:
     """An image in the store: sha256 of its original bytes; size in pixels after EXIF orientation.
 
     Raises:
-        ValueError: the hash is not 64 lower-case hex digits, the size is none of 1 to `MAX_PIXELS` pixels, or the media
-            type is none of `IMAGE_MEDIA_TYPES`. Files that hold such a record are checked by this when they are read.
+        ValueError: the hash is not 64 lower-case hex digits, the size is not 1 to `MAX_PIXELS` pixels, or the
+            media type is not in `IMAGE_MEDIA_TYPES`. This also validates records that are read from files.
     """
 
     sha256: str
@@ -116,8 +116,8 @@ class StoredImage:
     def __post_init__(self) -> None:
         if not (isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)):
             raise ValueError(f"{str(self.sha256)[:80]!r} is no sha256 of an image")
-        whole = all(isinstance(side, int) and side >= 1 for side in (self.width, self.height))
-        if not (whole and self.width * self.height <= MAX_PIXELS):
+        is_valid = all(isinstance(side, int) and side >= 1 for side in (self.width, self.height))
+        if not (is_valid and self.width * self.height <= MAX_PIXELS):
             raise ValueError(f"no image has {str(self.width)[:20]} x {str(self.height)[:20]} pixels")
         if self.media_type not in IMAGE_MEDIA_TYPES:
             raise ValueError(f"{str(self.media_type)[:80]!r} is no type of image")
@@ -125,7 +125,7 @@ class StoredImage:
 
 @dataclass(frozen=True, slots=True)
 class ImageRef:
-    """An image under the name a model and a tool know it by (`img:1`); a crop also says where it comes from.
+    """An image with the name that models and tools use for it (`img:1`); a crop also has its origin.
 
     `box` is in pixels of `parent`; `scale` is pixels of this image per pixel of the parent.
     """
@@ -139,7 +139,7 @@ class ImageRef:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Facts that stand literally in a prompt's text, parsed once by the benchmark."""
+    """Facts that are part of a prompt's text, parsed once by the benchmark."""
 
     boxes: tuple[Box, ...] = ()
     scanpaths: tuple[Scanpath, ...] = ()
@@ -156,7 +156,7 @@ class Prompt:
     choices: tuple[str, ...] = ()
     given: Given = Given()
     route: str = ""
-    # Images that tools may be given in addition to those shown: the halves of a picture that is two.
+    # Images for tools in addition to those shown, such as the halves of a double picture.
     derived: tuple[ImageRef, ...] = ()
 
     @property
@@ -174,9 +174,9 @@ class Prompt:
 class Question:
     """One row of a benchmark. Variants of one base question are `ID#s2`, `ID#r1`, `ID#circ3`.
 
-    `task` is the reporting group, `groups` further ones for `--by`; `target` is what the scorer needs; `protocol` is
-    what the benchmark's own dialogue alone may use; `cluster` names questions that belong together (a pair of images),
-    which `--limit` never splits and statistics resample as one: the base id where it is empty.
+    `task` is the reporting group, `groups` has further ones for `--by`; `target` is for the scorer; `protocol` is only
+    for the benchmark's own dialogue; `cluster` names questions that belong together (a pair of images), which `--limit`
+    never splits and statistics resample as one. If empty, the base id is the cluster.
     """
 
     id: str
@@ -202,14 +202,14 @@ class Question:
         """The id that statistics, folds and limits group by."""
         return self.cluster or self.base
 
-    def asked(self) -> Question:
+    def without_target(self) -> Question:
         """The question as a dialogue sees it: no target, no reporting groups."""
         return replace(self, task="", target=None, groups={})
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenQuestion:
-    """A row whose own data cannot be used: it costs this question and nothing else."""
+    """A row with unusable data; only this question is lost."""
 
     id: str
     task: str
@@ -225,15 +225,14 @@ class BrokenQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The cost of an ask. Tokens are the provider's own counts; `cost_usd` is None where no price is known.
+    """The cost of an ask. Tokens are the provider's own counts; `cost_usd` is None if no price is known.
 
-    `cached_tokens` are those of `input_tokens` that the provider had already, where it says so. `uncounted_calls` are
-    those of the `model_calls` of an agent whose tokens its messages do not tell: they are in no count of tokens.
+    `cached_tokens` are the part of `input_tokens` that the provider read from its cache, if it reports that.
+    `uncounted_calls` are model calls of an agent whose messages do not report tokens; no token count includes them.
 
-    `seconds` is the running time of its model and tool calls, `queued_seconds` what these calls waited as well: for
-    queues of ours, for weights to load, for others in a batch. `tool_faults` are tool calls that ended in a timeout or
-    an error of the tool: what was answered was answered without them. `unreadable` are asks in which the model wrote a
-    call that could not be read.
+    `seconds` is the running time of model and tool calls; `queued_seconds` is their waiting time: in our queues, for
+    weights to load, for others in a batch. `tool_faults` are tool calls that ended in a timeout or a tool error, so
+    that the answer was given without them. `unreadable` are asks in which the model wrote an unreadable call.
     """
 
     model_calls: int = 0
@@ -250,16 +249,16 @@ class Usage:
     unreadable: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Sum of two; an unknown cost is left out of the sum."""
-        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        """Sum of two usages; an unknown cost counts as nothing unless both are unknown."""
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         names = (name for name in Usage.__dataclass_fields__ if name != "cost_usd")
         counts = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Usage(**counts, cost_usd=sum(known) if known else None)
+        return Usage(**counts, cost_usd=sum(costs) if costs else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened inside an ask, as written to the trace."""
+    """One step of an ask, as recorded in the attempt."""
 
     kind: Literal["model", "tool", "rule"]
     name: str
@@ -295,7 +294,7 @@ Ask = Callable[[Prompt], Awaitable[Reply]]
 class Attempt:
     """A finished question of one solver: one line of `attempts.jsonl`.
 
-    `seconds` is wall time from the first ask to the last reply, waiting included; `started` is when that began, in
+    `seconds` is the wall time from the first ask to the last reply, including waiting; `started` is the start time, in
     seconds since 1970.
     """
 
@@ -352,7 +351,7 @@ class Metric:
     n: int
     combine: Combine
     cells: tuple[Cell, ...] = ()
-    # Whether each cell adds from nothing to all of its denominator; not so for errors and counts, however small.
+    # Whether each numerator is within 0 and its denominator; False for errors and counts.
     share: bool = True
 
 

@@ -1,7 +1,7 @@
-"""Where weights come from: a directory, or a hub id that is already on disk or may be fetched.
+"""Finds weights: in a directory, or by a hub id that is on disk or may be downloaded.
 
-A folder of weights is a stranger's data. It is looked through before any library opens it: only safetensors
-are weights, and no file in it names what lies outside of it or code to run.
+A folder of weights is untrusted. It is checked before any library opens it: only safetensors are accepted, and no file
+may refer to files outside of the folder or to code to run.
 """
 
 from __future__ import annotations
@@ -17,67 +17,67 @@ from hybrid.errors import WeightsError, importable, needs_package
 from hybrid.registry import load
 from hybrid.tool import BackendCard, Card, Provenance, Tool
 
-# How the hub's cache begins the name of a model's folder.
+# Prefix of model folders in the hub's cache.
 CACHED = "models--"
 
 
-# The files of a repository that are fetched: weights, configurations, tokenizers.
+# Files of a repository that are downloaded: weights, configurations, tokenizers.
 FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 
 
-def fetch_command(tool: str, named: str | None = None) -> str:
-    """The command that fetches a tool's weights and checks them, in backquotes; `named` are others than its default."""
-    return f"`hybrid tools fetch {tool}{f' --weights {tool}={named}' if named else ''}`"
+def fetch_command(tool: str, source: str | None = None) -> str:
+    """The command (in backquotes) that downloads a tool's weights; `source` if they are not its default ones."""
+    return f"`hybrid tools fetch {tool}{f' --weights {tool}={source}' if source else ''}`"
 
 
-def find_weights(where: str, *, download: bool, command: str = "`hybrid tools fetch`") -> Path:
-    """The local directory of some weights.
+def find_weights(source: str, *, download: bool, command: str = "`hybrid tools fetch`") -> Path:
+    """Return the local directory of weights.
 
     Args:
-        where: a directory, or a hub id such as `depth-anything/Depth-Anything-V2-Small-hf`.
-        download: whether a hub id that is not on disk may be fetched.
-        command: what an error says to run (`fetch_command`).
+        source: a directory, or a hub id such as `depth-anything/Depth-Anything-V2-Small-hf`.
+        download: whether a hub id that is not on disk may be downloaded.
+        command: the command that an error suggests (`fetch_command`).
 
     Raises:
-        WeightsError: there is no such directory, or the id is not on disk and cannot be fetched, or as `look_through`.
+        WeightsError: the directory is missing, the id is not on disk and cannot be downloaded, or as `look_through`.
     """
-    if not where:
+    if not source:
         raise WeightsError("no weights are named for it")
-    found = Path(where).expanduser()
-    if not found.is_dir():
-        if found.is_file() or names_directory(where):
-            raise WeightsError(f"weights absent: {no_directory(where)}")
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        if folder.is_file() or names_directory(source):
+            raise WeightsError(f"weights absent: {no_directory(source)}")
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
         try:
-            found = Path(snapshot_download(where, local_files_only=not download, allow_patterns=list(FETCHED)))
+            folder = Path(snapshot_download(source, local_files_only=not download, allow_patterns=list(FETCHED)))
         except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-            why = unfetched(error) if download else f"is not on disk ({command} fetches it)"
-            raise WeightsError(f"weights absent: {where} {why}") from error
-    look_through(found, where)
-    return found
+            reason = unfetched(error) if download else f"is not on disk ({command} fetches it)"
+            raise WeightsError(f"weights absent: {source} {reason}") from error
+    look_through(folder, source)
+    return folder
 
 
-def look_through(folder: Path, where: str) -> None:
-    """Refuse a folder whose files lead elsewhere, as transformers and diffusers would follow them.
+def look_through(folder: Path, source: str) -> None:
+    """Refuse a folder whose files refer to other places, which transformers and diffusers would follow.
 
-    Links are followed (the hub's own cache consists of them): they were made on this machine, not by who published it.
+    Symbolic links are followed (the hub's cache consists of them): the publisher cannot have made them.
 
     Raises:
-        WeightsError: a weight file that is no file; an index (`*.index.json`) that names a shard outside of its folder
-            or of another format; adapters, which are laid over another checkpoint; a config.json that names code.
+        WeightsError: a weight file is not a file; an index (`*.index.json`) names a shard outside of its folder or in
+            another format; there are adapters, which need another checkpoint; a config.json names code.
     """
     for path in _files(folder):
-        shown = f"{where}: {path.relative_to(folder).as_posix()}"
+        label = f"{source}: {path.relative_to(folder).as_posix()}"
         if not path.is_file():
-            raise WeightsError(f"{shown} is not a file")
+            raise WeightsError(f"{label} is not a file")
         if path.name.endswith(INDEX):
-            _refuse_shards_elsewhere(path, shown)
+            _refuse_shards_elsewhere(path, label)
         elif path.name == ADAPTERS:
-            raise WeightsError(f"{shown}: adapters need another checkpoint; merge them into it first")
+            raise WeightsError(f"{label}: adapters need another checkpoint; merge them into it first")
         elif path.name == CONFIG:
-            _refuse_code(path, shown)
+            _refuse_code(path, label)
 
 
 INDEX = ".index.json"
@@ -86,7 +86,7 @@ CONFIG = "config.json"
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The files that are looked at, sorted; folders behind links are not entered."""
+    """Yield the files to check, sorted; linked folders are not entered."""
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -94,23 +94,23 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield Path(place) / name
 
 
-def _refuse_shards_elsewhere(path: Path, shown: str) -> None:
+def _refuse_shards_elsewhere(path: Path, label: str) -> None:
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise WeightsError(f"{shown} is not JSON ({type(error).__name__})") from error
+        raise WeightsError(f"{label} is not JSON ({type(error).__name__})") from error
     shards = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(shards, dict):
-        raise WeightsError(f"{shown} names no shards")
+        raise WeightsError(f"{label} names no shards")
     for shard in set(map(str, shards.values())):
         if not shard.endswith(".safetensors") or Path(shard).name != shard or "\\" in shard:
-            raise WeightsError(f"{shown} names {shard[:80]!r}, which is no .safetensors file next to it")
+            raise WeightsError(f"{label} names {shard[:80]!r}, which is no .safetensors file next to it")
 
 
-def _refuse_code(path: Path, shown: str) -> None:
-    """A kernel of the hub (`owner/name`) is code that transformers would fetch and run; `auto_map` it does not follow.
+def _refuse_code(path: Path, label: str) -> None:
+    """Refuse a hub kernel (`owner/name`), which transformers would download and run; it does not follow `auto_map`.
 
-    A file that is not JSON passes: the code that loads it raises its own error.
+    A file that is not JSON is accepted: the code that loads it raises its own error.
     """
     try:
         content = json.loads(path.read_bytes())
@@ -118,38 +118,38 @@ def _refuse_code(path: Path, shown: str) -> None:
         return
     for key, value in _entries(content):
         if "attn_implementation" in key and "/" in str(value):
-            raise WeightsError(f"{shown}: {key} names code to fetch and run ({str(value)[:80]!r})")
+            raise WeightsError(f"{label}: {key} names code to fetch and run ({str(value)[:80]!r})")
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
     """Every key and value of a JSON document, at any depth."""
-    left = [content]
-    while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            yield from one.items()
-            left += one.values()
-        elif isinstance(one, list):
-            left += one
+    pending = [content]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield from node.items()
+            pending += node.values()
+        elif isinstance(node, list):
+            pending += node
 
 
-def names_directory(where: str) -> bool:
-    """Whether a place of weights can only be a directory: an id of the hub is an owner and a name, with one slash."""
-    return Path(where).expanduser().is_absolute() or where.startswith((".", "~")) or where.count("/") != 1
+def names_directory(source: str) -> bool:
+    """Whether a source can only be a directory: a hub id is OWNER/NAME, with exactly one slash."""
+    return Path(source).expanduser().is_absolute() or source.startswith((".", "~")) or source.count("/") != 1
 
 
-def no_directory(where: str) -> str:
-    """Why a place is no directory of weights: nothing is there, or it is one file."""
-    path = Path(where).expanduser()
+def no_directory(source: str) -> str:
+    """Why a source is not a directory of weights: it is missing, or it is a file."""
+    path = Path(source).expanduser()
     if not path.is_file():
-        return f"there is no directory {where}; a repository of the hub is named OWNER/NAME"
+        return f"there is no directory {source}; a repository of the hub is named OWNER/NAME"
     if path.suffix == ".safetensors":
-        return f"{where} is a file; give the folder that it lies in, with its configuration beside it"
-    return f"{where} is a file; weights are a folder with .safetensors files: safetensors.torch.save_file writes one"
+        return f"{source} is a file; give the folder that it lies in, with its configuration beside it"
+    return f"{source} is a file; weights are a folder with .safetensors files: safetensors.torch.save_file writes one"
 
 
 def unfetched(error: Exception) -> str:
-    """Why huggingface_hub did not give a repository, and what to do, to follow its id."""
+    """Why huggingface_hub could not provide a repository, and the fix; completes a sentence that starts with its id."""
     from huggingface_hub import constants
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -168,47 +168,47 @@ def unfetched(error: Exception) -> str:
         return "is neither a directory nor an id of the hub (OWNER/NAME)"
     if isinstance(cause, OfflineModeIsEnabled):
         return "is not on disk, and HF_HUB_OFFLINE is set"
-    said = " ".join(str(cause).split())[:120]
+    message = " ".join(str(cause).split())[:120]
     return (
-        f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {said}); HF_ENDPOINT names a mirror, "
+        f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {message}); HF_ENDPOINT names a mirror, "
         "`hybrid tools fetch --from DIR` takes a folder; what has come is kept"
     )
 
 
 def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
-    """The name of the weights of a learned backend: a directory, a hub id or the package that brings them.
+    """The source of a learned backend's weights: a directory, a hub id, or the package that contains them.
 
-    None where the backend has none of its own.
+    None if the backend has no weights of its own.
     """
-    named = weights.get(tool.card.name)
-    if named is None and learned.package and importable(learned.package):
+    override = weights.get(tool.card.name)
+    if override is None and learned.package and importable(learned.package):
         return learned.package
-    return named or learned.weights
+    return override or learned.weights
 
 
-def provenance_of(learned: BackendCard, where: str) -> Provenance | None:
-    """The provenance on the card of the weights at `where`; None where it knows nothing.
+def provenance_of(learned: BackendCard, source: str) -> Provenance | None:
+    """The provenance of the weights at `source` according to the card; None if unknown.
 
-    A folder is known by its place in the hub's cache only (`models--OWNER--NAME`): its own name proves nothing.
+    A folder is only recognized within the hub's cache (`models--OWNER--NAME`): other folder names prove nothing.
     """
-    name = where
-    folder = Path(where).expanduser()
+    name = source
+    folder = Path(source).expanduser()
     if folder.is_dir():
         cached = next((part for part in folder.resolve().parts if part.startswith(CACHED)), None)
         if cached is None:
             return None
         name = cached.removeprefix(CACHED).replace("--", "/")
-    return next((known for known in learned.provenances if known.weights.lower() == name.lower()), None)
+    return next((provenance for provenance in learned.provenances if provenance.weights.lower() == name.lower()), None)
 
 
-# Stands for the backend of a tool that has neither weights nor a weight-free way to answer.
+# Stands for the backend of a tool that has neither weights nor a classical backend.
 ABSENT = "absent"
 
 
 def backends_in_use(tools: Sequence[Tool], backend: str, weights: Mapping[str, str]) -> dict[str, str]:
-    """For each tool which backend will answer and in which version, as it is in the manifest.
+    """Which backend will answer for each tool, with its version, as in the manifest.
 
-    A learned backend is named with a hash over its weight files, so that other weights are another configuration.
+    The entry of a learned backend has a hash of its weight files, so that other weights are another configuration.
     """
     return {tool.card.name: _in_use(tool, backend, weights) for tool in tools}
 
@@ -217,31 +217,34 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
     name = tool.card.name
     learned, classical = tool.backend("learned"), tool.backend("classical")
     if learned is not None and backend != "classical":
-        asked = name in weights or backend == "learned"
+        may_download = name in weights or backend == "learned"
         try:
-            folder = weights_of(tool, learned, weights, download=asked)
+            folder = weights_of(tool, learned, weights, download=may_download)
             return f"learned:{learned.version}:{_identity(folder, learned, backend, weights)}"
         except WeightsError:
-            if asked:
+            if may_download:
                 raise
     return f"classical:{classical.version}" if classical and not missing_library([tool.card]) else ABSENT
 
 
 def missing_library(cards: Iterable[Card]) -> str | None:
-    """The line for tools whose weight-free backend needs a library that is not installed; None where there are none."""
+    """The message for tools whose classical backend needs a missing library; None if there are none."""
     by_library: dict[str, list[str]] = {}
     for card in cards:
         classical = card.backend("classical")
         if classical and classical.library and not importable(classical.library):
             by_library.setdefault(classical.library, []).append(card.name)
-    lines = (needs_package(f"the weight-free backend of {', '.join(names)}", one) for one, names in by_library.items())
+    lines = (
+        needs_package(f"the weight-free backend of {', '.join(names)}", library)
+        for library, names in by_library.items()
+    )
     return "; ".join(lines) or None
 
 
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:
-    """The directory of a learned backend's weights; None where it has none of its own to load.
+    """The directory of a learned backend's weights; None if it has none of its own to load.
 
-    That is where a package brings them, or where the backend only needs other tools; those must have theirs.
+    That is the case if a package contains them, or if the backend only uses other tools, which must have theirs.
 
     Raises:
         WeightsError: as `find_weights`, for this tool or for one that it needs.
@@ -250,8 +253,8 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
     if name not in weights and learned.package and importable(learned.package):
         return None
     if name in weights or learned.weights or not learned.needs:
-        named = weights.get(name)
-        return find_weights(named or learned.weights or "", download=download, command=fetch_command(name, named))
+        override = weights.get(name)
+        return find_weights(override or learned.weights or "", download=download, command=fetch_command(name, override))
     for need in learned.needs:
         other: Tool = load("tools", need.tool)
         card = other.backend("learned")
@@ -261,7 +264,7 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
 
 
 def _identity(folder: Path | None, learned: BackendCard, backend: str, weights: Mapping[str, str]) -> str:
-    """The identity of a set of weights: their hash, the package's version, or the backends that are needed."""
+    """The identity of weights: their hash, the package's version, or the backends of the required tools."""
     if folder is not None:
         return weights_sha256(folder)[:12]
     if learned.package:
@@ -271,7 +274,7 @@ def _identity(folder: Path | None, learned: BackendCard, backend: str, weights: 
 
 
 def weights_sha256(folder: Path) -> str:
-    """One hash over the weight files of a directory and its subdirectories, by name and content."""
+    """Hash of the names and contents of all weight files below a directory."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*.safetensors")):
         with path.open("rb") as file:

@@ -134,7 +134,7 @@ async def _hold_all(
         ):
             resources = AskSetup(config, teacher, control, tools_offered, frame=frame_named(config.frame))
             session = Session(question, load_solver(name), resources)
-            await benchmark.dialogue(question.asked(), _taught(benchmark, question, session, teacher))
+            await benchmark.dialogue(question.without_target(), _taught(benchmark, question, session, teacher))
     return without.held, helped.held, [held for held in blanked.held if called(held)]
 
 

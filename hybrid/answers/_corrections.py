@@ -30,7 +30,7 @@ _CORRECTION: Final = re.compile(rf"(?i){_CLAUSE}\s?(?:(?P<taken>{_TAKES_BACK})|{
 
 
 @dataclass(frozen=True)
-class Correction:
+class SelfCorrection:
     """A correction in a reply.
 
     `texts` are what may hold the new answer, the likelier first: what follows the correction, and where it says "no"
@@ -42,25 +42,27 @@ class Correction:
     takes_back: bool
 
 
-def corrections(text: str) -> Iterator[Correction]:
+def corrections(text: str) -> Iterator[SelfCorrection]:
     """The corrections in a normalised text, the last one first."""
     for match in reversed(list(_CORRECTION.finditer(text))[-MAX_CORRECTIONS:]):
-        behind = text[match.end() :]
-        taken = match["taken"] or ""
-        no = taken[-2:]
-        yield Correction((behind, text[match.end("taken") - 2 :]) if no.casefold() == "no" else (behind,), bool(taken))
+        tail = text[match.end() :]
+        retraction = match["taken"] or ""
+        no = retraction[-2:]
+        yield SelfCorrection(
+            (tail, text[match.end("taken") - 2 :]) if no.casefold() == "no" else (tail,), bool(retraction)
+        )
 
 
-def read_corrected(text: str, read: Callable[[str], Parsed[T]], again: Callable[[str], Parsed[T]]) -> Parsed[T]:
+def read_corrected(text: str, read: Callable[[str], Parsed[T]], reread: Callable[[str], Parsed[T]]) -> Parsed[T]:
     """Apply `again` behind the last correction that holds an answer; else `read` to the whole text.
 
     No answer if one was only taken back.
     """
     for correction in corrections(text):
-        for behind in correction.texts:
-            found = again(behind)
-            if found.value is not None:
-                return found
+        for candidate in correction.texts:
+            parsed = reread(candidate)
+            if parsed.value is not None:
+                return parsed
         if correction.takes_back:
             return undecided()
     return read(text)

@@ -8,7 +8,7 @@ from typing import Final
 
 from hybrid.answers._letter_reply import LetterReply
 from hybrid.answers._letter_rules import Rules, announcements
-from hybrid.answers.integers import counted, numbers, total
+from hybrid.answers.integers import drop_uncounted, numbers, total
 
 _DECLINES: Final = re.compile(
     r"(?i)\b(?:i'm sorry|i am sorry|i apologi[sz]e|sorry, (?:but )?i|failed to obtain"
@@ -90,34 +90,38 @@ def claim(reply: LetterReply, sentence: str) -> str | None:
     # `A is closer? No.`
     if sentence.endswith("?") and sentence != reply.text:
         return None
-    said = _NO_DENIAL.sub("", _TWO_ADJECTIVES.sub("", _WITHOUT.sub("", sentence)))
-    kept = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", said))
-    if _NEGATION.search(kept) or _TAKEN_AWAY.search(said) or not _PREDICATE.search(kept):
+    plain = _NO_DENIAL.sub("", _TWO_ADJECTIVES.sub("", _WITHOUT.sub("", sentence)))
+    core = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", plain))
+    if _NEGATION.search(core) or _TAKEN_AWAY.search(plain) or not _PREDICATE.search(core):
         return None
-    named = reply.named(kept)
-    return next(iter(named)) if len(named) == 1 else None
+    letters = reply.find_labels(core)
+    return next(iter(letters)) if len(letters) == 1 else None
 
 
 def reluctant_claim(reply: LetterReply) -> str | None:
     """The text after the last doubt claims one choice: `It is hard to tell. However, the third image ...`."""
     clauses = [clause for sentence in reply.sentences for clause in _TURN.split(sentence)]
     doubts = [place for place, clause in enumerate(clauses) if _DECLINES.search(clause)]
-    behind = clauses[doubts[-1] + 1 :] if doubts else []
-    concluding = [clause for clause in behind if _CONCLUSION.match(clause)]
-    found = {claim(reply, clause) for clause in concluding[-1:] or behind} - {None}
-    return found.pop() if len(found) == 1 else None
+    later_clauses = clauses[doubts[-1] + 1 :] if doubts else []
+    concluding = [clause for clause in later_clauses if _CONCLUSION.match(clause)]
+    claims = {claim(reply, clause) for clause in concluding[-1:] or later_clauses} - {None}
+    return claims.pop() if len(claims) == 1 else None
 
 
 def stated_number(reply: LetterReply) -> str | None:
     """All choices are numbers and the reply, or its conclusion, states one of them: `3 plates`, `two dogs`."""
-    offered = [numbers(choice) for choice in reply.choices]
-    if not all(len(stated) == 1 for stated in offered):
+    choice_numbers = [numbers(choice) for choice in reply.choices]
+    if not all(len(stated) == 1 for stated in choice_numbers):
         return None
     concluding = [s for s in reply.sentences if _CONCLUSION.match(s)]
-    for said in (reply.text, *concluding[-1:]):
-        stated = tuple({total(counted(said))} - {None} or set(numbers(said)))
-        if len(stated) == 1 and not _NEGATION.search(said):
-            return reply.offered[offered.index(stated)] if offered.count(stated) == 1 and stated != (None,) else None
+    for passage in (reply.text, *concluding[-1:]):
+        stated = tuple({total(drop_uncounted(passage))} - {None} or set(numbers(passage)))
+        if len(stated) == 1 and not _NEGATION.search(passage):
+            return (
+                reply.offered[choice_numbers.index(stated)]
+                if choice_numbers.count(stated) == 1 and stated != (None,)
+                else None
+            )
     return None
 
 
@@ -149,12 +153,12 @@ def closing_claim(reply: LetterReply) -> str | None:
 
 def only_mark(reply: LetterReply) -> str | None:
     """The reply has one bracketed letter and no other, and not in a negated sentence."""
-    found = reply.bracketed(reply.text)
-    asked = reply.text.endswith("?")
+    letters = reply.bracketed(reply.text)
+    is_question = reply.text.endswith("?")
     negated = any(
-        reply.bracketed(s) and (_NEGATION.search(s) or (s.endswith("?") and not asked)) for s in reply.sentences
+        reply.bracketed(s) and (_NEGATION.search(s) or (s.endswith("?") and not is_question)) for s in reply.sentences
     )
-    return next(iter(found)) if len(found) == 1 and found <= set(reply.offered) and not negated else None
+    return next(iter(letters)) if len(letters) == 1 and letters <= set(reply.offered) and not negated else None
 
 
 CLAIM_RULES: Final[Rules] = (stated_number, reluctant_claim, concluding_claim, opening_claim, closing_claim, only_mark)

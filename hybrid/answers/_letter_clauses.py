@@ -24,14 +24,14 @@ def verdicts(reply: LetterReply) -> str | None:
     """The one option with a good verdict where each other that has one is turned down, as in `C: yes. D: no.`."""
     verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$)|(?<=[✓✔✅✗✘❌]))"
     pattern = rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}"
-    said = list(re.finditer(pattern, reply.text))
+    matches = list(re.finditer(pattern, reply.text))
     # Where "no" is a choice, `A: no` may give its text; `(A) wrong, (B) right` does not.
-    if {form for form, _ in reply.forms} & _VERDICT_WORDS & {(m[3] or m[4] or "").casefold() for m in said}:
+    if {form for form, _ in reply.forms} & _VERDICT_WORDS & {(m[3] or m[4] or "").casefold() for m in matches}:
         return None
-    found = [(m[1] or m[2], m[3] is not None, m[4] is not None) for m in said]
-    good = {name for name, yes, _ in found if yes}
-    other = {name for name, yes, _ in found if not yes}
-    turned_down = other and all(no for _, yes, no in found if not yes)
+    stated = [(m[1] or m[2], m[3] is not None, m[4] is not None) for m in matches]
+    good = {name for name, yes, _ in stated if yes}
+    other = {name for name, yes, _ in stated if not yes}
+    turned_down = other and all(no for _, yes, no in stated if not yes)
     return good.pop() if len(good) == 1 and turned_down and not good & other else None
 
 
@@ -93,37 +93,37 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         if _with_own_text(reply):
             return None
         reply = reply.by_letter
-    given, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
-    offered = False
+    picks, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
+    has_offer = False
     for clause in _clauses(reply.text.replace("_", " ")):
-        named = reply.named(clause)
-        asked = clause.endswith("?")
-        if named and _BESIDE.search(clause):
-            offered = True
+        letters = reply.find_labels(clause)
+        is_question = clause.endswith("?")
+        if letters and _BESIDE.search(clause):
+            has_offer = True
         elif _DENIES.search(clause):
-            if given and not named and not _OTHERS.search(clause):
+            if picks and not letters and not _OTHERS.search(clause):
                 return None
             # `A? No: B.`
-            against |= named or asked_of
-        elif len(named) > 1 and (asked or _OFFERS.match(clause)):
-            offered = True
-        elif asked and _bare(reply, clause):
-            asked_of |= named
-        elif len(named) == 1 and not asked and _bare(reply, clause):
-            given |= named
-        elif named:
-            fits = None if asked else claim(reply, _BUT.sub("", clause))
+            against |= letters or asked_of
+        elif len(letters) > 1 and (is_question or _OFFERS.match(clause)):
+            has_offer = True
+        elif is_question and _bare(reply, clause):
+            asked_of |= letters
+        elif len(letters) == 1 and not is_question and _bare(reply, clause):
+            picks |= letters
+        elif letters:
+            fits = None if is_question else claim(reply, _BUT.sub("", clause))
             if fits is None:
                 return None
             claimed.add(fits)
         elif asked_of - against and re.fullmatch(_FOR, bare(clause)):
-            given |= asked_of - against
-        elif _DOUBTS.search(clause) or (given and not _bare(reply, clause)):
+            picks |= asked_of - against
+        elif _DOUBTS.search(clause) or (picks and not _bare(reply, clause)):
             return None
-    found = given | claimed
+    positive = picks | claimed
     # `A? B.` leaves A open.
-    settled = (given or against or offered) and not found & against and asked_of <= found | against
-    return next(iter(found)) if len(found) == 1 and settled else None
+    settled = (picks or against or has_offer) and not positive & against and asked_of <= positive | against
+    return next(iter(positive)) if len(positive) == 1 and settled else None
 
 
 def _with_own_text(reply: LetterReply) -> bool:
@@ -135,10 +135,10 @@ def _with_own_text(reply: LetterReply) -> bool:
 
 def _clauses(text: str) -> list[str]:
     """The clauses of a text with the marks behind them; a list such as `A, B and D` in one."""
-    whole = re.sub(_LISTED, lambda match: match[0].replace(",", " and"), text)
-    whole = _HEADED.sub(lambda match: re.sub("[,:]", " ", match[0]), whole)
-    marks = [0, *(match.end() for match in _CLAUSES.finditer(whole)), len(whole)]
-    return [whole[start:end].strip() for start, end in pairwise(marks) if end > start]
+    flat_text = re.sub(_LISTED, lambda match: match[0].replace(",", " and"), text)
+    flat_text = _HEADED.sub(lambda match: re.sub("[,:]", " ", match[0]), flat_text)
+    marks = [0, *(match.end() for match in _CLAUSES.finditer(flat_text)), len(flat_text)]
+    return [flat_text[start:end].strip() for start, end in pairwise(marks) if end > start]
 
 
 def _bare(reply: LetterReply, clause: str) -> bool:
@@ -146,8 +146,8 @@ def _bare(reply: LetterReply, clause: str) -> bool:
     rest = re.sub(rf"(?:{NOUN}\s)?{label(reply.letters)}", " ", clause)
     texts = set()
     for form, name in reply.forms:
-        rest, found = re.subn(rf"(?i)(?<!\w){re.escape(form)}(?!\w)", " ", rest)
-        texts |= {name} if found else set()
+        rest, count = re.subn(rf"(?i)(?<!\w){re.escape(form)}(?!\w)", " ", rest)
+        texts |= {name} if count else set()
     # Texts too short to count in prose are two choices all the same: `red/green`.
     return len(texts) < 2 and not bare(re.sub(rf"(?i)(?<!\w){_FILLER}(?!\w)", " ", rest))
 
@@ -173,11 +173,11 @@ def stated_choice(reply: LetterReply) -> str | None:
 def denied_comparison(reply: LetterReply) -> str | None:
     """Of two choices that say one thing of two, the other: `A is not closer than B` where `B is closer` is offered."""
     compared = r"(.{1,60}?)\s(is|are|was|were)(?:\snot|n't)\s(.{1,40}?)\sthan\s(.{1,60}?)[.!]?"
-    said = re.fullmatch(compared, reply.text.casefold())
+    match = re.fullmatch(compared, reply.text.casefold())
     forms = dict(reply.forms)
-    if said is None or len(reply.offered) != 2:
+    if match is None or len(reply.offered) != 2:
         return None
-    denied, other = (forms.get(f"{bare(one)} {said[2]} {said[3]}") for one in (said[1], said[4]))
+    denied, other = (forms.get(f"{bare(name)} {match[2]} {match[3]}") for name in (match[1], match[4]))
     return other if denied and other and denied != other else None
 
 

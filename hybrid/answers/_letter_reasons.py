@@ -53,7 +53,7 @@ _ANSWER: Final = re.compile(r"(?i)\b(?:answer|choice|option|choose|pick|select|c
 
 
 @lru_cache(maxsize=64)
-def _given(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _reason_patterns(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Patterns of a letter at the start with its reason, of another one with a reason, and of a last "or B"."""
     k = re.escape(letters)
     # A lone "I" is the speaker.
@@ -62,8 +62,8 @@ def _given(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[s
     letter = (
         rf"(?:(?:{noun})?[(\[]\s?([{k}])\s?[)\]]|{noun}[\"']?([{k}])[\"']?(?![\w'])|[\"']?([{lone}])[\"']?(?![\w']))"
     )
-    why = rf"(?i:(?P<phrase>{_PHRASE})|{_CLAUSE})(?!\w)|因为|因為|由于|なぜなら|왜냐하면"
-    reason = rf"[,;:.]?\s?[–—-]{{0,2}}\s?\(?(?P<why>{why})"
+    cause = rf"(?i:(?P<phrase>{_PHRASE})|{_CLAUSE})(?!\w)|因为|因為|由于|なぜなら|왜냐하면"
+    reason = rf"[,;:.]?\s?[–—-]{{0,2}}\s?\(?(?P<why>{cause})"
     aside = rf",\s(?P<aside>(?i:{_ASIDE})\b)"
     dash = r"(?:\s?(?P<dash>[–—-]|\()\s?|(?P<colon>:)\s)(?=[A-Za-z])"
     start = rf"\W*{_BEFORE}{letter}{_SURE}(?:{reason}|{aside}|{dash})"
@@ -74,20 +74,20 @@ def _given(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[s
 
 def reasoned_letter(reply: LetterReply) -> str | None:
     """The reply begins with a letter and says why: `A because it is nearer`, `Choice A, since ...`, `B - it is red`."""
-    start, other, last = _given(reply.letters)
+    start, other, last = _reason_patterns(reply.letters)
     match = start.match(reply.text)
     sentence = reply.sentences[0]
     if match is None or sentence.endswith("?") or match.end() > len(sentence) + 1:
         return None
-    name, behind = group(match), reply.text[match.end() :]
-    first = re.split(r"[.;!?\n]", behind, maxsplit=1)[0]
-    if _is_subject(match, first) or last.search(behind):
+    name, tail = group(match), reply.text[match.end() :]
+    first = re.split(r"[.;!?\n]", tail, maxsplit=1)[0]
+    if _is_subject(match, first) or last.search(tail):
         return None
-    if {group(found) for found in other.finditer(behind)} - {name}:
+    if {group(candidate) for candidate in other.finditer(tail)} - {name}:
         return None
-    if (match["dash"] or match["colon"]) and not _explains(reply, match, behind):
+    if (match["dash"] or match["colon"]) and not _explains(reply, match, tail):
         return None
-    return name if not _claimed_later(reply, name, behind) else None
+    return name if not _claimed_later(reply, name, tail) else None
 
 
 def _is_subject(match: re.Match[str], first: str) -> bool:
@@ -100,18 +100,21 @@ def _is_subject(match: re.Match[str], first: str) -> bool:
     return verb is not None and re.fullmatch(f"(?i:{_FINITE})", verb[0]) is not None
 
 
-def _explains(reply: LetterReply, match: re.Match[str], behind: str) -> bool:
+def _explains(reply: LetterReply, match: re.Match[str], tail: str) -> bool:
     """Whether what stands behind a dash, bracket or colon is a reason; a lone letter with a colon heads an analysis."""
-    clause = re.split(r"[.;!?\n]", behind, maxsplit=1)[0]
+    clause = re.split(r"[.;!?\n]", tail, maxsplit=1)[0]
     headed = match["colon"] is not None and match[2] is None
-    begun = any(reply.by_letter.named(sentence[:12]) - {group(match)} for sentence in reply.sentences[1:])
-    return not (headed or begun or _DENIED.search(clause) or declines(reply)) and _SENTENCE.match(clause) is not None
+    names_another = any(reply.by_letter.find_labels(sentence[:12]) - {group(match)} for sentence in reply.sentences[1:])
+    return (
+        not (headed or names_another or _DENIED.search(clause) or declines(reply))
+        and _SENTENCE.match(clause) is not None
+    )
 
 
-def _claimed_later(reply: LetterReply, name: str, behind: str) -> bool:
+def _claimed_later(reply: LetterReply, name: str, tail: str) -> bool:
     """Whether a turn or a later sentence claims another letter: `A as it is near. But B is better`."""
     letters = reply.by_letter
-    first, *later = re.split(r"(?<=[.;!?])\s|\n", behind)
+    first, *later = re.split(r"(?<=[.;!?])\s|\n", tail)
     pieces = [*_TURN.split(first)[1:], *(piece for sentence in later for piece in _TURN.split(sentence))]
     announced = [announced_choice(replace(reply, text=piece)) for piece in pieces if _ANSWER.search(piece)]
     claimed = [claim(letters, piece) for piece in pieces if piece]

@@ -110,7 +110,7 @@ class LetterReply:
         """The labels that are in brackets in `piece`, offered or not."""
         return frozenset(m[1] for m in self._label.finditer(piece) if m[1] is not None)
 
-    def named(self, piece: str) -> frozenset[str]:
+    def find_labels(self, piece: str) -> frozenset[str]:
         """The offered labels that `piece` names: by bracketed letter, else by lone letter, else by choice text.
 
         A bracketed letter that was not offered shows that the reply letters something else (the images it saw): then
@@ -132,22 +132,22 @@ class LetterReply:
 
 # The questions of a task mostly offer the same choices: `yes`, `no`.
 @lru_cache(maxsize=256)
-def _forms(offered: str, choices: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    found: dict[str, set[str]] = {}
-    for name, choice in zip(offered, choices, strict=True):
+def _forms(letters: str, choices: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    names_by_form: dict[str, set[str]] = {}
+    for name, choice in zip(letters, choices, strict=True):
         text = bare(plain(choice))
         for form in {text, _ARTICLE.sub("", text), text.replace("/", " / "), *TRANSLATIONS.get(text, ())} - {""}:
-            found.setdefault(form, set()).add(name)
-    unique = [(form, names.pop()) for form, names in found.items() if len(names) == 1]
+            names_by_form.setdefault(form, set()).add(name)
+    unique = [(form, names.pop()) for form, names in names_by_form.items() if len(names) == 1]
     return tuple(sorted(unique, key=lambda pair: (-len(pair[0]), pair[0])))
 
 
 def read(text: str, choices: tuple[str, ...], letters: str) -> LetterReply:
     """Prepare `text`, the reply to a question with these choices."""
-    said = _small(letters).sub(
-        lambda found: found[1] + re.sub(r"\b[a-z]\b", lambda one: one[0].upper(), found[2]), answer_part(text)
+    reply_text = _small(letters).sub(
+        lambda match: match[1] + re.sub(r"\b[a-z]\b", lambda letter: letter[0].upper(), match[2]), answer_part(text)
     )
-    return LetterReply(said, letters, letters[: len(choices)], tuple(normalise(c) for c in choices))
+    return LetterReply(reply_text, letters, letters[: len(choices)], tuple(normalise(c) for c in choices))
 
 
 @lru_cache(maxsize=64)
@@ -158,6 +158,6 @@ def _small(letters: str) -> re.Pattern[str]:
     """
     words = "aeiouy"
     plain, end = "".join(set(letters.lower()) - set(words)), r"(?=\s?(?:[.,;:!)\n]|$))"
-    one = rf"(?:[{re.escape(plain)}](?![\w'.+&-]|\.\w)|[{re.escape(plain)}](?=\.(?:\s(?![0-9])|$))|[{words}]{end})"
+    option = rf"(?:[{re.escape(plain)}](?![\w'.+&-]|\.\w)|[{re.escape(plain)}](?=\.(?:\s(?![0-9])|$))|[{words}]{end})"
     cue = rf"(?i:{CUE})[\s:=\"'(\-]{{0,6}}(?:(?i:{NOUN})\s)?"
-    return re.compile(rf"({cue})({one}(?:\)?\s?(?:or|and|/|,)\s?\(?{one})*)")
+    return re.compile(rf"({cue})({option}(?:\)?\s?(?:or|and|/|,)\s?\(?{option})*)")

@@ -33,10 +33,10 @@ def only_letter(reply: LetterReply) -> str | None:
     if len(reply.text) > SHORT_REPLY or _CROSS.search(reply.text):
         return None
     labels = re.escape(reply.letters)
-    named = rf"(?:(?i:the\s)?{NOUN}(?:\s(?i:labell?ed|marked|called|named|with label))?(?:\W+|(?<=[^\x00-\x7f])))?"
+    prefix = rf"(?:(?i:the\s)?{NOUN}(?:\s(?i:labell?ed|marked|called|named|with label))?(?:\W+|(?<=[^\x00-\x7f])))?"
     hedge = r"(?i:(?:(?:most )?(?:probably|likely))\W+)?"
-    sure = rf"(?:\W+{_SHARE}(?:\s(?i:sure|confident|certain|confidence|likely))?)?"
-    match = re.fullmatch(rf"\W*{hedge}{named}([{labels}{labels.lower()}]){sure}\W*", reply.text)
+    confidence = rf"(?:\W+{_SHARE}(?:\s(?i:sure|confident|certain|confidence|likely))?)?"
+    match = re.fullmatch(rf"\W*{hedge}{prefix}([{labels}{labels.lower()}]){confidence}\W*", reply.text)
     return None if match is None else match[1].upper()
 
 
@@ -52,11 +52,11 @@ def largest_share(reply: LetterReply) -> str | None:
     # A bare 0.8 may be a score or a depth.
     likely = rf"\b(?:P|Pr|prob(?:ability)?)(?:\sof)?\s?{name}\s?[=:≈~]\s?([01]?\.[0-9]{{1,6}}|[01])"
     # `A has 30% opacity` is no share of the choices.
-    before = (
+    share_first = (
         rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})(?!\s(?!and\b|likely|chance|sure)[a-z])"
     )
-    behind = rf"({_SHARE})\s(?:(?:chance|likely)\s)?(?:(?:on|for|to|that it is|of)\s)?{name}"
-    for match in re.finditer(rf"{likely}|{before}|{behind}", reply.text):
+    share_last = rf"({_SHARE})\s(?:(?:chance|likely)\s)?(?:(?:on|for|to|that it is|of)\s)?{name}"
+    for match in re.finditer(rf"{likely}|{share_first}|{share_last}", reply.text):
         name, share = sorted(filter(None, match.groups()), key=str.isalpha, reverse=True)
         if name in shares or reply.is_choice(name, share):
             return None
@@ -66,7 +66,7 @@ def largest_share(reply: LetterReply) -> str | None:
     if re.match(r"\W*[^\W\d]{2,}", reply.text) and not _LIKELY.search(reply.text):
         return None
     # Shares are all in all one, and a label behind them is the answer itself.
-    if len(ranked) < 2 or not 0.9 < sum(shares.values()) < 1.05 or reply.named(reply.text[end:]):
+    if len(ranked) < 2 or not 0.9 < sum(shares.values()) < 1.05 or reply.find_labels(reply.text[end:]):
         return None
     return ranked[0] if shares[ranked[0]] > shares[ranked[1]] else None
 
@@ -83,11 +83,13 @@ def ticked(reply: LetterReply) -> str | None:
         return None
     # `✅ edges of A checked` is no option, and prose behind the list says it itself.
     option = _TICK.sub("", with_tick[0]).strip("-•|[] ")
-    behind = reply.lines[reply.lines.index(with_tick[0]) + 1 :]
-    if not _labelled(reply, option) or any(reply.named(line) and not _labelled(reply, line) for line in behind):
+    later_lines = reply.lines[reply.lines.index(with_tick[0]) + 1 :]
+    if not _labelled(reply, option) or any(
+        reply.find_labels(line) and not _labelled(reply, line) for line in later_lines
+    ):
         return None
-    named = reply.named(option)
-    return next(iter(named)) if len(named) == 1 else None
+    letters = reply.find_labels(option)
+    return next(iter(letters)) if len(letters) == 1 else None
 
 
 def _labelled(reply: LetterReply, line: str) -> bool:
@@ -122,25 +124,25 @@ _ASKED: Final = re.compile(
 )
 
 
-def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
+def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
     """Whether the text behind a label turns it down, `(A) is incorrect`, `D: no`, and is not that option's own text.
 
     So does one that asks for it, `(A)? No`, or gives its share beside others', `A: 50%, B: 50%`.
     """
-    shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", behind) and reply.named(behind) - {name}
-    asked = _ASKED.match(behind)
-    if shared or (asked is not None and (not asked["what"].strip() or not reply.asks(name))):
+    shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", rest) and reply.find_labels(rest) - {name}
+    question_match = _ASKED.match(rest)
+    if shared or (question_match is not None and (not question_match["what"].strip() or not reply.asks(name))):
         return True
-    clause = re.split(r"[.,;!\n]", behind, maxsplit=1)[0]
+    clause = re.split(r"[.,;!\n]", rest, maxsplit=1)[0]
     if bare(clause) and reply.is_choice(name, clause):
         return False
     # `(A) and (C) are wrong`
-    listed = re.match(rf"(?:\s?(?:,|,?\s?\b(?:and|nor)\b)\s?(?:{NOUN}\s)?{label(reply.letters)})*", behind)
-    said = behind[listed.end() if listed else 0 :].lstrip()
-    rejected = _REJECTED.match(said)
-    if rejected and reply.by_letter.named(said[rejected.end() :]) - {name}:
+    list_match = re.match(rf"(?:\s?(?:,|,?\s?\b(?:and|nor)\b)\s?(?:{NOUN}\s)?{label(reply.letters)})*", rest)
+    predicate = rest[list_match.end() if list_match else 0 :].lstrip()
+    rejected = _REJECTED.match(predicate)
+    if rejected and reply.by_letter.find_labels(predicate[rejected.end() :]) - {name}:
         return bare(clause) not in reply.text_of(name)
-    return _TURNED_DOWN.match(behind.lstrip()) is not None
+    return _TURNED_DOWN.match(rest.lstrip()) is not None
 
 
 def _option_of(reply: LetterReply, line: str) -> str | None:
@@ -163,13 +165,13 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
 
 def _single_options(reply: LetterReply) -> list[str | None]:
     """Per line the letter of an option that is alone in it; options in a row are a list and decide nothing."""
-    found = [_option_of(reply, line) for line in reply.lines]
+    options = [_option_of(reply, line) for line in reply.lines]
     # A list may begin in the line that announces it: `The answer is: (A) yes` and then `(B) no`.
     heads = [_option_of(reply, line.rpartition(": ")[2]) for line in reply.lines]
-    padded = [None, *(own or head for own, head in zip(found, heads, strict=True)), None]
+    padded = [None, *(option or head for option, head in zip(options, heads, strict=True)), None]
     return [
-        own if own is not None and before in (None, own) and after in (None, own) else None
-        for before, own, after in zip(padded, found, padded[2:], strict=False)
+        option if option is not None and previous in (None, option) and after in (None, option) else None
+        for previous, option, after in zip(padded, options, padded[2:], strict=False)
     ]
 
 
@@ -209,37 +211,37 @@ def _mark(letter: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9_'])(?:[(\[]{k}[)\]]|{k}[).:](?!\w))")
 
 
-def _lists_options(reply: LetterReply, name: str, behind: str) -> bool:
+def _lists_options(reply: LetterReply, name: str, rest: str) -> bool:
     """Whether a label and the text behind it begin a list of the options: `(A)`, and then ` yes (B) no`.
 
     The first label is followed by all others in order with their texts, or by at least two with bare words.
     """
     if name != reply.letters[0]:
         return False
-    position, known, listed = 0, True, 1
+    position, are_choices, count = 0, True, 1
     for letter, following in zip_longest(reply.letters[:-1], reply.letters[1:]):
-        mark = _mark(following).search(behind, position, position + LIST_GAP) if following else None
-        text = behind[position : mark.start()] if mark else re.split(r"\n|[.!?]\s", behind[position:], maxsplit=1)[0]
+        mark = _mark(following).search(rest, position, position + LIST_GAP) if following else None
+        text = rest[position : mark.start()] if mark else re.split(r"\n|[.!?]\s", rest[position:], maxsplit=1)[0]
         if mark is not None and _mark(letter).search(text):
             return False
-        own = reply.is_choice(letter, text)
-        if not own and (len(text) > LIST_GAP or _SAYS.search(text)):
+        is_choice = reply.is_choice(letter, text)
+        if not is_choice and (len(text) > LIST_GAP or _SAYS.search(text)):
             return False
-        known &= own
+        are_choices &= is_choice
         if mark is None:
             break
-        listed, position = listed + 1, mark.end()
-    return listed >= 3 or (known and listed == len(reply.offered) > 1)
+        count, position = count + 1, mark.end()
+    return count >= 3 or (are_choices and count == len(reply.offered) > 1)
 
 
-def offers_another(reply: LetterReply, name: str, behind: str) -> bool:
+def offers_another(reply: LetterReply, name: str, rest: str) -> bool:
     """Whether the text behind the label `name` offers another: ` or B`, `, (B)`, ` yes (B) no`; not `, Point A`."""
     other, position = _announcement(reply.letters)[1], 0
-    while (found := other.match(behind, position)) is not None:
-        if group(found) != name:
+    while (match := other.match(rest, position)) is not None:
+        if group(match) != name:
             return True
-        position = found.end()
-    return _lists_options(reply, name, behind)
+        position = match.end()
+    return _lists_options(reply, name, rest)
 
 
 # `At first I would guess A`, `If it were brighter I'd pick A`; `The answer is A? No`
@@ -250,7 +252,7 @@ _ASKED_BACK: Final = re.compile(r"(?i)\W{0,2}\?\s(?:no|nope|not|hmm|wait|nein|no
 def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
     """The labels that are announced as the answer, in order, and whether each leaves the choice open."""
     announcement, other = _announcement(reply.letters)
-    found: list[tuple[str, bool]] = []
+    results: list[tuple[str, bool]] = []
     alternative = 0
     for match in announcement.finditer(reply.text):
         clause = re.split(r"[.!?;\n]|\bbut\b", reply.text[max(0, match.start() - LIST_GAP) : match.start()])[-1]
@@ -258,16 +260,16 @@ def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
             continue
         left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
         # `選択肢Aか選択肢B`: the second is the alternative of the first.
-        found.append((group(match), left_open or match.end() <= alternative))
-        behind = other.match(reply.text, match.end())
-        alternative = behind.end() if behind and left_open else alternative
-    return tuple(found)
+        results.append((group(match), left_open or match.end() <= alternative))
+        next_match = other.match(reply.text, match.end())
+        alternative = next_match.end() if next_match and left_open else alternative
+    return tuple(results)
 
 
 def announced_letter(reply: LetterReply) -> str | None:
     """The last letter that is announced as the answer: `So the answer is B`, `Answer: (C)`, `答案是 B`."""
-    found = [name for name, left_open in announcements(reply) if not left_open]
-    return found[-1] if found else None
+    names = [name for name, left_open in announcements(reply) if not left_open]
+    return names[-1] if names else None
 
 
 # `red or maybe green`, `red/green`
@@ -293,8 +295,8 @@ def opening_option(reply: LetterReply) -> str | None:
 
 def lone_option(reply: LetterReply) -> str | None:
     """An option has its own line in the prose, and no line gives another letter."""
-    found = set(_single_options(reply)) - {None}
-    return found.pop() if len(found) == 1 and found == _line_starts(reply) else None
+    options = set(_single_options(reply)) - {None}
+    return options.pop() if len(options) == 1 and options == _line_starts(reply) else None
 
 
 def opening_choice(reply: LetterReply) -> str | None:
@@ -324,8 +326,8 @@ def opening_letter(reply: LetterReply) -> str | None:
     """The reply begins with a marked letter, however long its line, and no line gives another: `B. The ...`."""
     k = re.escape(reply.letters)
     match = re.match(rf"[-•\s]*(?:[(\[]([{k}])[)\]]|([{k}])[).:](?=\s))", reply.text)
-    behind = reply.text[match.end() : match.end() + LOOK_AHEAD] if match else ""
-    if match is None or offers_another(reply, group(match), behind) or _turned_down(reply, group(match), behind):
+    rest = reply.text[match.end() : match.end() + LOOK_AHEAD] if match else ""
+    if match is None or offers_another(reply, group(match), rest) or _turned_down(reply, group(match), rest):
         return None
     return group(match) if _line_starts(reply) == {group(match)} else None
 

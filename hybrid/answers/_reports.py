@@ -44,14 +44,14 @@ def read_own(text: str, read: Callable[[str], Parsed[T]]) -> Parsed[T]:
     # Most replies name no tool, and a look for the word is fifty times as fast as one for the quote.
     low = text.casefold()
     for frame in (_PEOPLE, _FRAME) if any(word in low for word in _TOOLS) else (_PEOPLE,):
-        own = frame.sub("", text)
-        if own == text:
+        body = frame.sub("", text)
+        if body == text:
             continue
-        found = read(own.strip(" ,.;\n"))
-        if found.value is not None:
-            return found
-        if _AGREES.search(own) and not _DISAGREES.search(own):
+        parsed = read(body.strip(" ,.;\n"))
+        if parsed.value is not None:
+            return parsed
+        if _AGREES.search(body) and not _DISAGREES.search(body):
             return read(_AGREES.sub("", frame.sub(r"\g<said>", text)).strip())
-        if frame is _PEOPLE or _DISAGREES.search(own):
+        if frame is _PEOPLE or _DISAGREES.search(body):
             return undecided()
     return read(text)

@@ -145,16 +145,16 @@ def answer_part(text: str) -> str:
     Such a part ends the reply: JSON with a key for it (`{"reasoning": ..., "final": "B"}`), a tag
     (`<answer>B</answer>`), or LaTeX's box. A call of a tool in JSON is left out.
     """
-    said = _CALL.sub("", normalise(text))
-    end = _TAG_ENDS.search(said, max(0, said.rfind("</")))
-    begin = said.lower().rfind(f"<{end[1].lower()}>", 0, end.start()) if end else -1
+    clean = _CALL.sub("", normalise(text))
+    end = _TAG_ENDS.search(clean, max(0, clean.rfind("</")))
+    begin = clean.lower().rfind(f"<{end[1].lower()}>", 0, end.start()) if end else -1
     if end and begin >= 0:
-        return _without_latex(said[begin + len(end[1]) + 2 : end.start()])
-    if box := _BOX.match(said, max(0, said.rfind("\\boxed{"))):
+        return _without_latex(clean[begin + len(end[1]) + 2 : end.start()])
+    if box := _BOX.match(clean, max(0, clean.rfind("\\boxed{"))):
         return _without_latex(box[1])
-    values = list(_KEYED.finditer(said)) if said.endswith(("}", "}.")) else []
+    values = list(_KEYED.finditer(clean)) if clean.endswith(("}", "}.")) else []
     if not values:
-        return _without_latex(said)
+        return _without_latex(clean)
     # The last key for an answer, a final one before any other; of a list without its brackets.
     rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in values]
     best = max(range(len(values)), key=lambda place: (-rank[place], place))
@@ -188,8 +188,8 @@ def only_asks(text: str) -> bool:
 
 def statement(text: str) -> str:
     """`answer_part` of a reply; nothing of one that only asks."""
-    said = answer_part(text)
-    return "" if only_asks(said) else said
+    answer = answer_part(text)
+    return "" if only_asks(answer) else answer
 
 
 def is_asked(match: re.Match[str]) -> bool:

@@ -20,8 +20,8 @@ def as_json(value: Value) -> Json:
     """An answer as JSON; None where there is none. Two answers of one kind are the same where this is equal."""
     match value:
         case Scanpath():
-            found: Json = {name: list(row) for name, row in asdict(value).items()}
-            return found
+            rows: Json = {name: list(row) for name, row in asdict(value).items()}
+            return rows
         case Point():
             return [value.x, value.y]
         case Box():
@@ -34,16 +34,16 @@ def as_json(value: Value) -> Json:
             return value
 
 
-def path_distance(one: Scanpath, other: Scanpath) -> float:
+def path_distance(path: Scanpath, other: Scanpath) -> float:
     """Mean distance between the fixations of two paths at the same place, 0 to the square root of 2.
 
     Coordinates are fractions of width and height, kept inside of the image. The shorter path stays at its last
     fixation. Durations do not count. Raises `ValueError` for a path without a fixation.
     """
-    if not (one.x and other.x):
+    if not (path.x and other.x):
         raise ValueError("a scanpath without a fixation has no distance")
-    number = max(len(one.x), len(other.x))
-    pairs = zip(_places(one, number), _places(other, number), strict=True)
+    number = max(len(path.x), len(other.x))
+    pairs = zip(_places(path, number), _places(other, number), strict=True)
     return sum(math.dist(a, b) for a, b in pairs) / number
 
 

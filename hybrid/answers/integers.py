@@ -33,9 +33,9 @@ _NUMBER: Final = re.compile(rf"{_DIGITS}|{_WORD}", re.IGNORECASE)
 def _value(number: str) -> int | None:
     """The whole number that a match of `_NUMBER` spells; None for fractions, lists, negative and endless numbers."""
     if number[0] in "-0123456789":
-        whole, _, fraction = number.rstrip(",").partition(".")
-        digits = whole.replace(",", "")
-        ok = _WHOLE.fullmatch(whole) is not None and len(digits) <= MAX_DIGITS and not fraction.strip("0")
+        integer_part, _, fraction = number.rstrip(",").partition(".")
+        digits = integer_part.replace(",", "")
+        ok = _WHOLE.fullmatch(integer_part) is not None and len(digits) <= MAX_DIGITS and not fraction.strip("0")
         return int(digits) if ok else None
     return sum(WORDS[part] for part in re.split(r"[-\s]", number.casefold()))
 
@@ -79,10 +79,10 @@ _SIX_THINGS: Final = re.compile(
 
 def spelled_out(text: str) -> str:
     """A text with its numbers in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
-    text = _GROUPED.sub(lambda found: _SOME if found[1] else re.sub(r"[\s']", "", found[0]), text)
+    text = _GROUPED.sub(lambda match: _SOME if match[1] else re.sub(r"[\s']", "", match[0]), text)
     text = re.sub(r"(?i)\bnot a single one\b", "none", text)
     text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)
-    text = _GLOSS.sub(lambda found: found[1] if _value(found[1]) == _value(found[2]) else found[0], text)
+    text = _GLOSS.sub(lambda match: match[1] if _value(match[1]) == _value(match[2]) else match[0], text)
     text = _HAN_NUMBER.sub(_from_han, text)
     alone = _ALONE.fullmatch(bare(text))
     value = ELSEWHERE.get(alone[1]) if alone else None
@@ -91,19 +91,19 @@ def spelled_out(text: str) -> str:
     return text if alone is None or value is None or other else str(value)
 
 
-def _from_han(found: re.Match[str]) -> str:
-    tens, ten, units = found.groups()
+def _from_han(match: re.Match[str]) -> str:
+    tens, ten, units = match.groups()
     # `是一个好问题`: an article
-    before, behind = found.string[: found.start()], found.string[found.end() + 1 :]
-    article = (tens or units) == "一" and not ten and before.endswith("是") and behind
+    lead, tail = match.string[: match.start()], match.string[match.end() + 1 :]
+    article = (tens or units) == "一" and not ten and lead.endswith("是") and tail
     if article or not (tens or ten or units) or (tens and units and not ten):
-        return found[0]
+        return match[0]
     return f" {10 * HAN.get(tens, 1) + HAN.get(units, 0) if ten else HAN[tens or units]}"
 
 
 def numbers(text: str) -> tuple[int | None, ...]:
     """Every number in a text in order, None for those that are no count; of a range or a bound both ends are None."""
-    ends = {place for found in _RANGE.finditer(text) for place in range(found.start(), found.end())}
+    ends = {place for match in _RANGE.finditer(text) for place in range(match.start(), match.end())}
     return tuple(None if m.start() in ends else _value(m[0]) for m in _NUMBER.finditer(text))
 
 
@@ -120,7 +120,7 @@ _LEFT_OUT: Final = re.compile(
 )
 
 
-def counted(text: str) -> str:
+def drop_uncounted(text: str) -> str:
     """The text without numbers that count nothing, without questions and refusals; of a range nothing is left."""
     text_left = "\n".join(s for s in sentences(_ASIDE.sub(" ", spelled_out(text))) if not _LEFT_OUT.search(s))
     return _RANGE.sub(_SOME, text_left).strip()
@@ -172,8 +172,8 @@ def any_number(text: str) -> bool:
 
 def closing_number(text: str) -> int | None:
     """The last line of several is the number alone."""
-    *before, last = text.split("\n")
-    return only_number(last) if before else None
+    *earlier_lines, last = text.split("\n")
+    return only_number(last) if earlier_lines else None
 
 
 def none_at_all(text: str) -> int | None:
@@ -181,10 +181,10 @@ def none_at_all(text: str) -> int | None:
     if any_number(text):
         return None
     first, *rest = sentences(text) or ("",)
-    said = bare(first)
+    word = bare(first)
     if any(_MORE_TO_SAY.search(sentence) for sentence in rest):
         return None
-    none = said in ("nil", "answer: none") or _NONE.fullmatch(said) or _NO_THINGS.fullmatch(said)
+    none = word in ("nil", "answer: none") or _NONE.fullmatch(word) or _NO_THINGS.fullmatch(word)
     return 0 if none or denies_existence(text) else None
 
 
@@ -239,9 +239,9 @@ def parse_integer(text: str) -> Parsed[int]:
     counts is a fraction or negative.
     """
 
-    def read(rules: Sequence[Callable[[str], int | None]], said: str) -> Parsed[int]:
-        return first_match(rules, counted(said)) if said else undecided()
+    def read(rules: Sequence[Callable[[str], int | None]], reply: str) -> Parsed[int]:
+        return first_match(rules, drop_uncounted(reply)) if reply else undecided()
 
     # A number in the prose behind "actually" may count something else.
-    again = partial(read, (only_number, announced))
-    return read_own(statement(text), lambda own: read_corrected(own, partial(read, RULES), again))
+    reread = partial(read, (only_number, announced))
+    return read_own(statement(text), lambda part: read_corrected(part, partial(read, RULES), reread))

@@ -55,10 +55,10 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Par
     """
     reply = read(text, tuple(choices), labels_of(choices, letters))
 
-    def read_part(said: str) -> Parsed[str]:
-        return _read(replace(reply, text=said))
+    def read_part(part: str) -> Parsed[str]:
+        return _read(replace(reply, text=part))
 
-    return read_own(reply.text, lambda own: read_corrected(own, read_part, read_part))
+    return read_own(reply.text, lambda part: read_corrected(part, read_part, read_part))
 
 
 def _read(reply: LetterReply) -> Parsed[str]:
@@ -67,8 +67,8 @@ def _read(reply: LetterReply) -> Parsed[str]:
     # A question or a list of choices is no answer, unless it is the text of one choice: `Is it red?`, `red, green`.
     asks, marks = only_asks(reply.text), [mark for mark in _BETWEEN if mark.search(reply.text)]
     if (asks or marks) and only_choice(reply) is None:
-        listed = [{dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)} for mark in marks]
-        if asks or any(len(named) > 1 and None not in named for named in listed):
+        name_sets = [{dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)} for mark in marks]
+        if asks or any(len(names) > 1 and None not in names for names in name_sets):
             return undecided()
     explicit = first_match((*STATED_RULES, reasoned_letter, *OTHER_RULES, *CLAUSE_RULES), reply)
     if explicit.value is not None:

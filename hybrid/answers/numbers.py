@@ -11,7 +11,7 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._reports import read_own
 from hybrid.answers.base import CUE, Parsed, first_match, is_asked, statement, undecided
-from hybrid.answers.integers import counted, only_number, spelled_out
+from hybrid.answers.integers import drop_uncounted, only_number, spelled_out
 
 MAX_DIGITS: Final = 30
 _SIGN: Final = r"(?:[-+−](?=[0-9.]))?"
@@ -40,20 +40,20 @@ def only(text: str) -> float | None:
 
 def announced(text: str) -> float | None:
     """The last number that is announced as the answer: `Answer: 0.75`."""
-    found = [match[1] for match in _ANNOUNCED.finditer(text) if not is_asked(match)]
-    return value_of(found[-1]) if found else None
+    texts = [match[1] for match in _ANNOUNCED.finditer(text) if not is_asked(match)]
+    return value_of(texts[-1]) if texts else None
 
 
 def closing(text: str) -> float | None:
     """The last line of several is the number alone."""
-    *before, last = text.split("\n")
-    return only(last) if before else None
+    *earlier_lines, last = text.split("\n")
+    return only(last) if earlier_lines else None
 
 
 def result(text: str) -> float | None:
     """The last number behind an equals sign."""
-    found = _EQUALS.findall(text)
-    return value_of(found[-1]) if found else None
+    texts = _EQUALS.findall(text)
+    return value_of(texts[-1]) if texts else None
 
 
 def word(text: str) -> float | None:
@@ -64,7 +64,7 @@ def word(text: str) -> float | None:
 
 def single(text: str) -> float | None:
     """The only number of the reply; None where there are several."""
-    values = {value_of(found) for found in _FOUND.findall(counted(text))}
+    values = {value_of(number) for number in _FOUND.findall(drop_uncounted(text))}
     return next(iter(values)) if len(values) == 1 else None
 
 
@@ -73,7 +73,7 @@ RULES: Final = (only, announced, closing, result, word, single)
 
 def parse_number(text: str) -> Parsed[float]:
     """The number that `text`, any text, gives; None where it gives none, or several."""
-    return read_own(statement(text), lambda own: read_corrected(own, _read, _read))
+    return read_own(statement(text), lambda part: read_corrected(part, _read, _read))
 
 
 def _read(text: str) -> Parsed[float]:

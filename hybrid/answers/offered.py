@@ -1,9 +1,9 @@
 """Answers that a guess draws from: every answer that a prompt's form allows, and its probability.
 
-    offered(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice of two
+    list_answers(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice of two
     draw(prompt, random.Random(0))      # one of them
 
-`baselines/chance.py` asks with `draw`; what its accuracy is on average follows from `offered` without asking
+`baselines/chance.py` asks with `draw`; what its accuracy is on average follows from `list_answers` without asking
 (`hybrid/scoring/chance_baseline.py`). Answers are bare, so that every parse reads them.
 """
 
@@ -26,7 +26,7 @@ MAX_LISTED = 5040
 Offered = tuple[tuple[str, float], ...]
 
 
-def offered(prompt: Prompt) -> Offered | None:
+def list_answers(prompt: Prompt) -> Offered | None:
     """All answers that `draw` can give to a prompt of this form; None where there are too many to list.
 
     A choice is uniform over the letters, a count over 1 to `MAX_OBJECTS`, an order over all orders; each view is
@@ -48,9 +48,9 @@ def offered(prompt: Prompt) -> Offered | None:
         case Kind.SCANPATH:
             return None
         case Kind.VIEWS:
-            each = 0.5 ** len(VIEWS)
-            alone = each + each / len(VIEWS)
-            return tuple((", ".join(map(str, views)), alone if len(views) == 1 else each) for views in _some())
+            share = 0.5 ** len(VIEWS)
+            alone = share + share / len(VIEWS)
+            return tuple((", ".join(map(str, views)), alone if len(views) == 1 else share) for views in _some())
         case Kind.VIEW_PLAN:
             return _even(tuple(_plan(views) for views in ((), *_some())))
         case Kind.NUMBER | Kind.TEXT | Kind.POINT | Kind.BOX | Kind.FREE:
@@ -72,7 +72,7 @@ def draw(prompt: Prompt, rng: random.Random) -> str:
         case Kind.VIEW_PLAN:
             return _plan(tuple(view for view in VIEWS if rng.random() < 0.5))
         case _:
-            answers = [answer for answer, _ in offered(prompt) or ()]
+            answers = [answer for answer, _ in list_answers(prompt) or ()]
             # Where nothing is guessed no lot is drawn.
             return rng.choice(answers) if any(answers) else ""
 

@@ -74,7 +74,7 @@ class OrderReply:
     def chains(self) -> dict[int, str]:
         """The runs of labels that words lead through, by where they start: `B, then A, finally C`."""
         labels = list(re.finditer(rf"(?<![A-Za-z0-9_']){self.item}(?![A-Za-z0-9_'])", self.text))
-        found: dict[int, str] = {}
+        runs: dict[int, str] = {}
         run: list[str] = []
         start, linked = 0, False
         for label, following in zip_longest(labels, labels[1:]):
@@ -88,9 +88,9 @@ class OrderReply:
             if link or _COMMA.fullmatch(between):
                 continue
             if linked:
-                found[start] = "".join(run)
+                runs[start] = "".join(run)
             run, linked = [], False
-        return found
+        return runs
 
 
 def _order(reply: OrderReply, block: str) -> str | None:
@@ -110,10 +110,10 @@ def numbered_lines(reply: OrderReply) -> str | None:
     lines = [line.strip() for line in reply.text.split("\n")]
     k = re.escape(reply.letters)
     items = [re.match(rf"(\d{{1,2}})[.):]\s?[(\[]?([{k}])(?![A-Za-z0-9_'])", line) for line in lines]
-    found = [m for m in items if m is not None]
-    if len(found) < 2 or [int(m[1]) for m in found] != list(range(1, len(found) + 1)):
+    matches = [m for m in items if m is not None]
+    if len(matches) < 2 or [int(m[1]) for m in matches] != list(range(1, len(matches) + 1)):
         return None
-    return _order(reply, "".join(m[2] for m in found))
+    return _order(reply, "".join(m[2] for m in matches))
 
 
 def announced(reply: OrderReply) -> str | None:
@@ -127,19 +127,19 @@ def announced(reply: OrderReply) -> str | None:
 def with_places(reply: OrderReply) -> str | None:
     """Labels with the place of each: `A is second, C is third and B is first`; "" where two have one place."""
     ordinal = rf"(?i:({'|'.join(_PLACES)}))\b"
-    said = rf"(?:\s(?:is|comes|goes|ranks|as|the|in)\b){{1,3}}\s{ordinal}|\s{ordinal}(?=\s?(?:[,.;!)\n]|and\b|$))"
+    predicate = rf"(?:\s(?:is|comes|goes|ranks|as|the|in)\b){{1,3}}\s{ordinal}|\s{ordinal}(?=\s?(?:[,.;!)\n]|and\b|$))"
     label = rf"(?<![A-Za-z0-9_'])[(\[\"']{{0,2}}([{re.escape(reply.letters)}])[)\]\"']{{0,2}}"
-    found = {m[1]: _PLACES[(m[2] or m[3]).casefold()] for m in re.finditer(rf"{label}(?:{said})", reply.text)}
-    if len(found) < 2:
+    ranks = {m[1]: _PLACES[(m[2] or m[3]).casefold()] for m in re.finditer(rf"{label}(?:{predicate})", reply.text)}
+    if len(ranks) < 2:
         return None
-    order = "".join(sorted(found, key=lambda name: found[name]))
-    return _order(reply, order if len(set(found.values())) == len(found) else "") or ""
+    order = "".join(sorted(ranks, key=lambda name: ranks[name]))
+    return _order(reply, order if len(set(ranks.values())) == len(ranks) else "") or ""
 
 
 def in_words(reply: OrderReply) -> str | None:
     """The last labels that words lead through: `First B, then A, finally C`; "" where they are no order."""
-    found = list(reply.chains.values())
-    return (_order(reply, found[-1]) or "") if found else None
+    chains = list(reply.chains.values())
+    return (_order(reply, chains[-1]) or "") if chains else None
 
 
 # A row of labels that is offered, asked about or denied is no order.
@@ -155,8 +155,8 @@ _ASCENDING: Final = re.compile(
 
 def last_letters(reply: OrderReply) -> str | None:
     """The last letters in a row: `The order between the A,B,C should be BCA`, `its A and B`."""
-    found = [(block, s) for s in sentences(reply.text) for block in re.findall(reply.block, s)]
-    return _order(reply, found[-1][0]) if found and not _OPEN.search(found[-1][1]) else None
+    candidates = [(block, s) for s in sentences(reply.text) for block in re.findall(reply.block, s)]
+    return _order(reply, candidates[-1][0]) if candidates and not _OPEN.search(candidates[-1][1]) else None
 
 
 Rule = Callable[[OrderReply], str | None]
@@ -183,11 +183,11 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = "", complet
     """
     letters = labels_of(choices, letters)
 
-    def read(rules: tuple[Rule, ...], said: str) -> Parsed[str]:
-        if not said or _ASCENDING.search(said):
+    def read(rules: tuple[Rule, ...], reply: str) -> Parsed[str]:
+        if not reply or _ASCENDING.search(reply):
             return undecided()
-        found = first_match(rules, OrderReply(said, letters, letters[: len(choices)]))
-        return found if found.value else undecided()
+        parsed = first_match(rules, OrderReply(reply, letters, letters[: len(choices)]))
+        return parsed if parsed.value else undecided()
 
-    found = read_corrected(statement(text), partial(read, RULES), partial(read, STATED_RULES))
-    return undecided() if complete and len(found.value or "") < len(choices) else found
+    parsed = read_corrected(statement(text), partial(read, RULES), partial(read, STATED_RULES))
+    return undecided() if complete and len(parsed.value or "") < len(choices) else parsed

@@ -40,14 +40,14 @@ def _row(count: int) -> str:
     return _GAP.join([f"({_N}){_UNIT}"] * count)
 
 
-def _listed(count: int) -> tuple[re.Pattern[str], ...]:
+def _find_bracketed(count: int) -> tuple[re.Pattern[str], ...]:
     """Numbers in brackets or a tag, and behind an announcement without brackets."""
     announced = rf"(?i)(?:{CUE})[\s:=\"']{{0,6}}{_row(count)}(?!\s?,?\s?[0-9]|\s?%)"
     return re.compile(rf"(?i){_OPEN}{_row(count)}{_CLOSE}"), re.compile(announced)
 
 
-_POINTS: Final = _listed(2)
-_BOXES: Final = _listed(4)
+_POINTS: Final = _find_bracketed(2)
+_BOXES: Final = _find_bracketed(4)
 _ALONE: Final = {count: re.compile(_row(count) + r"\.?", re.IGNORECASE) for count in (2, 4)}
 # Two corners: `(20, 20), (80, 80)`, `[[20, 20], [80, 80]]`, `from (20, 20) to (80, 80)`, `top left (20, 20), bottom
 # right (80, 80)`; of three points or more none are corners.
@@ -82,7 +82,7 @@ def _corners(text: str) -> Iterator[Found]:
             yield point.end(), tuple(float(number) for corner in run for number in corner.groups())
 
 
-def _named(text: str) -> Iterator[Found]:
+def _find_named_numbers(text: str) -> Iterator[Found]:
     """Places whose numbers have names, in any order: x0, y0, x1 and y1, or x, y, width and height, or x and y."""
     entries = list(_ENTRIES.finditer(text))
     begin = 0
@@ -127,27 +127,27 @@ def _place_of(sides: Mapping[str, float]) -> Iterator[tuple[float, ...]]:
 _BOX_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
     lambda text: _matches(text, _BOXES),
     _corners,
-    lambda text: (found for found in _named(text) if len(found[1]) == 4),
+    lambda text: (entry for entry in _find_named_numbers(text) if len(entry[1]) == 4),
 )
 _POINT_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
     lambda text: _matches(text, _POINTS),
-    lambda text: (found for found in _named(text) if len(found[1]) == 2),
+    lambda text: (entry for entry in _find_named_numbers(text) if len(entry[1]) == 2),
 )
 
 
 def _last(text: str, forms: tuple[Callable[[str], Iterator[Found]], ...]) -> Found | None:
     """The place of any of the forms that ends last."""
-    return max((found for form in forms for found in form(text)), key=lambda found: found[0], default=None)
+    return max((entry for form in forms for entry in form(text)), key=lambda entry: entry[0], default=None)
 
 
 def parse_point(text: str) -> Parsed[Point]:
     """The point that `text`, any text, gives last; of a box its middle; None where it gives neither."""
     clean = statement(text)
-    if whole := _ALONE[2].fullmatch(clean):
-        return Parsed(Point(float(whole[1]), float(whole[2])), "point")
-    found, box, boxed = _last(clean, _POINT_FORMS), parse_box(text).value, _last(clean, _BOX_FORMS)
-    if found is not None and (box is None or boxed is None or boxed[0] < found[0]):
-        return Parsed(Point(found[1][0], found[1][1]), "point")
+    if full_match := _ALONE[2].fullmatch(clean):
+        return Parsed(Point(float(full_match[1]), float(full_match[2])), "point")
+    point, box, boxed = _last(clean, _POINT_FORMS), parse_box(text).value, _last(clean, _BOX_FORMS)
+    if point is not None and (box is None or boxed is None or boxed[0] < point[0]):
+        return Parsed(Point(point[1][0], point[1][1]), "point")
     if box is None:
         return undecided()
     return Parsed(Point((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2), "middle_of_box")
@@ -156,22 +156,22 @@ def parse_point(text: str) -> Parsed[Point]:
 def parse_box(text: str) -> Parsed[Box]:
     """The box that `text`, any text, gives last, its corners in order; None where it gives none or one without area."""
     clean = statement(text)
-    whole = _ALONE[4].fullmatch(clean)
-    found = (0, tuple(map(float, whole.groups()))) if whole else _last(clean, _BOX_FORMS)
-    if found is None:
+    full_match = _ALONE[4].fullmatch(clean)
+    last_box = (0, tuple(map(float, full_match.groups()))) if full_match else _last(clean, _BOX_FORMS)
+    if last_box is None:
         return undecided()
-    left, top, right, bottom = found[1]
+    left, top, right, bottom = last_box[1]
     (x0, x1), (y0, y1) = sorted((left, right)), sorted((top, bottom))
     return Parsed(Box(x0, y0, x1, y1), "box") if x0 < x1 and y0 < y1 else undecided()
 
 
-def overlap(one: Box, other: Box) -> float:
+def overlap(first: Box, second: Box) -> float:
     """Intersection over union, 0 to 1."""
-    width = min(one.x1, other.x1) - max(one.x0, other.x0)
-    height = min(one.y1, other.y1) - max(one.y0, other.y0)
+    width = min(first.x1, second.x1) - max(first.x0, second.x0)
+    height = min(first.y1, second.y1) - max(first.y0, second.y0)
     if width <= 0 or height <= 0:
         return 0.0
-    areas = sum((box.x1 - box.x0) * (box.y1 - box.y0) for box in (one, other))
+    areas = sum((box.x1 - box.x0) * (box.y1 - box.y0) for box in (first, second))
     return width * height / (areas - width * height)
 
 

@@ -55,8 +55,8 @@ def only_numbers(reply: ViewsReply) -> Views | None:
 
 def announced(reply: ViewsReply) -> Views | None:
     """The numbers that are last announced as the answer: `Answer: 1, 3`."""
-    found = _ANNOUNCED.findall(reply.text)
-    return reply.keep(_numbers(found[-1])) if found else None
+    texts = _ANNOUNCED.findall(reply.text)
+    return reply.keep(_numbers(texts[-1])) if texts else None
 
 
 def _needed(reply: ViewsReply) -> str:
@@ -67,8 +67,8 @@ def _needed(reply: ViewsReply) -> str:
 
 def named_numbers(reply: ViewsReply) -> Views | None:
     """Numbers behind a word for parts: `I need parts 2 and 3`."""
-    found = _NAMED.findall(_needed(reply))
-    return reply.keep([v for numbers in found for v in _numbers(numbers)])
+    texts = _NAMED.findall(_needed(reply))
+    return reply.keep([v for numbers in texts for v in _numbers(numbers)])
 
 
 def all_parts(reply: ViewsReply) -> Views | None:
@@ -95,8 +95,8 @@ _RUN: Final = re.compile(r"(?<![0-9.])([0-9]{1,2})\s?(?:to|through|[-–])\s?([0
 def parse_views(text: str, n: int = 4) -> Parsed[Views]:
     """The parts, numbers 1 to n, that `text`, any text, asks for; None where it names none. Others are left out."""
     # `1 to 3` as `1, 2, 3`.
-    each = _RUN.sub(lambda run: ", ".join(map(str, range(int(run[1]), int(run[2]) + 1))) or run[0], answer_part(text))
-    reply = ViewsReply(each, n)
+    plain = _RUN.sub(lambda run: ", ".join(map(str, range(int(run[1]), int(run[2]) + 1))) or run[0], answer_part(text))
+    reply = ViewsReply(plain, n)
     return first_match(RULES, reply) if reply.text else undecided()
 
 
@@ -173,17 +173,17 @@ def _field(value: object, n: int) -> Views | None:
 
 def parse_view_plan(text: str, n: int = 4) -> Parsed[ViewPlan]:
     """The plan in the JSON object that `text`, any text, holds; None without one or with a malformed field."""
-    said = normalise(text)
+    clean = normalise(text)
     # Code fences and prose around the object are left out.
-    start, end = said.find("{"), said.rfind("}")
-    found: Any = None
+    start, end = clean.find("{"), clean.rfind("}")
+    document: Any = None
     with suppress(ValueError, RecursionError):
-        found = json.loads(said[start : end + 1]) if 0 <= start <= end else None
-    fields = found if isinstance(found, dict) else {}
-    given = {name: _field(fields[name], n) for name in ("part", "keep", "shift") if name in fields}
-    if not given or None in given.values():
+        document = json.loads(clean[start : end + 1]) if 0 <= start <= end else None
+    fields = document if isinstance(document, dict) else {}
+    values = {name: _field(fields[name], n) for name in ("part", "keep", "shift") if name in fields}
+    if not values or None in values.values():
         return undecided()
-    return Parsed(ViewPlan(given.get("part"), given.get("keep"), given.get("shift")), "json")
+    return Parsed(ViewPlan(values.get("part"), values.get("keep"), values.get("shift")), "json")
 
 
 def _official_list(field: object) -> list[int]:
@@ -215,8 +215,8 @@ def official_keep_shift(text: str, current: Collection[int]) -> tuple[int, ...] 
         value = json.loads(text)
         if not isinstance(value, dict):
             return None
-        kept, shifted = value["keep"], value["shift"]
-        keep = [] if kept == "none" else [v for v in _official_list(kept) if v in current and 0 < v < 5]
+        keep_text, shifted = value["keep"], value["shift"]
+        keep = [] if keep_text == "none" else [v for v in _official_list(keep_text) if v in current and 0 < v < 5]
         shift = [] if shifted == "none" else [v for v in _official_list(shifted) if v not in current and 0 < v < 5]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None

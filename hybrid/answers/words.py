@@ -24,17 +24,17 @@ def comparable(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_APOSTROPHES)
     # A point between digits is part of the number; a comma there only groups them.
     folded = _POINT_IN_NUMBER.sub(lambda mark: _KEPT if mark[0] == "." else "", folded)
-    kept = "".join(
+    characters = "".join(
         char if char == _KEPT or unicodedata.category(char)[0] not in "PSZC" else " " for char in folded
     ).replace(_KEPT, ".")
-    words = " ".join(_ARTICLE.sub(" ", kept).split())
-    return words or " ".join(kept.split())
+    words = " ".join(_ARTICLE.sub(" ", characters).split())
+    return words or " ".join(characters.split())
 
 
 def same(answer: str, accepted: Iterable[str]) -> bool:
     """Whether an answer is one of the accepted spellings."""
     read = comparable(answer)
-    return bool(read) and any(read == comparable(each) for each in accepted)
+    return bool(read) and any(read == comparable(answer) for answer in accepted)
 
 
 def parse_text(text: str) -> Parsed[str]:
@@ -44,6 +44,6 @@ def parse_text(text: str) -> Parsed[str]:
     """
     clean = answer_part(text)
     cues = list(_CUE.finditer(clean))
-    if cues and (said := clean[cues[-1].end() :].strip().split("\n")[0].strip()):
-        return Parsed(said.rstrip(" ."), "announced") if said.rstrip(" .") else undecided()
+    if cues and (announcement := clean[cues[-1].end() :].strip().split("\n")[0].strip()):
+        return Parsed(announcement.rstrip(" ."), "announced") if announcement.rstrip(" .") else undecided()
     return Parsed(clean, "text") if clean else undecided()

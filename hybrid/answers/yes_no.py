@@ -45,9 +45,9 @@ def _word(text: str) -> YesNo | None:
     return next((w for w in _WORDS if low == w or low in TRANSLATIONS[w]), None)
 
 
-def _other_word(text: str, *known: dict[YesNo, str]) -> YesNo | None:
+def _other_word(text: str, *word_lists: dict[YesNo, str]) -> YesNo | None:
     low = bare(text)
-    return next((w for words in known for w in _WORDS if re.fullmatch(rf"(?:{_OF})?(?:{words[w]})", low)), None)
+    return next((w for words in word_lists for w in _WORDS if re.fullmatch(rf"(?:{_OF})?(?:{words[w]})", low)), None)
 
 
 # `It is not false.`, `That isn't true.`
@@ -116,8 +116,8 @@ def parse_yes_no(text: str) -> Parsed[YesNo]:
     if not clean or _EITHER.match(clean):
         return undecided()
     for correction in corrections(clean):
-        for behind in filter(sentences, correction.texts):
-            found: Parsed[YesNo] = first_match(AGAIN, behind)
-            if found.value is not None:
-                return found
+        for candidate in filter(sentences, correction.texts):
+            parsed: Parsed[YesNo] = first_match(AGAIN, candidate)
+            if parsed.value is not None:
+                return parsed
     return first_match(RULES, clean)

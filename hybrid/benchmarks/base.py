@@ -20,7 +20,7 @@ from hybrid.cards import read_card
 from hybrid.config import Parse
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
-from hybrid.registry import beside
+from hybrid.registry import import_submodule
 from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import (
@@ -206,7 +206,7 @@ class Benchmark(ABC):
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """The protocol: ask once or several times; by default once, the text and then the images in order.
 
-        Gets `question.asked()`, never the target.
+        Gets `question.without_target()`, never the target.
         """
         prompt = Prompt(
             parts=(question.text, *show(question.images)),
@@ -276,7 +276,7 @@ class Benchmark(ABC):
         if not self.card.sample_tasks:
             raise UsageError(f"--data sample: {self.card.name} has no generated questions")
         # Drawing takes numpy, which asking does without.
-        beside(self._beside("sample.py")[0], "sample").write(folder, tasks, per_task, seed, purpose)
+        import_submodule(self._beside("sample.py")[0], "sample").write(folder, tasks, per_task, seed, purpose)
 
     def expected(self, question: Question) -> str | None:
         """The right answer in words, for a person who checks data; None where the benchmark does not say."""

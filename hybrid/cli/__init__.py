@@ -19,7 +19,7 @@ from hybrid.cli._streams import RedactedStream, redact_logs
 from hybrid.display.notes import quietly, tell
 from hybrid.errors import HybridError, did_you_mean
 from hybrid.log.files import advice_on
-from hybrid.raised import in_one_line, raised_at, told
+from hybrid.raised import describe_error, in_one_line, raised_at
 from hybrid.registry import described_by, load, names
 from hybrid.serving.import_trial import describer
 from hybrid.version import __version__
@@ -155,7 +155,7 @@ def _ended() -> int:
         click.echo(f"hybrid: {_line_of_usage(error)}", err=True)
         return error.exit_code
     except HybridError as error:
-        click.echo(f"hybrid: {told(error)}", err=True)
+        click.echo(f"hybrid: {describe_error(error)}", err=True)
         return 2
     except OSError as error:
         click.echo(f"hybrid: {_line_of(error)}", err=True)

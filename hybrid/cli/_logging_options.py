@@ -27,12 +27,12 @@ OPTIONS = ("verbose", "quiet", "debug")
 @contextmanager
 def telling(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
     """Show what is logged inside as the three options say. Raises `UsageError` for two that contradict each other."""
-    from hybrid.running.run_log import NO_HANDLER, shown
+    from hybrid.running.run_log import NO_HANDLER, log_to_stderr
 
     if quiet and (verbose or debug):
         raise UsageError("--quiet shows nothing of what --verbose and --debug show: give one of them")
     level = logging.INFO if verbose else logging.ERROR if quiet else NO_HANDLER
-    with quietly(quiet=quiet), shown(level, traces=debug):
+    with quietly(quiet=quiet), log_to_stderr(level, traces=debug):
         yield
 
 

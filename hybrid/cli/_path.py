@@ -9,12 +9,12 @@ import click
 from hybrid.config.plugin_path import FORMER_NAME, PATH
 from hybrid.errors import UsageError
 from hybrid.plugins import left_out, outside_folders
-from hybrid.registry import look_also_in
+from hybrid.registry import add_search_path
 
 
 def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Path, ...]) -> None:
     if not context.resilient_parsing:
-        look_also_in(places, PATH.name)
+        add_search_path(places, PATH.name)
 
 
 # Looked in before other options are read, for the rest of the process.

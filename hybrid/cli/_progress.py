@@ -28,12 +28,14 @@ def ask_with_bars(run: ResolvedRun) -> RunEnd:
         HybridError: something that the run uses ended the program.
     """
     from hybrid.engines import opener_of
-    from hybrid.running.run import ask_run_to_end
+    from hybrid.running.run import run_until_complete
     from hybrid.running.signals import until_signal
 
     with Bars(quiet=is_quiet()) as bars:
         try:
-            return asyncio.run(until_signal(ask_run_to_end(run, bars, bars.tell, opener_of(run.config), bars.watch)))
+            return asyncio.run(
+                until_signal(run_until_complete(run, bars, bars.tell, opener_of(run.config), bars.watch))
+            )
         except SystemExit as error:
             raise HybridError(f"something that the run uses ended the program (SystemExit: {error})") from error
 

@@ -117,7 +117,7 @@ def ask_and_show(
         UsageError: a run cannot be made, and nothing was answered before.
         HybridError: something that a run uses ended the program.
     """
-    from hybrid.running.batching import left_behind, left_in
+    from hybrid.running.batching import batches_still_running, left_in
     from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunMeter
 
@@ -134,7 +134,7 @@ def ask_and_show(
                 _ask(run, meter, asked, name, place)
     except Interrupted as interrupted:
         places, again = ", ".join(map(str, kept)), redact(shlex.join([*program(), *sys.argv[1:]]))
-        for left in filter(None, (words(place) for place in kept for words in (left_behind, left_in))):
+        for left in filter(None, (words(place) for place in kept for words in (batches_still_running, left_in))):
             click.echo(left, err=True)
         click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {again}", err=True)
         return interrupted.exit_code

@@ -68,7 +68,7 @@ def _card(tool: Tool) -> Iterator[str]:
         )
         yield from fact("known images", f"{'; '.join(asked)} (hybrid tools check {card.name})")
     yield ""
-    fields = spec(tool, whole=True)["function"]["parameters"]
+    fields = spec(tool, full=True)["function"]["parameters"]
     named = {name: node for name, node in fields["properties"].items() if name not in (IMAGE, IMAGES)}
     yield "Arguments (--args JSON)" if named else "Arguments: none"
     if any(COORDINATES.intersection((_object(node) or {}).get("properties", {})) for node in named.values()):

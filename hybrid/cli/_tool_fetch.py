@@ -262,6 +262,6 @@ def _checked(tool: Tool, folder: str | None, wanted: _Wanted) -> str:
         return f"not asked; `hybrid tools check {tool.card.name}` asks"
     # By the folder, not the id: that would be looked up on the hub again.
     weights = {} if folder is None else {tool.card.name: str(folder)}
-    here: Tool = load("tools", tool.card.name, here=True)
+    here: Tool = load("tools", tool.card.name, in_process=True)
     Loader(BackendChoice("learned", weights, wanted.device)).load(here)
     return "right, all that are known" if here.checks else "none are known; the tensors fit the network"

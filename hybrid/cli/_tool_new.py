@@ -14,7 +14,7 @@ from hybrid.errors import UsageError
 from hybrid.plugins import folders, is_word, no_word
 
 # What a test that lies beside its tool finds it with.
-BESIDE: Final = (", look_also_in", "look_also_in([Path(__file__).parent], __file__)\n\n")
+BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], __file__)\n\n")
 
 
 @click.command("new")

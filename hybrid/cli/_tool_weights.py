@@ -55,7 +55,7 @@ def check(
 
     refuse_taken("tools", name)
     load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
-    tool: Tool = load("tools", name, here=True)
+    tool: Tool = load("tools", name, in_process=True)
     check_learned(tool, weights, device)
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")

@@ -98,12 +98,12 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     from hybrid.cli._several_runs import ask_and_show, prepared, show_estimate
     from hybrid.engines import opener_of
     from hybrid.repeats import notes_on_repeats
-    from hybrid.rotation import asked_unturned
+    from hybrid.rotation import unrotated_note
 
     # An engine that is not there is refused before the data are read.
     opener_of(config)
     run = prepared(config, dry=options["dry_run"])
-    unturned = asked_unturned(run.questions) if config.rotate else ()
+    unturned = unrotated_note(run.questions) if config.rotate else ()
     notes = [*run.opened, *notes_on_repeats(run.solvers, config.repeats), *unturned]
     if config.samples == 2:
         notes.append("--setting samples=2 doubles the calls and changes no vote: of two that differ the first wins")

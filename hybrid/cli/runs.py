@@ -35,10 +35,10 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
       hybrid runs list runs other/runs --json
     """
     from hybrid.display.tables import NONE, RENDERERS, Column, Table, share
-    from hybrid.log.listing import listed
+    from hybrid.log.listing import list_runs
 
     # Where no run was ever made there is no folder.
-    runs = listed(folders or [place for place in (Path("runs"),) if place.exists()])
+    runs = list_runs(folders or [place for place in (Path("runs"),) if place.exists()])
     for run in runs:
         for line in run.damage:
             click.echo(f"note: {line}", err=True)

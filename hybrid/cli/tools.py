@@ -26,7 +26,7 @@ from hybrid.cli._tool_weights import check, check_learned
 from hybrid.display.notes import tell
 from hybrid.display.terminal import NARROW, WIDE_FROM, Shape, folded, opening
 from hybrid.errors import Fault, ToolError, UsageError
-from hybrid.raised import told
+from hybrid.raised import describe_error
 
 if TYPE_CHECKING:
     from hybrid.config import ServiceOptions
@@ -119,7 +119,7 @@ def run_(
         if error.fault not in (Fault.TOOL_ERROR, Fault.TIMEOUT):
             raise
         traces.info("%s\n%s", name, error.trace.rstrip())
-        click.echo(f"hybrid: {told(error)}", err=True)
+        click.echo(f"hybrid: {describe_error(error)}", err=True)
         return 3
     # Notices of the service are shown when it logs them.
     if unchecked and finding.backend == "learned" and tool.looked_into:

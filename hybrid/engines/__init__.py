@@ -1,6 +1,6 @@
 """`--engine NAME`: who asks the questions of a run (the seam is `hybrid/running/engine.py`).
 
-    ask_run_to_end(run, progress, tell, opener_of(config))
+    run_until_complete(run, progress, tell, opener_of(config))
 
 `local` is the process of the run itself. Everything else is offered in the entry-point group `hybrid.engines`, by this
 project and by installed packages: a function from the configuration to an `Opener`, imported only when it is named.
@@ -33,10 +33,10 @@ def opener_of(config: RunConfig) -> Opener:
             others = " or ".join(f"--engine {name}" for name in offered_names(GROUP)) or "none"
             raise UsageError(f"--address {config.address}: the engine {LOCAL} has no use for it: give {others} with it")
         return local_engine
-    known = (LOCAL, *offered_names(GROUP))
-    if config.engine not in known:
-        hint = did_you_mean(config.engine, known)
-        raise UsageError(f"--engine {config.engine}: there is no such engine{hint}; there are: {', '.join(known)}")
+    engines = (LOCAL, *offered_names(GROUP))
+    if config.engine not in engines:
+        hint = did_you_mean(config.engine, engines)
+        raise UsageError(f"--engine {config.engine}: there is no such engine{hint}; there are: {', '.join(engines)}")
     try:
         engine: Callable[[RunConfig], Opener] = plugin(GROUP, config.engine)
     except Exception as error:

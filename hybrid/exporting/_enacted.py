@@ -113,8 +113,8 @@ class _TracedModel:
         if step.fault is not None:
             raise BudgetSpent(step.text)
         going, offered = self.style.outgoing(messages, tools)
-        arranged = arrange(going, self.kept.pictures_kept, asked=bool(self.kept.keep_pictures))
-        if arranged != arrange(going, len(images_of(going)), asked=bool(self.kept.keep_pictures)):
+        arranged = arrange(going, self.kept.pictures_kept, can_recall=bool(self.kept.keep_pictures))
+        if arranged != arrange(going, len(images_of(going)), can_recall=bool(self.kept.keep_pictures)):
             raise LeftOut("requests left older pictures out (--keep-pictures)")
         sent: Any = step.data.get("images_sent")
         if sent is not None:

@@ -93,40 +93,40 @@ class Folder:
             os.close(place)
 
 
-def read_image(written: object, folder: Folder | None) -> bytes:
+def read_image(value: object, folder: Folder | None) -> bytes:
     """The bytes of an image as the caller of a tool wrote it: a data URL, base64, `{"data": BASE64}`, or a name.
 
     A string is base64 where it begins as that of an image file does. Further than that the bytes are not looked into
     here; `ImageStore.put` does that.
 
     Args:
-        written: a string or a mapping out of JSON. What else a mapping holds (`type`, `mimeType`) is not believed.
+        value: a string or a mapping from JSON. Other keys of a mapping (`type`, `mimeType`) are not trusted.
         folder: the folder whose images may be named; None where none may be.
 
     Raises:
         DataError: none of these, base64 that is none, no such file, or more than `MAX_BYTES`.
     """
-    if isinstance(written, Mapping):
-        data = written.get("data")
+    if isinstance(value, Mapping):
+        data = value.get("data")
         if not isinstance(data, str):
             raise DataError('an image that is an object holds its bytes as base64 under "data"')
         return _decoded(data)
-    if not isinstance(written, str):
-        raise DataError(f"an image is a string or an object, not {type(written).__name__}")
-    if head := DATA_URL.match(written):
-        return _decoded(written[head.end() :])
+    if not isinstance(value, str):
+        raise DataError(f"an image is a string or an object, not {type(value).__name__}")
+    if head := DATA_URL.match(value):
+        return _decoded(value[head.end() :])
     begins = b""
-    if len(written) >= MIN_CHARACTERS:
+    if len(value) >= MIN_CHARACTERS:
         with suppress(ValueError):
-            begins = base64.b64decode(written.lstrip()[:24], validate=True)
+            begins = base64.b64decode(value.lstrip()[:24], validate=True)
     if IMAGE_BYTES.match(begins):
-        return _decoded(written)
-    if written[:5].lower() == "data:" or folder is None:
+        return _decoded(value)
+    if value[:5].lower() == "data:" or folder is None:
         takes = "a data URL (data:image/png;base64,...), its base64" + (
             "" if folder is None else " or a name in the allowed folder"
         )
-        raise DataError(f"{written!r:.{SHOWN}} is no image that is taken here: give {takes}")
-    return folder.read(written)
+        raise DataError(f"{value!r:.{SHOWN}} is no image that is taken here: give {takes}")
+    return folder.read(value)
 
 
 def _decoded(text: str) -> bytes:

@@ -19,7 +19,7 @@ from hybrid.display.notes import tell
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import SHOWN_IMAGES, ImageStore, home
 from hybrid.integrations.pictures import Folder, read_image
-from hybrid.interface.findings import ShownFinding, shown, stored_image
+from hybrid.interface.findings import ShownFinding, show_finding, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
@@ -54,7 +54,7 @@ class Toolbox:
     @classmethod
     def of(
         cls,
-        chosen: Iterable[str] | None,
+        tool_names: Iterable[str] | None,
         options: ServiceOptions | None = None,
         folder: Folder | None = None,
         *,
@@ -66,11 +66,11 @@ class Toolbox:
             UsageError: there is no tool of such a name, or it cannot be imported; of all tools those are left out.
         """
         tools: dict[str, Tool] = {}
-        for name in names("tools") if chosen is None else chosen:
+        for name in names("tools") if tool_names is None else tool_names:
             try:
                 tools[name] = load("tools", name)
             except UsageError as error:
-                if chosen is not None:
+                if tool_names is not None:
                     raise
                 tell(f"note: not served: {error}")
         store = ImageStore(home() / "images")
@@ -124,8 +124,8 @@ class Toolbox:
         if len(under) != 1:
             raise ToolError(f'{name} takes its images under "{IMAGE}" or "{IMAGES}"', Fault.BAD_ARGUMENTS)
         args = tool.parse({key: value for key, value in arguments.items() if key not in under})
-        given = arguments[under[0]]
-        images = given if isinstance(given, list | tuple) else [given]
+        argument = arguments[under[0]]
+        images = argument if isinstance(argument, list | tuple) else [argument]
         if len(images) > tool.card.images[1]:
             # Before they are read: a list may be long.
             raise ToolError(
@@ -136,9 +136,11 @@ class Toolbox:
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
         finding = await self.service.call(tool, args, refs)
         needs = [*tool.card.needs, *(need for backend in tool.card.backends for need in backend.needs)]
-        asked = (name, *(need.tool for need in needs))
-        notes = [line for line in self.service.notices if line.startswith(tuple(f"{one}:" for one in asked))]
-        return shown(finding, self.service.store, notes)
+        tool_names = (name, *(need.tool for need in needs))
+        notes = [
+            line for line in self.service.notices if line.startswith(tuple(f"{tool_name}:" for tool_name in tool_names))
+        ]
+        return show_finding(finding, self.service.store, notes)
 
     def close(self) -> None:
         """End the threads of the service."""
@@ -148,8 +150,8 @@ class Toolbox:
         import numpy as np
         from PIL import Image
 
-        if self.in_run and isinstance(image, str) and (known := SHOWN_IMAGES.get().get(image)) is not None:
-            return known
+        if self.in_run and isinstance(image, str) and (ref := SHOWN_IMAGES.get().get(image)) is not None:
+            return ref
         if isinstance(image, Path | bytes | Image.Image | np.ndarray):
             return stored_image(self.service.store, image)
         return self.service.store.put(read_image(image, self.folder), f"image {place}")

@@ -25,7 +25,7 @@ from PIL import Image, ImageOps
 from hybrid.config import ServiceOptions
 from hybrid.errors import DataError, ToolError
 from hybrid.images import ImageStore, home, read_image_file, to_rgb
-from hybrid.raised import told
+from hybrid.raised import describe_error
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
@@ -66,8 +66,8 @@ class ShownFinding:
         return {"text": self.text, "data": data, **facts, "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        said = f"confidence {self.confidence:.2f}, {self.backend} backend, version {self.version}"
-        return "\n".join([self.text, said, *(f"note: {note}" for note in self.notes)])
+        details = f"confidence {self.confidence:.2f}, {self.backend} backend, version {self.version}"
+        return "\n".join([self.text, details, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__
 
@@ -109,18 +109,18 @@ class RunnableTool:
         """
         store = ImageStore(home() / "images")
         refs = [ImageRef(f"img:{place}", stored_image(store, image)) for place, image in enumerate(images, 1)]
-        chosen = {} if weights is None else {self.tool.card.name: weights}
-        options = ServiceOptions(backend=backend, weights=chosen, device=device, pictures="png")
+        weights_by_tool = {} if weights is None else {self.tool.card.name: weights}
+        options = ServiceOptions(backend=backend, weights=weights_by_tool, device=device, pictures="png")
         with closing(CachedTools(store, FindingCache(home() / "findings", store), options)) as service:
             try:
-                found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
+                finding: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
             except ToolError as error:
-                error.marked = told(error)
+                error.marked = describe_error(error)
                 raise
-        return shown(found, store, service.notices)
+        return show_finding(finding, store, service.notices)
 
 
-def shown(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
+def show_finding(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
     """A finding of a service that stores pictures as PNG, with their bytes. Raises `DataError` as `ImageStore.read`."""
     pngs = tuple(store.read(ref.image) for ref in finding.images)
     facts = (finding.text, finding.data, finding.confidence, finding.backend, finding.version)

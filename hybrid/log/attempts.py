@@ -3,15 +3,15 @@
 {"id":"q7","exchanges":[...],"seconds":2.5,"error":null,"started":0.0,"steps":[[...]]}     # finished
 {"id":"q8","error":"Traceback ..."}                                                        # asked, not finished
 
-The steps of every ask stand last, so that a reader that needs none does not parse them, which takes a quarter of the
-time. The first finished line of an id counts, and the last unfinished one where there is no other.
+The steps come last in a line, so that a reader that does not need them can skip them, which takes a quarter of the
+time. The first finished line of an id counts; without one, the last unfinished line.
 
     recorder = Recorder(path, measure)
     await recorder.write(attempt)                          # on disk when it returns
     await recorder.write(Unfinished("q8", traceback))
     await recorder.close()
 
-What comes in while the disk is busy is written together and waits for the disk once. No event loop waits for a disk.
+Records that arrive while the disk is busy are written together, with one sync. No event loop waits for the disk.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from typing import Any, ClassVar
 
 from hybrid.log.codec import codec, first_error, reading, to_json
 from hybrid.log.journal import Journal
-from hybrid.log.lines import Extent, Form, Index, Measure, Records, index_lines
+from hybrid.log.lines import ExtentHasher, FileExtent, LineFormat, LineIndex, Records, index_lines
 from hybrid.types import Attempt, Exchange, Reply, Step
 
 # The steps of each ask.
 Steps = tuple[tuple[Step, ...], ...]
-# Where the steps begin: quotes in a text are escaped, and no key before them has this name.
+# Marks the start of the steps: quotes in texts are escaped, and no earlier key has this name.
 STEPS = b',"steps":'
 _WITHOUT_STEPS = {"exchanges": {"__all__": {"reply": {"steps"}}}}
 
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A question that was asked and not finished, and why."""
+    """A question that was asked but not finished, with the error."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
 
@@ -47,31 +47,33 @@ class Unfinished:
 
 
 def attempt_line(attempt: Attempt) -> bytes:
-    """A finished question as a line, without its end."""
+    """Encode a finished question as a line, without the line feed."""
     steps = tuple(exchange.reply.steps for exchange in attempt.exchanges)
     return to_json(Attempt, attempt, exclude=_WITHOUT_STEPS)[:-1] + STEPS + to_json(Steps, steps) + b"}"
 
 
 def without_steps(line: bytes) -> Attempt:
-    """The attempt of a line, without its steps, which are not read. Raises `ValueError` where it is none."""
+    """Read the attempt of a line without its steps. Raises `ValueError` if it is not an attempt."""
     attempt: Attempt = codec(Attempt).validate_json(_split(line)[0])
     return attempt
 
 
 def read_attempt(line: bytes) -> Attempt:
-    """The attempt of a line with every step. Raises `ValueError` where it is none."""
+    """Read the attempt of a line with all steps. Raises `ValueError` if it is not an attempt."""
     head, tail = _split(line)
     attempt: Attempt = codec(Attempt).validate_json(head)
     steps: Steps = codec(Steps).validate_json(tail)
     exchanges = tuple(
-        Exchange(asked.prompt, Reply(asked.reply.text, asked.reply.outcome, asked.reply.usage, taken))
-        for asked, taken in zip(attempt.exchanges, steps, strict=True)
+        Exchange(
+            exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, exchange_steps)
+        )
+        for exchange, exchange_steps in zip(attempt.exchanges, steps, strict=True)
     )
     return Attempt(attempt.id, exchanges, attempt.seconds, attempt.error, attempt.started)
 
 
 def _split(line: bytes) -> tuple[bytes, bytes]:
-    """The attempt without steps, and the steps. Raises `ValueError` for a line without any."""
+    """Split a line into the attempt without steps, and the steps. Raises `ValueError` if it has no steps."""
     head, separator, tail = line.rstrip(b"\n").partition(STEPS)
     if not separator or not tail.endswith(b"}"):
         raise ValueError("a line without steps")
@@ -85,76 +87,76 @@ def _read_line(line: bytes) -> Attempt | Unfinished:
     return unfinished
 
 
-FORM = Form(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read_line, Unfinished)
+FORM = LineFormat(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read_line, Unfinished)
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The attempts of one solver on disk, each line read on access; one that changed raises `DataError` then."""
+    """The attempts of one solver on disk. Lines are read on access; a changed line raises `DataError` then."""
 
     path: Path
-    index: Index
-    # The finished questions with every step, in the order in which they were finished.
+    index: LineIndex
+    # Finished questions with all steps, in the order in which they finished.
     by_id: Mapping[str, Attempt]
-    # As the line above, read in a quarter of the time.
+    # The same without steps, which takes a quarter of the time.
     without_steps: Mapping[str, Attempt]
-    # By id why a question was not finished when last asked.
+    # By id, the error of a question that was not finished when last asked.
     unfinished: Mapping[str, str]
-    # A line for each thing that is wrong with the file.
+    # One line per defect of the file.
     damage: tuple[str, ...]
 
     def is_current(self) -> bool:
-        """Whether the file is still the one that was read, and as it was then."""
+        """Whether the file is still the one that was read, unchanged."""
         return not self.path.exists() if self.index.file is None else self.index.file.is_at(self.path)
 
     def line(self, identity: str) -> bytes:
-        """The line of a finished question; empty where there is none."""
+        """Return the line of a finished question, or b"" if there is none."""
         return self.by_id.line(identity) if isinstance(self.by_id, Records) and identity in self.by_id else b""
 
 
-def read_attempts(path: Path, before: Extent | None) -> Recorded:
-    """The attempts of a solver on disk; `before` is their extent when a command last ended in order."""
-    index = index_lines(path, before, FORM)
+def read_attempts(path: Path, previous: FileExtent | None) -> Recorded:
+    """Read the attempts of a solver; `previous` is their extent when the last command ended normally."""
+    index = index_lines(path, previous, FORM)
     damage = [f"{path}, line {number}: not an Attempt ({first_error(error)})" for number, error in index.unreadable]
-    wrong = index.wrong("lines")
-    # A line that cannot be read is a change as well, and has been named.
+    wrong = index.describe_damage("lines")
+    # An unreadable line is a change as well, and is already reported.
     if wrong and (index.missing or not damage):
         damage.append(f"{path} {wrong}")
-    whole = index.records(reading(read_attempt, path, "an Attempt"), errors=False)
+    complete = index.records(reading(read_attempt, path, "an Attempt"), errors=False)
     bare = index.records(reading(without_steps, path, "an Attempt"), errors=False)
-    why = reading(lambda line: codec(Unfinished).validate_json(line).error, path, "a reason")
-    return Recorded(path, index, whole, bare, index.records(why, errors=True), tuple(damage))
+    reasons = reading(lambda line: codec(Unfinished).validate_json(line).error, path, "a reason")
+    return Recorded(path, index, complete, bare, index.records(reasons, errors=True), tuple(damage))
 
 
 class Recorder:
-    """The attempts of one solver, open for appending, written in a thread of its own. Used from one event loop.
+    """Appends the attempts of one solver in a separate thread. Used from one event loop.
 
     Args:
-        path: of `attempts.jsonl`.
-        measure: of the lines that are there; those that are appended are added to it.
+        path: the file `attempts.jsonl`.
+        measure: hasher of the existing lines; appended lines are added to it.
 
     Raises:
         OSError: the file cannot be opened.
     """
 
-    def __init__(self, path: Path, measure: Measure | None = None) -> None:
-        self._measure = measure or Measure()
+    def __init__(self, path: Path, measure: ExtentHasher | None = None) -> None:
+        self._measure = measure or ExtentHasher()
         self._journal = Journal(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"record-{path.parent.name}")
-        # Each record, and the future that ends when it is written.
+        # Each record with the future that resolves when it is written.
         self._waiting: list[tuple[Attempt | Unfinished, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def write(self, record: Attempt | Unfinished) -> None:
-        """Append a record. Raises `OSError` when it cannot be written, or what its conversion to JSON raises."""
-        written = asyncio.get_running_loop().create_future()
-        self._waiting.append((record, written))
+        """Append a record; it is on disk on return. Raises `OSError`, or what its conversion to JSON raises."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append((record, future))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
-        await written
+        await future
 
     async def close(self) -> None:
-        """Write what still waits, and close the file."""
+        """Write the pending records, and close the file."""
         try:
             if self._writing is not None:
                 await self._writing
@@ -167,20 +169,20 @@ class Recorder:
         while self._waiting:
             entries, self._waiting = self._waiting, []
             ends = await loop.run_in_executor(self._thread, self._append, [record for record, _ in entries])
-            for (_, written), error in zip(entries, ends, strict=True):
-                # A wait that was cancelled is over.
-                if not written.done():
-                    written.set_result(None) if error is None else written.set_exception(error)
+            for (_, future), error in zip(entries, ends, strict=True):
+                # The caller may have been cancelled.
+                if not future.done():
+                    future.set_result(None) if error is None else future.set_exception(error)
         self._writing = None
 
     def _append(self, records: Sequence[Attempt | Unfinished]) -> list[Exception | None]:
-        """Append records together; for each the error by which it was not written."""
+        """Append records together; returns the error of each record, None if it was written."""
         ends: list[Exception | None] = [None] * len(records)
         lines: dict[int, bytes] = {}
         for place, record in enumerate(records):
             try:
                 lines[place] = attempt_line(record) if isinstance(record, Attempt) else to_json(Unfinished, record)
-            # A value that is no JSON costs its own question.
+            # A value that is not JSON costs only its own question.
             except Exception as error:
                 ends[place] = error
         try:

@@ -1,13 +1,13 @@
-"""`RUN/batches.jsonl`: which calls went to a provider in which batch, so that none is sent, or paid, twice.
+"""`RUN/batches.jsonl`: which calls were sent in which batch, so that none is sent, or paid, twice.
 
 {"batch":"h3f...","model":"openai:gpt-4o","base_url":null,"at":1.7e9,"calls":[["mllm","q7",0,0,"sha256"]]}
-{"batch":"h3f...","input":"files/f-1"}                      # uploaded there; empty once it is deleted
-{"batch":"h3f...","state":"creating"}                       # the provider is asked to take it: from now on it may have
-{"batch":"h3f...","state":"sent","id":"batch_abc"}          # of the provider; on disk before it is waited for
+{"batch":"h3f...","input":"files/f-1"}                      # uploaded file; empty after its deletion
+{"batch":"h3f...","state":"creating"}                       # the request was sent: the provider may have the batch
+{"batch":"h3f...","state":"sent","id":"batch_abc"}          # the provider's id; on disk before we wait for results
 {"batch":"h3f...","state":"over"}                           # ended; its results can still be fetched
 
-A batch is begun before it is sent. One that was `creating` and never heard of again may have been taken by the provider
-all the same; a `lost` one counts as paid, and its requests are sent again once.
+A batch is written as `begun` before it is sent. The provider may have accepted a batch that stayed `creating`. A `lost`
+batch counts as paid, and its requests are resent once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WAITS: Final = frozenset({"begun", "creating", "sent"})
 
 
 class BatchedCall(NamedTuple):
-    """One request of one call of a model."""
+    """One request of one model call."""
 
     solver: str
     question: str
@@ -38,20 +38,20 @@ class BatchedCall(NamedTuple):
 
 @dataclass(frozen=True)
 class LoggedBatch:
-    """A batch as a run knows it. `cancelled` was asked for by us; of one `refused` or `lost` no reply can come."""
+    """A batch as the run knows it. We asked to cancel a `cancelled` one; a `refused` or `lost` one brings no reply."""
 
-    name: str  # Ours, which is part of each request's id.
+    name: str  # Our name for it, which is part of each request's id.
     model: str
     base_url: str | None
     at: float  # Seconds since the epoch.
     calls: tuple[BatchedCall, ...]  # In the order in which they were written.
     id: str | None = None  # The provider's.
     state: BatchState = "begun"
-    input: str = ""  # Where the provider has the file of its requests, until that is deleted.
+    input: str = ""  # The provider's path of the uploaded requests, until they are deleted.
 
 
 class BatchJournal:
-    """The batches of a run, open for writing. Raises `OSError` where they cannot be read or written."""
+    """The batches of a run, open for writing. Raises `OSError` if they cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
         self.known = read_batches(path)
@@ -63,13 +63,13 @@ class BatchJournal:
         return frozenset(batch.id for batch in self.known.values())
 
     def begin(self, batch: LoggedBatch) -> None:
-        """Put a batch on disk before it is sent."""
+        """Write a batch to disk before it is sent."""
         row = asdict(batch)
         self._append({"batch": row.pop("name"), **row})
         self.known[batch.name] = batch
 
     def change(self, name: str, **changed: Any) -> LoggedBatch:
-        """The batch with fields that are changed, on disk when this returns."""
+        """Change fields of a batch; returns the changed batch, which is then on disk."""
         self._append({"batch": name, **changed})
         self.known[name] = replace(self.known[name], **changed)
         return self.known[name]
@@ -78,28 +78,28 @@ class BatchJournal:
         self._journal.append(json.dumps(row, separators=(",", ":")).encode())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._journal.close()
 
 
 def read_batches(path: Path) -> dict[str, LoggedBatch]:
-    """The batches of a file by their names. A line that cannot be read is passed over: its requests are sent anew."""
-    known: dict[str, LoggedBatch] = {}
+    """Read the batches of a file by name. Unreadable lines are skipped: their requests are sent again."""
+    batches: dict[str, LoggedBatch] = {}
     for line in whole_lines(path):
         try:
             row = json.loads(line)
             name = row.pop("batch")
             if "calls" in row:
                 calls = tuple(BatchedCall(*call) for call in row.pop("calls"))
-                known[name] = LoggedBatch(name, calls=calls, **row)
+                batches[name] = LoggedBatch(name, calls=calls, **row)
             else:
-                known[name] = replace(known[name], **row)
+                batches[name] = replace(batches[name], **row)
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
-    return known
+    return batches
 
 
 def waiting_calls(batches: Iterable[LoggedBatch]) -> tuple[int, int]:
-    """How many batches a provider may still be at work on, and how many requests are in them."""
+    """Number of batches that a provider may still be processing, and of the requests in them."""
     waiting = [batch for batch in batches if batch.state in WAITS]
     return len(waiting), sum(len(batch.calls) for batch in waiting)

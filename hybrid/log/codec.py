@@ -3,8 +3,8 @@
     to_json(Attempt, attempt)                 # one line, without its end
     codec(Attempt).validate_json(line)        # raises ValueError
 
-Pydantic does it: the values that cross seams stay plain frozen dataclasses, and msgspec, which would be faster, rejects
-the recursive type `Json` that the data of a step has. A codec is made once for a type, when it is first asked for.
+Pydantic does the work, so the values stay plain frozen dataclasses. msgspec would be faster, but rejects the recursive
+type `Json` of a step's data. The codec of a type is created on first use and cached.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ T = TypeVar("T")
 
 @cache
 def codec(kind: Any) -> TypeAdapter[Any]:
-    """The pydantic adapter of a type."""
+    """Return the (cached) pydantic adapter of a type."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
 
 
 def to_json(kind: Any, value: Any, indent: int | None = None, exclude: Any = None) -> bytes:
-    """A value as JSON. Half of a surrogate pair, which a model can write and UTF-8 cannot hold, becomes "?".
+    """Encode a value as JSON. A lone surrogate, which a model can write but UTF-8 cannot encode, becomes "?".
 
-    `exclude` names fields that are left out, as pydantic takes them.
+    `exclude` names fields to leave out, in pydantic's form.
     """
     from pydantic_core import PydanticSerializationError
 
     try:
-        written: bytes = codec(kind).dump_json(value, indent=indent, exclude=exclude)
+        data: bytes = codec(kind).dump_json(value, indent=indent, exclude=exclude)
     except PydanticSerializationError:
         plain = codec(kind).dump_python(value, mode="json", exclude=exclude)
         separators = (",", ":") if indent is None else None
         text = json.dumps(plain, ensure_ascii=False, indent=indent, separators=separators)
         return text.encode("utf-8", "replace")
-    return written
+    return data
 
 
 def reading(read: Callable[[bytes], T], path: Path, what: str) -> Callable[[bytes], T]:
-    """The reader of a line of `path` that raises `DataError` where `read` raises `ValueError`."""
+    """Wrap `read` so that it raises `DataError`, naming `path`, instead of `ValueError`."""
 
-    def one(line: bytes) -> T:
+    def read_line(line: bytes) -> T:
         try:
             return read(line)
         except ValueError as error:
             raise DataError(f"{path}: not {what} ({first_error(error)})") from error
 
-    return one
+    return read_line
 
 
 def first_error(error: ValueError) -> str:
-    """The first thing that pydantic found wrong, in one line."""
+    """Describe the first validation error in one line."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):

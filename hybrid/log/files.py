@@ -1,9 +1,9 @@
-"""Whole files: replaced so that a crash leaves the old or the new one, read up to a limit, and without secrets.
+"""Whole files: atomic replacement, reads up to a limit, and redaction of secrets.
 
     write_atomic(path, data, durable=True)
-    data = read_small(path)     # input that a person writes or a command made
+    data = read_small(path)     # a file written by a person or a command
 
-A device that never ends, a pipe and a file of another kind are an error like others, not the end of memory.
+An endless device, a pipe or a huge file raises an ordinary error instead of exhausting memory.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Final
 from hybrid.errors import UsageError
 from hybrid.secrets import redact_bytes
 
-# Bytes that are read of a file of this kind; the largest known ones have some hundred thousand.
+# Largest input file in bytes; the largest known ones have a few hundred thousand.
 MAX_BYTES = 64 * 2**20
 
 
 def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
-    """All bytes of a file, a pipe or a device that has no more than so many.
+    """Read a file, a pipe or a device of at most `most` bytes.
 
     Args:
         path: what to read.
-        most: bytes, at least 0.
+        most: limit in bytes, at least 0.
 
     Raises:
         OSError: it cannot be read, or holds more; then `errno` is `EFBIG`.
@@ -43,16 +43,16 @@ def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Write a file so that a reader, or a crash of the process, never sees half of it.
+    """Replace a file atomically: neither a reader nor a crash of the process leaves half of it.
 
-    A device, a pipe or an open file of this process (`/dev/stdout`) is written to and stays what it is. Any other link
-    is replaced: its target may be precious, and the user need not have made the link.
+    A device, a pipe or an open file of this process (`/dev/stdout`) is written to directly. Any other link is replaced,
+    not followed: somebody else may have made the link, to a valuable target.
 
     Args:
-        path: the file; folders above it are made. It is readable as the umask lets files be.
-        data: all of its bytes, or parts of them in order.
-        durable: whether it must also outlive a power cut: file and folders are on disk when this returns. Everything
-            that can be computed again does without.
+        path: the file; missing parent folders are created. The umask sets its permissions.
+        data: its content, in one piece or in parts.
+        durable: sync file and folders to disk before returning, so that they survive a power cut. Not needed for what
+            can be computed again.
 
     Raises:
         OSError: it cannot be written (a full disk, a read-only folder); `path` is as it was and nothing else is left.
@@ -64,26 +64,26 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
             with path.open("wb") as file:
                 file.writelines(parts)
             return
-        made: list[Path] = []
+        folders: list[Path] = []
         if not path.parent.is_dir():
-            made = [place for place in (path.parent, *path.parent.parents) if not place.exists()]
+            folders = [place for place in (path.parent, *path.parent.parents) if not place.exists()]
             path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, parts, durable=durable)
         if durable:
-            for folder in (path.parent, *(new.parent for new in made)):
+            for folder in (path.parent, *(new.parent for new in folders)):
                 sync_folder(folder)
     except OSError as error:
-        # Writing to a full disk names no file, and the name of the temporary one says nothing.
+        # The error of a full disk names no file, or only the temporary one.
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on disk: a file that was renamed into it is there after a power cut."""
+    """Sync a folder to disk, so that a file that was renamed into it survives a power cut."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     except OSError as error:
-        # Some network file systems know no such thing for folders.
+        # Some network file systems do not support this for folders.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
@@ -92,7 +92,7 @@ def sync_folder(folder: Path) -> None:
 
 def _replace(path: Path, parts: Iterable[bytes], *, durable: bool) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
-    # Not tempfile.mkstemp: its files are for their owner alone, and a store is shared with a group.
+    # Not tempfile.mkstemp: only the owner can read its files, but a store may be shared with a group.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -107,7 +107,7 @@ def _replace(path: Path, parts: Iterable[bytes], *, durable: bool) -> None:
 
 
 def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file as a whole, without secrets; `durable` for what could not be made again after a power cut."""
+    """Replace a file atomically with its secrets redacted; `durable` as for `write_atomic`."""
     write_atomic(path, redact_bytes(data), durable=durable)
 
 
@@ -169,7 +169,7 @@ def _reason(error: OSError) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise `UsageError`, naming the folder, where what is done inside cannot be written."""
+    """Turn an `OSError` of the block into a `UsageError` that names the folder."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""One run on disk by its folder: `log/__init__.py` says which files there are.
+"""One run on disk, by its folder; `log/__init__.py` lists its files.
 
 folder = RunFolder.existing(path)
 folder.manifest["identity"], folder.questions(), folder.recorded("mllm").by_id["q7"]
@@ -21,7 +21,7 @@ from hybrid.log.batches import BATCHES
 from hybrid.log.codec import codec, first_error, to_json
 from hybrid.log.files import write_atomic, write_redacted, writing
 from hybrid.log.journal import Journal
-from hybrid.log.lines import Extent, Measure, whole_lines
+from hybrid.log.lines import ExtentHasher, FileExtent, whole_lines
 from hybrid.log.manifest import FORMAT, MANIFEST, read_manifest, write_sealed
 from hybrid.log.questions import AnyQuestion, Questions, question_line, read_questions
 from hybrid.secrets import redact_bytes
@@ -37,10 +37,10 @@ LOG = "log.txt"
 
 
 def read_lines(path: Path, kind: Any) -> Iterator[Any]:
-    """Every record of a file of JSON lines. A last line without its end, left by a crash, is passed over.
+    """Yield every record of a JSON lines file. An incomplete last line, left by a crash, is skipped.
 
     Raises:
-        DataError: another line is not such a record.
+        DataError: any other line is not such a record.
     """
     if not path.exists():
         return
@@ -56,7 +56,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 
 def runs_near(path: Path) -> str:
-    """A hint for a path that is no run: the run that it lies in, or those in it; empty without either."""
+    """A hint for a path that is not a run: the run around it, or the runs in it; empty if there is neither."""
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
     inside = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
@@ -87,13 +87,13 @@ class RunFolder:
 
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
-        """A run that is there. Raises `UsageError` when the folder is none."""
+        """Open an existing run. Raises `UsageError` if the folder is not a run."""
         folder = cls(path)
         folder.refuse_unless_run()
         return folder
 
     def refuse_unless_run(self) -> None:
-        """Raise `UsageError` where there is no run."""
+        """Raise `UsageError` if the folder is not a run."""
         if (self.path / MANIFEST).is_file():
             return
         self.refuse_orphans()
@@ -102,14 +102,14 @@ class RunFolder:
         raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}{runs_near(self.path)}")
 
     def refuse_impossible(self) -> None:
-        """Raise `UsageError` where no folder can be: below a file or in place of one, at a link to itself."""
+        """Raise `UsageError` if the path cannot be a folder: it is a file, below a file, or a link to itself."""
         if self.path.is_file():
             raise UsageError(f"--out {self.path}: this is a file; give a folder that is new or empty")
         with writing(self.path), suppress(FileNotFoundError):
             os.stat(f"{self.path}/")
 
     def refuse_foreign(self) -> None:
-        """Raise `UsageError` where files lie that no run writes, so that a run is not mixed with somebody's files."""
+        """Raise `UsageError` if the folder holds files that no run writes, so that a run is not mixed with them."""
         if not self.path.is_dir() or (self.path / MANIFEST).exists():
             return
         self.refuse_orphans()
@@ -123,17 +123,17 @@ class RunFolder:
         return (self.path / MANIFEST).is_file()
 
     def holds_other_files(self) -> bool:
-        """Whether something lies here that no run writes."""
+        """Whether the folder holds anything that no run writes."""
         return self.path.exists() and (not self.path.is_dir() or bool(self._foreign_names()))
 
     def _foreign_names(self) -> list[str]:
-        """The files and folders that no run writes, without hidden ones."""
-        ours = {MANIFEST, QUESTIONS, LOG, BATCHES, *(path.parent.name for path in self.path.glob(f"*/{ATTEMPTS}"))}
+        """Names of files and folders that no run writes, except hidden ones."""
+        own_names = {MANIFEST, QUESTIONS, LOG, BATCHES, *(path.parent.name for path in self.path.glob(f"*/{ATTEMPTS}"))}
         names = sorted(path.name for path in self.path.iterdir() if not path.name.startswith("."))
-        return [name for name in names if name not in ours]
+        return [name for name in names if name not in own_names]
 
     def refuse_orphans(self) -> None:
-        """Raise `UsageError` where answers lie without the manifest that says whose they are."""
+        """Raise `UsageError` if there are answers but no manifest that says which model gave them."""
         orphans = sorted(path for path in self.path.glob(f"*/{ATTEMPTS}") if path.stat().st_size)
         if orphans:
             names = ", ".join(path.parent.name for path in orphans)
@@ -144,50 +144,50 @@ class RunFolder:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest, read anew. Raises `DataError` when it is not one of ours."""
+        """The manifest, read again on each access. Raises `DataError` if it is not valid."""
         return read_manifest(self.path / MANIFEST)
 
     def write_manifest(self, content: Mapping[str, Json]) -> None:
-        """Replace the manifest. Raises `OSError`; then the one that was there still is."""
+        """Replace the manifest. If this raises `OSError`, the old one is still in place."""
         text = json.dumps({"format": FORMAT, **content}, ensure_ascii=False)
         write_sealed(self.path / MANIFEST, text.encode("utf-8", "replace"), durable=True)
 
-    def extent(self, name: str) -> Extent | None:
-        """How much of a file there was when a command last ended in order; None where the manifest does not say."""
+    def extent(self, name: str) -> FileExtent | None:
+        """Extent of a file when the last command ended normally, or None if the manifest has none."""
         if not (self.path / MANIFEST).exists():
             return None
-        known = self.manifest.get("files", {}).get(name)
-        return None if known is None else Extent(**known)
+        facts = self.manifest.get("files", {}).get(name)
+        return None if facts is None else FileExtent(**facts)
 
-    def measure(self, name: str) -> Measure:
-        """How much of a file of lines there is now."""
-        measure = Measure()
+    def measure(self, name: str) -> ExtentHasher:
+        """Measure the current extent of a file of lines."""
+        measure = ExtentHasher()
         for line in whole_lines(self.path / name):
             measure.add(line)
         return measure
 
     def questions(self) -> Questions:
-        """The questions, in the order of the data.
+        """Read the questions, in the order of the data.
 
         Raises:
-            DataError: a line is no question, an id appears twice, or questions are missing.
+            DataError: a line is not a question, an id appears twice, or questions are missing.
         """
         readable, wrong = self.readable_questions()
         if wrong:
-            raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them anew from its data")
+            raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them again from its data")
         return readable
 
     def readable_questions(self) -> tuple[Questions, str | None]:
-        """The questions that can be read, and the first thing that is wrong with their file."""
+        """Read the questions, and describe the first defect of their file (None if it is sound)."""
         return read_questions(self.path / QUESTIONS, self.extent(QUESTIONS))
 
-    def write_questions(self, questions: Iterable[AnyQuestion]) -> Extent:
-        """Replace the questions; how much of them there is."""
+    def write_questions(self, questions: Iterable[AnyQuestion]) -> FileExtent:
+        """Replace the questions; returns their extent."""
         return self.write_question_lines(map(question_line, questions))
 
-    def write_question_lines(self, lines: Iterable[bytes]) -> Extent:
-        """Replace the questions by these lines; how much of them there is."""
-        measure = Measure()
+    def write_question_lines(self, lines: Iterable[bytes]) -> FileExtent:
+        """Replace the questions with these lines; returns their extent."""
+        measure = ExtentHasher()
 
         def passing() -> Iterator[bytes]:
             for line in lines:
@@ -198,32 +198,32 @@ class RunFolder:
         return measure.extent
 
     def solvers(self) -> tuple[str, ...]:
-        """The solvers that have attempts, in the order in which the manifest lists them."""
+        """Names of the solvers that have attempts, in the order of the manifest."""
         manifest = self.manifest
-        known = manifest.get("files", {})
+        files = manifest.get("files", {})
         return tuple(
-            name for name in manifest["solvers"] if (self.path / name / ATTEMPTS).exists() or attempts_of(name) in known
+            name for name in manifest["solvers"] if (self.path / name / ATTEMPTS).exists() or attempts_of(name) in files
         )
 
     def attempts(self, solver: str) -> tuple[Attempt, ...]:
-        """The finished questions of a solver with every step, all in memory."""
+        """Load all finished attempts of a solver, with their steps, into memory."""
         return tuple(self.recorded(solver).by_id.values())
 
     def recorded(self, solver: str) -> Recorded:
-        """The attempts of a solver on disk. A file that has not changed since it was read here is not read again."""
+        """The attempts of a solver on disk; cached as long as the file does not change."""
         name = attempts_of(solver)
-        path, before = self.path / name, self.extent(name)
-        known = self._recorded.get(solver)
-        if known is None or known.index.before != before or not known.is_current():
-            known = self._recorded[solver] = read_attempts(path, before)
-        return known
+        path, extent = self.path / name, self.extent(name)
+        cached = self._recorded.get(solver)
+        if cached is None or cached.index.before != extent or not cached.is_current():
+            cached = self._recorded[solver] = read_attempts(path, extent)
+        return cached
 
     def finished(self, solver: str) -> frozenset[str]:
         """The ids of a solver's finished questions."""
         return frozenset(self.recorded(solver).by_id)
 
     def set_aside(self, solver: str) -> None:
-        """Move the lines that cannot be read to a file next to them, so that what follows is whole again."""
+        """Move the unreadable lines to `damaged.jsonl`, so that the attempts are sound again."""
         path = self.path / attempts_of(solver)
         unreadable = {number for number, _ in self.recorded(solver).index.unreadable}
         lines = list(enumerate(whole_lines(path), 1))
@@ -237,21 +237,21 @@ class RunFolder:
         return Journal(self.path / attempts_of(solver))
 
     def write_scores(self, solver: str, scores: Iterable[Score]) -> Path:
-        """Replace the solver's scores, sorted by id; where they lie."""
+        """Replace the solver's scores, sorted by id; returns their path."""
         path = self.path / solver / SCORES
         in_order = sorted(scores, key=lambda score: score.id)
         write_atomic(path, (redact_bytes(to_json(Score, score) + b"\n") for score in in_order))
         return path
 
     def remove_unanswered(self) -> None:
-        """Remove a run that has no answer; with an answer, or somebody's files in it, it stays as it is."""
+        """Remove the run if it has no answer and no foreign files."""
         answered = any(path.stat().st_size for path in self.path.glob(f"*/{ATTEMPTS}"))
         if self.path.is_dir() and not answered and not self._foreign_names():
             shutil.rmtree(self.path, ignore_errors=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run against other processes. Raises `UsageError` when one has it."""
+        """Lock the run against other processes. Raises `UsageError` if it is locked already."""
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("w")
@@ -263,7 +263,7 @@ class RunFolder:
             yield
 
     def is_held(self) -> bool:
-        """Whether a process holds the run, as `locked` does."""
+        """Whether a process has locked the run."""
         try:
             with (self.path / LOCK).open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -275,5 +275,5 @@ class RunFolder:
 
 
 def attempts_of(solver: str) -> str:
-    """Where a solver's attempts lie in a run; also what the manifest calls them."""
+    """Path of a solver's attempts within a run, which is also their key in the manifest."""
     return f"{solver}/{ATTEMPTS}"

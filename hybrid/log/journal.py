@@ -1,11 +1,11 @@
-"""A file of JSON lines that only grows, whatever happens to the process or the disk.
+"""An append-only file of JSON lines that survives crashes of the process and full disks.
 
     journal = Journal(path)
     journal.append(b'{"id": "q1"}', b'{"id": "q2"}')    # both on disk when it returns
     journal.close()
 
-A last line without its end, left by a crash, is cut off when the file is opened; a line that could not be written as a
-whole is taken back. Secrets are never written. Safe in any thread.
+An incomplete last line, left by a crash, is removed when the file is opened; a partly written line is rolled back.
+Secrets are never written. Thread-safe.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from threading import Lock
 from hybrid.log.files import sync_folder
 from hybrid.secrets import redact_bytes
 
-# No descriptor.
+# Stands for no file descriptor.
 CLOSED = -1
-# Bytes that are read at a time while the end of the last whole line is looked for.
+# Bytes per read in the backward search for the end of the last complete line.
 BLOCK = 1 << 16
 
 
@@ -27,12 +27,12 @@ class Journal:
     """A file of lines, open for appending.
 
     Args:
-        path: the file; it and its folder are made where they are not there.
-        durable: whether `append` waits for the disk. Without it a kill of the process loses nothing that was appended,
-            but a crash of the machine may.
+        path: the file; it and its folder are created if missing.
+        durable: whether `append` syncs to disk. Without, a killed process still loses nothing, but a crash of the
+            machine may lose lines.
 
     Raises:
-        OSError: the file cannot be opened or made.
+        OSError: the file cannot be opened or created.
     """
 
     def __init__(self, path: Path, *, durable: bool = True) -> None:
@@ -52,17 +52,17 @@ class Journal:
             raise
 
     def append(self, *lines: bytes) -> bytes:
-        """Write lines together. Returns the bytes as written: they may have held secrets.
+        """Append lines together. Returns the bytes as written, with secrets redacted.
 
         Raises:
-            OSError: they cannot be written; then none of them is in the file.
+            OSError: they could not be written; none of them is in the file.
         """
         data = redact_bytes(b"".join(line + b"\n" for line in lines))
         with self._lock:
             try:
-                left = memoryview(data)
-                while left:
-                    left = left[os.write(self._file, left) :]
+                remaining = memoryview(data)
+                while remaining:
+                    remaining = remaining[os.write(self._file, remaining) :]
                 if self._durable:
                     os.fsync(self._file)
             except OSError:
@@ -73,19 +73,19 @@ class Journal:
         return data
 
     def sync(self) -> None:
-        """Wait until all that was appended is on disk. Raises `OSError`."""
+        """Sync to disk. Raises `OSError`."""
         os.fsync(self._file)
 
     def close(self) -> None:
-        """Close the file; to append to it is an `OSError` from now on."""
+        """Close the file; further appends raise `OSError`."""
         with self._lock:
             os.close(self._file)
-            # Another file may get the number, and threads that still hold a line must not write there.
+            # The descriptor number may be reused, and other threads must not write to that file.
             self._file = CLOSED
 
 
 def end_of_lines(file: int) -> int:
-    """Where the last whole line of an open file ends, in bytes; only its end is read."""
+    """Byte offset of the end of the last complete line of an open file; reads backwards from the end."""
     end = os.fstat(file).st_size
     while end > 0:
         start = max(0, end - BLOCK)

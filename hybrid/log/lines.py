@@ -1,10 +1,10 @@
-"""Files of JSON lines, read one record at a time: of all others only id and place are in memory.
+"""Files of JSON lines, read one record at a time; memory holds only the id and offset of each line.
 
     index = index_lines(path, extent, form)
     records = index.records(read)
     len(records), records["q7"]
 
-The file that was opened is read whatever becomes of its name: one that is replaced keeps its old content here.
+The opened file is read even if its name is replaced: its old content stays available here.
 """
 
 from __future__ import annotations
@@ -26,86 +26,86 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Extent:
-    """How much of a file of lines there is: whole lines, their bytes, and the sha256 of these."""
+class FileExtent:
+    """Size of a file of lines: number of complete lines, their bytes, and the sha256 of these."""
 
     lines: int
     bytes: int
     sha256: str
 
 
-class Measure:
-    """Measures lines as they pass."""
+class ExtentHasher:
+    """Counts and hashes lines as they are added."""
 
     def __init__(self) -> None:
         self._lines = self._bytes = 0
         self._sha256 = hashlib.sha256()
 
     def add(self, data: bytes, lines: int = 1) -> None:
-        """Count one more line, or several at once."""
+        """Add one line, or several at once."""
         self._lines += lines
         self._bytes += len(data)
         self._sha256.update(data)
 
     @property
-    def extent(self) -> Extent:
-        """All that has passed."""
-        return Extent(self._lines, self._bytes, self._sha256.hexdigest())
+    def extent(self) -> FileExtent:
+        """The extent of all added lines."""
+        return FileExtent(self._lines, self._bytes, self._sha256.hexdigest())
 
 
 class HasId(Protocol):
-    """A record that a line holds."""
+    """A record with an id."""
 
     @property
     def id(self) -> str:
-        """No two records of a file have the same."""
+        """Unique within a file."""
 
 
 @dataclass(frozen=True)
-class Form:
-    """How the lines of a file look.
+class LineFormat:
+    """The format of the lines of a file.
 
-    A line holds a record, or tells of one that could not be made, with `error` in place of its content.
+    A line has a record, or an `error` in place of the content of a record that could not be made.
     """
 
-    # Matches the begin of a line that was written here: group 1 is the id as JSON, group 2 `error` or another key.
+    # Matches the start of a line that we wrote: group 1 is the id as JSON, group 2 `error` or another key.
     head: re.Pattern[bytes]
-    # The record of any line. Raises `ValueError`.
+    # Reads the record of any line. Raises `ValueError`.
     read: Callable[[bytes], HasId]
-    # Type of what `read` makes of a line that tells of an error.
+    # Type that `read` returns for a line with an error.
     error: type
 
-    def id_of(self, line: bytes, *, known: bool) -> tuple[str, bool]:
-        """The id of a line and whether it tells of an error; unless it is `known` to be sound, all of it is read.
+    def id_of(self, line: bytes, *, is_known: bool) -> tuple[str, bool]:
+        """Return the id of a line and whether it has an error; parses the whole line unless it `is_known` to be sound.
 
         Raises:
-            ValueError: it is no record.
+            ValueError: the line is not a record.
         """
-        if known and (head := self.head.match(line)):
+        if is_known and (head := self.head.match(line)):
             name: str = json.loads(head[1])
             return name, head[2] == b"error"
         record = self.read(line)
         return record.id, isinstance(record, self.error)
 
 
-class Places:
-    """Where the lines of a file begin and how long they are."""
+class LineOffsets:
+    """Offsets and lengths of the lines of a file."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
-        """By id the number of its line among those kept here, in their order."""
+        """By id, the index of its line in the arrays below, in order."""
         self._starts = array("Q")
         self._lengths = array("Q")
 
     def add(self, name: str, start: int, length: int) -> None:
-        """Keep a line, in place of another one of its id, and after all others."""
+        """Append a line; it replaces an earlier one with the same id."""
         self.numbers.pop(name, None)
         self.numbers[name] = len(self._starts)
         self._starts.append(start)
         self._lengths.append(length)
 
     def read(self, file: int, number: int) -> bytes:
-        """The bytes of a line, with its end."""
+        """Read the bytes of a line, with its line feed."""
         return os.pread(file, self._lengths[number], self._starts[number])
 
 
@@ -113,7 +113,7 @@ _STAMP = ("st_dev", "st_ino", "st_mtime_ns", "st_size")
 
 
 class OpenFile:
-    """A descriptor that is closed when the last object that reads through it is gone."""
+    """A file descriptor that is closed when the last object that uses it is gone."""
 
     def __init__(self, file: int) -> None:
         self.number = file
@@ -121,7 +121,7 @@ class OpenFile:
         self._end = weakref.finalize(self, os.close, file)
 
     def is_at(self, path: Path) -> bool:
-        """Whether `path` is the file that was opened here, and as it was then."""
+        """Whether `path` is still the file that was opened, unchanged."""
         try:
             now = path.stat()
         except OSError:
@@ -130,17 +130,17 @@ class OpenFile:
 
 
 class Records(Mapping[str, T], Generic[T]):
-    """Records of an open file by id, in the order of their lines; each is read anew whenever it is asked for.
+    """Records of an open file by id, in the order of their lines; each access reads the record again.
 
     Args:
-        file: any thread may read it.
-        places: where its lines are.
-        read: makes a record of a line; raises `ValueError` for a line that is none.
-        numbers: of these lines alone; None for all.
+        file: the open file; thread-safe.
+        places: offsets of its lines.
+        read: reads the record of a line; raises `ValueError` if it is not a record.
+        numbers: line indices by id, to restrict the records; None for all.
     """
 
     def __init__(
-        self, file: OpenFile, places: Places, read: Callable[[bytes], T], numbers: Mapping[str, int] | None = None
+        self, file: OpenFile, places: LineOffsets, read: Callable[[bytes], T], numbers: Mapping[str, int] | None = None
     ) -> None:
         self.file = file
         self._places = places
@@ -148,7 +148,7 @@ class Records(Mapping[str, T], Generic[T]):
         self._read = read
 
     def line(self, name: str) -> bytes:
-        """The bytes of a record's line, with its end. Raises `KeyError`."""
+        """Read the line of a record, with its line feed. Raises `KeyError`."""
         return self._places.read(self.file.number, self._numbers[name])
 
     def __getitem__(self, name: str) -> T:
@@ -165,25 +165,25 @@ class Records(Mapping[str, T], Generic[T]):
 
 
 @dataclass
-class Index:
+class LineIndex:
     """The index of a file of lines."""
 
-    before: Extent | None
-    places: Places = field(default_factory=Places)
-    # Ids of the lines that tell of an error.
+    before: FileExtent | None
+    places: LineOffsets = field(default_factory=LineOffsets)
+    # Ids of the lines with an error.
     errors: set[str] = field(default_factory=set)
-    measure: Measure = field(default_factory=Measure)
-    # Numbers of lines that are no records, from 1, each with what is wrong with it.
+    measure: ExtentHasher = field(default_factory=ExtentHasher)
+    # Numbers (from 1) of lines that are not records, each with the reason.
     unreadable: list[tuple[int, ValueError]] = field(default_factory=list)
-    # Numbers of lines whose id was there before.
+    # Numbers of lines that repeat an earlier id.
     repeated: list[tuple[int, str]] = field(default_factory=list)
-    # Whether the file begins with just what was there before.
+    # Whether the file starts with exactly the previous content.
     same: bool = True
-    # None where there is no file.
+    # None if there is no file.
     file: OpenFile | None = None
 
     def records(self, read: Callable[[bytes], T], *, errors: bool | None = None) -> Mapping[str, T]:
-        """The records by id: all, or those that tell of an error, or all others."""
+        """The records by id: all, only those with an error (True), or only those without (False)."""
         if self.file is None:
             return {}
         numbers = self.places.numbers
@@ -193,11 +193,11 @@ class Index:
 
     @property
     def missing(self) -> int:
-        """How many of the lines that were there are not."""
+        """Number of earlier lines that are missing now."""
         return 0 if self.before is None or self.same else max(0, self.before.lines - self.measure.extent.lines)
 
-    def wrong(self, what: str) -> str | None:
-        """The lines that are missing or changed, as the end of a sentence; None where all are as they were."""
+    def describe_damage(self, what: str) -> str | None:
+        """Say which lines are missing or changed, as the end of a sentence; None if none is."""
         if self.before is None or self.same:
             return None
         if self.missing:
@@ -205,33 +205,33 @@ class Index:
         return f"was changed: its first {self.before.lines} {what} are not those that were written"
 
 
-def index_lines(path: Path, before: Extent | None, form: Form) -> Index:
-    """Find every record of a file. A last line without its end, left by a crash, is passed over.
+def index_lines(path: Path, previous: FileExtent | None, form: LineFormat) -> LineIndex:
+    """Index every record of a file. An incomplete last line, left by a crash, is skipped.
 
-    The first line of an id counts; one that tells of an error gives way to any later line of its id.
+    The first line of an id counts; a line with an error is replaced by any later line of its id.
 
     Args:
-        path: the file; one that is not there holds nothing.
-        before: what was there when a command last ended in order. While the file begins with just that, its lines are
-            as they were written: only their ids are read.
-        form: of its lines.
+        path: the file; a missing one counts as empty.
+        previous: its extent when the last command ended normally. As long as the file starts with exactly that, its
+            lines are as they were written, so only their ids are read.
+        form: the format of its lines.
     """
     if not path.exists():
-        return Index(before, same=before is None or not before.lines)
+        return LineIndex(previous, same=previous is None or not previous.lines)
     with path.open("rb") as file:
-        opened = OpenFile(os.dup(file.fileno()))
-        index = _read_all(file, before, form, trusted=before is not None)
+        open_file = OpenFile(os.dup(file.fileno()))
+        index = _read_all(file, previous, form, trusted=previous is not None)
         if not index.same:
             file.seek(0)
-            index = _read_all(file, before, form, trusted=False)
-        index.file = opened
+            index = _read_all(file, previous, form, trusted=False)
+        index.file = open_file
         return index
 
 
-def _read_all(file: BinaryIO, before: Extent | None, form: Form, *, trusted: bool) -> Index:
-    """Read all lines; where those of before are `trusted` and turn out to be others, the reading ends there."""
-    index = Index(before, same=before is None or not before.bytes)
-    trusted_bytes = before.bytes if before is not None and trusted else 0
+def _read_all(file: BinaryIO, previous: FileExtent | None, form: LineFormat, *, trusted: bool) -> LineIndex:
+    """Index all lines. If the earlier lines are `trusted` but turn out to have changed, stop there."""
+    index = LineIndex(previous, same=previous is None or not previous.bytes)
+    trusted_bytes = previous.bytes if previous is not None and trusted else 0
     end = 0
     for number, line in enumerate(file, 1):
         if not line.endswith(b"\n"):
@@ -239,26 +239,26 @@ def _read_all(file: BinaryIO, before: Extent | None, form: Form, *, trusted: boo
         start, end = end, end + len(line)
         index.measure.add(line)
         try:
-            name, error = form.id_of(line, known=end <= trusted_bytes)
+            name, error = form.id_of(line, is_known=end <= trusted_bytes)
         except ValueError as wrong:
             index.unreadable.append((number, wrong))
         else:
-            known = name in index.places.numbers
-            if known:
+            is_known = name in index.places.numbers
+            if is_known:
                 index.repeated.append((number, name))
-            # One that tells of an error gives way to any later line of its id.
-            if not known or name in index.errors:
+            # A line with an error is replaced by any later line of its id.
+            if not is_known or name in index.errors:
                 index.places.add(name, start, len(line))
                 (index.errors.add if error else index.errors.discard)(name)
-        if before is not None and end == before.bytes:
-            index.same = index.measure.extent.sha256 == before.sha256
+        if previous is not None and end == previous.bytes:
+            index.same = index.measure.extent.sha256 == previous.sha256
         if trusted and end >= trusted_bytes and not index.same:
             break
     return index
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:
-    """Every line of a file that has its end; none where there is no file."""
+    """Yield every complete line of a file; none if the file is missing."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -266,22 +266,22 @@ def whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def json_lines(path: Path, data: bytes | None = None) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every object of the file (`data`, where it has been read) with its place. Raises `DataError` for anything else.
+    """Yield every object of a JSON lines file (or of `data`) with its location. Raises `DataError` for anything else.
 
-    Only a line feed ends a line: a JSON text may hold U+2028 and its like as they are.
+    Only a line feed ends a line: JSON strings may contain U+2028 and the like.
     """
     try:
         lines = (path.read_bytes() if data is None else data).split(b"\n")
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error})") from error
     for number, line in enumerate(lines, 1):
-        where = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         if not line.strip():
             continue
         try:
             values = json.loads(line)
         except ValueError as error:
-            raise DataError(f"{where}: not JSON ({error})") from error
+            raise DataError(f"{location}: not JSON ({error})") from error
         if not isinstance(values, dict):
-            raise DataError(f"{where}: expected an object, found {type(values).__name__}")
-        yield values, where
+            raise DataError(f"{location}: expected an object, found {type(values).__name__}")
+        yield values, location

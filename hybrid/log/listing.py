@@ -1,9 +1,9 @@
-"""The runs in a folder, each as one frozen record: configuration, progress, state.
+"""Lists the runs in a folder, each as one frozen record: configuration, progress, state.
 
-    for run in listed([Path("runs")]):
+    for run in list_runs([Path("runs")]):
         run.path, run.model, run.answered, run.n, run.state
 
-Nothing is written or mended. Whether a run is being written is asked of its lock, which is held for that moment.
+Nothing is written or repaired. To see whether a run is being written, its lock is taken for a moment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.log.manifest import MANIFEST
 
 State = Literal["finished", "open", "being written", "damaged"]
-# So many folders below the one that is given a run is looked for: an ablation or a matrix holds several.
+# Depth to which runs are searched below the given folder: an ablation or a matrix holds several.
 DEPTH = 3
 
 
@@ -29,39 +29,39 @@ class ListedRun:
     """One run, as `hybrid runs list` shows it."""
 
     path: Path
-    # None, as all that follows down to `date`, where the manifest cannot be read.
+    # None if the manifest cannot be read, like all fields down to `date`.
     benchmark: str | None = None
-    # `provider:model`; None too for a run without a model and for imported predictions.
+    # `provider:model`; also None for a run without a model and for imported predictions.
     model: str | None = None
-    # By name how many questions a solver has finished.
+    # Number of questions that each solver has finished, by name.
     solvers: Mapping[str, int]
-    # How many questions every solver has finished.
+    # Number of questions that all solvers have finished.
     answered: int = 0
-    # How many questions can be asked.
+    # Number of questions that can be asked.
     n: int = 0
     # The control that tools returned instead of their findings: `blank`, `shuffled` or `oracle`.
     control: str | None = None
-    # When the last command took it up; of a run that does not say, when its manifest was last written. In UTC.
+    # Start of the last command, or modification time of the manifest if it has none. In UTC.
     date: datetime
     state: State
-    # A line for each thing that is wrong with its files.
+    # One line per defect of its files.
     damage: tuple[str, ...] = ()
-    # How many requests wait in batches of a provider, as far as the run knows.
+    # Number of requests in open batches of a provider, as far as the run knows.
     in_batches: int = 0
 
 
-def listed(places: Iterable[Path]) -> tuple[ListedRun, ...]:
-    """The runs in these folders or that they are, the newest first. Raises `UsageError` for what is no folder."""
+def list_runs(places: Iterable[Path]) -> tuple[ListedRun, ...]:
+    """List the runs in (or at) these folders, newest first. Raises `UsageError` if a folder is missing."""
     runs: dict[Path, ListedRun] = {}
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{place} is no folder")
-        runs |= {path.resolve(): _listed(RunFolder(path)) for path in _runs_in(place, DEPTH)}
+        runs |= {path.resolve(): _read_run(RunFolder(path)) for path in _runs_in(place, DEPTH)}
     return tuple(sorted(runs.values(), key=lambda run: (-run.date.timestamp(), str(run.path))))
 
 
 def _runs_in(place: Path, depth: int) -> Iterator[Path]:
-    """The folders of runs in a folder or that it is; nothing is looked for inside of a run."""
+    """Yield the run folders in a folder (or the folder itself); does not search inside a run."""
     if (place / MANIFEST).is_file() or any(place.glob(f"*/{ATTEMPTS}")):
         yield place
     elif depth:
@@ -70,28 +70,28 @@ def _runs_in(place: Path, depth: int) -> Iterator[Path]:
                 yield from _runs_in(inner, depth - 1)
 
 
-def _listed(folder: RunFolder) -> ListedRun:
+def _read_run(folder: RunFolder) -> ListedRun:
     try:
         folder.refuse_unless_run()
-        return _described(folder, folder.manifest)
+        return _describe_run(folder, folder.manifest)
     except HybridError as error:
         path = folder.path / MANIFEST
-        date = _written(path if path.exists() else folder.path)
+        date = _modified_at(path if path.exists() else folder.path)
         return ListedRun(path=folder.path, solvers={}, date=date, state="damaged", damage=(str(error),))
 
 
-def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
+def _describe_run(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     identity = manifest["identity"]
     questions, wrong = folder.readable_questions()
     recorded = {name: folder.recorded(name) for name in manifest["solvers"]}
     sound = {question for question in questions.by_id if question not in questions.broken_ids}
-    finished = {name: sound & one.by_id.keys() for name, one in recorded.items()}
+    finished = {name: sound & record.by_id.keys() for name, record in recorded.items()}
     answered = len(set.intersection(*finished.values())) if finished else 0
-    damage = (*([wrong] if wrong else []), *(line for one in recorded.values() for line in one.damage))
+    damage = (*([wrong] if wrong else []), *(line for record in recorded.values() for line in record.damage))
     try:
         at = datetime.fromisoformat(manifest.get("commands", ())[-1]["at"])
     except (IndexError, ValueError):
-        at = _written(folder.path / MANIFEST)
+        at = _modified_at(folder.path / MANIFEST)
     model = identity.get("model")
     control = identity.get("tool_output", "real")
     state: State = "damaged" if damage else "finished" if answered == len(sound) else "open"
@@ -112,5 +112,5 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     )
 
 
-def _written(path: Path) -> datetime:
+def _modified_at(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)

@@ -3,9 +3,9 @@
     content = read_manifest(path)
     content["identity"]["benchmark"]
 
-`commands` lists the commands that made the run (`Invocation`) in their order. `files` has the extent of each file of
-lines when the last command ended in order: a file that is longer, and begins with just that, grew until a crash; any
-other difference is damage. `sha256` is that of the content (`seal_of`): a manifest that was changed is refused.
+`commands` lists the commands that made the run (`Invocation`) in order. `files` has the extent of each file of lines
+when the last command ended normally: a longer file that starts with exactly that content grew until a crash; any other
+difference is damage. `sha256` is the hash of the content (`seal_of`): a modified manifest is refused.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from typing import Any, Literal
 from hybrid.errors import DataError
 from hybrid.log.codec import codec, first_error
 from hybrid.log.files import write_atomic
-from hybrid.log.lines import Extent
+from hybrid.log.lines import FileExtent
 from hybrid.secrets import redact_bytes
 
 FORMAT = 2
 MANIFEST = "manifest.json"
 SEAL = "sha256"
-# The entry of what a run used from outside of the project (`hybrid.plugins.origin_facts`).
+# The entry with the plug-ins that a run used (`hybrid.plugins.origin_facts`).
 PLUGINS = "plugins"
 MEND = "put back the one that the run was made with, or give another folder"
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """A command that began or continued a run."""
+    """A command that started or resumed a run."""
 
-    # When it took the run's folder up, in UTC: `2026-11-23T14:05:09Z`.
+    # When it opened the run's folder, in UTC: `2026-11-23T14:05:09Z`.
     at: str
     # Its command line, redacted.
     command: str
-    # Of the project's code, ending in `-dirty` where it was changed; None where the project was no clone.
+    # Git commit of the project, ending in `-dirty` if it was modified; None if the project is not a clone.
     commit: str | None = None
 
 
@@ -104,16 +104,16 @@ class _Manifest:
     calling: _Calling | None = None
     tool_picture: _ToolPicture | None = None
     picture_order: _PictureOrder | None = None
-    files: Mapping[str, Extent] = field(default_factory=dict)
+    files: Mapping[str, FileExtent] = field(default_factory=dict)
     commands: tuple[Invocation, ...] = ()
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The content of a manifest, without its seal.
+    """Read the content of a manifest, without its seal.
 
     Raises:
-        DataError: it is no manifest, was changed, or is of another format.
+        DataError: it is not a manifest, was modified, or has another format.
     """
     try:
         content = json.loads(path.read_bytes())
@@ -140,14 +140,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def write_sealed(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file that holds a JSON object, without secrets, and with the sha256 of what is in it (`seal_of`)."""
+    """Replace a file with a JSON object: secrets redacted, and sealed with the sha256 of its content (`seal_of`)."""
     content = json.loads(redact_bytes(data))
     text = json.dumps({**content, SEAL: seal_of(content)}, indent=1, ensure_ascii=False)
     write_atomic(path, text.encode() + b"\n", durable=durable)
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """One line `key: before -> after` for every leaf that two configurations do not share."""
+    """Return one line `key: before -> after` per value that differs between two configurations."""
     lines = []
     for key in sorted({*before, *after}):
         old, new, name = before.get(key), after.get(key), f"{prefix}{key}"
@@ -159,6 +159,6 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str 
 
 
 def seal_of(content: Mapping[str, Any]) -> str:
-    """The hex sha256 of a JSON object, whatever the order of its keys; one that it names already does not count."""
+    """Hex sha256 of a JSON object, independent of the order of keys and of an existing seal."""
     sealed = {key: value for key, value in content.items() if key != SEAL}
     return hashlib.sha256(json.dumps(sealed, sort_keys=True).encode()).hexdigest()

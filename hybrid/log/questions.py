@@ -1,13 +1,13 @@
-"""The questions of a run on disk: counted and chosen by their ids, and read one at a time.
+"""The questions of a run on disk: counted and selected by id, and read one at a time.
 
     asked, wrong = read_questions(RUN / "questions.jsonl", extent)
     len(asked), asked[0], asked.by_id["q7"], asked.sound, asked.broken
 
     spool = QuestionSpool(folder)
     spool.add(question)
-    asked = spool.questions()     # in a file without a name, which is gone with the last object that reads it
+    asked = spool.questions()     # in an unnamed temporary file, deleted with the last object that reads it
 
-Ids, places and which rows are broken are all that memory holds.
+Memory holds only ids, offsets, and which rows are broken.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Generic, TypeVar, overload
 
 from hybrid.log.codec import codec, first_error, reading, to_json
-from hybrid.log.lines import Extent, Form, OpenFile, Places, Records, index_lines
+from hybrid.log.lines import FileExtent, LineFormat, LineOffsets, OpenFile, Records, index_lines
 from hybrid.types import BrokenQuestion, Question
 
 AnyQuestion = Question | BrokenQuestion
@@ -31,12 +31,12 @@ T = TypeVar("T", bound=AnyQuestion)
 
 
 def question_line(question: AnyQuestion) -> bytes:
-    """A question as a line, with its end."""
+    """Encode a question as a line, with its line feed."""
     return to_json(type(question), question) + b"\n"
 
 
 def read_question(line: bytes) -> AnyQuestion:
-    """The question of a line. Raises `ValueError` where it is none."""
+    """Read the question of a line. Raises `ValueError` if it is not a question."""
     question: AnyQuestion
     try:
         question = codec(Question).validate_json(line)
@@ -51,11 +51,11 @@ def read_question(line: bytes) -> AnyQuestion:
 _HEAD = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"task":"(?:[^"\\]|\\.)*","(images|error)":')
 _TASK = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","task":("(?:[^"\\]|\\.)*"),')
 
-FORM = Form(_HEAD, read_question, BrokenQuestion)
+FORM = LineFormat(_HEAD, read_question, BrokenQuestion)
 
 
 class SomeQuestions(Sequence[T], Generic[T]):
-    """Some questions in order, each read from disk when it is asked for."""
+    """Some questions in order; each access reads from disk."""
 
     def __init__(self, by_id: Mapping[str, AnyQuestion], ids: Sequence[str]) -> None:
         self.by_id = by_id
@@ -87,17 +87,17 @@ class Questions(SomeQuestions[AnyQuestion]):
     Args:
         by_id: the questions.
         broken_ids: ids of the rows that cannot be asked.
-        extent: how much of a file holds just these; None where no file of a run does.
+        extent: extent of the run's file with exactly these questions; None if they are in no run.
     """
 
     def __init__(
-        self, by_id: Mapping[str, AnyQuestion], broken_ids: frozenset[str], extent: Extent | None = None
+        self, by_id: Mapping[str, AnyQuestion], broken_ids: frozenset[str], extent: FileExtent | None = None
     ) -> None:
         super().__init__(by_id, tuple(by_id))
         self.extent = extent
         self.broken_ids = broken_ids
         self.picture_files = 0
-        """Files of pictures that were read for these, besides the files that the data's fingerprint is of."""
+        """Number of picture files read for these, besides the files that the data's fingerprint covers."""
 
     @cached_property
     def sound(self) -> Sequence[Question]:
@@ -105,81 +105,81 @@ class Questions(SomeQuestions[AnyQuestion]):
         return self.without(())
 
     def without(self, finished: frozenset[str] | set[str] | tuple[str, ...]) -> Sequence[Question]:
-        """The questions that can be asked and are not among these."""
+        """The questions that can be asked, without the finished ones."""
         open_ids = [name for name in self.ids if name not in self.broken_ids and name not in finished]
         return SomeQuestions(self.by_id, open_ids)
 
     def in_turn(self, finished: frozenset[str] | set[str]) -> Sequence[Question]:
-        """Those that are open, one of each task in turn: wherever this ends, all tasks were asked as far as they go.
+        """The open questions, one of each task in turn, so that all tasks advance evenly wherever the run stops.
 
-        A task that is behind, in a run that went otherwise before, comes first.
+        If the run used another order before, tasks that are behind come first.
         """
-        asked: Counter[bytes] = Counter()
+        counts: Counter[bytes] = Counter()
         turn: dict[str, int] = {}
         for name in self.ids:
             if name not in self.broken_ids:
-                # The task as the line has it: of 200,000 questions no other part is read.
+                # Only the task is read from the line, as there may be 200,000 questions.
                 line = self.line(name)
                 head = _TASK.match(line)
                 task = head[1] if head else json.dumps(read_question(line).task).encode()
-                turn[name] = asked[task]
-                asked[task] += 1
+                turn[name] = counts[task]
+                counts[task] += 1
         waiting = [name for name in turn if name not in finished]
         return SomeQuestions(self.by_id, sorted(waiting, key=turn.__getitem__))
 
     @property
     def broken(self) -> tuple[BrokenQuestion, ...]:
-        """The rows that cannot."""
+        """The rows that cannot be asked."""
         rows = (self.by_id[name] for name in self.ids if name in self.broken_ids)
         return tuple(row for row in rows if isinstance(row, BrokenQuestion))
 
     def line(self, name: str) -> bytes:
-        """The line of a question, with its end. Raises `KeyError`."""
+        """Read the line of a question, with its line feed. Raises `KeyError`."""
         return self.by_id.line(name) if isinstance(self.by_id, Records) else question_line(self.by_id[name])
 
     def is_file(self, path: Path) -> bool:
-        """Whether these are read from the file `path`, and it is as it was."""
+        """Whether these questions are read from the file `path`, and it is unchanged."""
         return isinstance(self.by_id, Records) and self.by_id.file.is_at(path)
 
 
-def read_questions(path: Path, before: Extent | None) -> tuple[Questions, str | None]:
-    """The questions of a file, and the first thing that is wrong with it.
+def read_questions(path: Path, previous: FileExtent | None) -> tuple[Questions, str | None]:
+    """Read the questions of a file, and describe its first defect (None if it is sound).
 
-    `before` is how much of it there was when a command last ended in order.
+    `previous` is its extent when the last command ended normally.
     """
-    index = index_lines(path, before, FORM)
+    index = index_lines(path, previous, FORM)
     read = reading(read_question, path, "a Question")
     questions = Questions(index.records(read), frozenset(index.errors), index.measure.extent)
     wrong = {number: f"not a Question ({first_error(error)})" for number, error in index.unreadable}
     wrong |= {number: f"the id {name!r} appears twice" for number, name in index.repeated}
     if wrong:
         return questions, f"{path}, line {min(wrong)}: {wrong[min(wrong)]}"
-    if lost := index.wrong("questions"):
-        return questions, f"{path} {lost}"
+    if problem := index.describe_damage("questions"):
+        return questions, f"{path} {problem}"
     cut = path.exists() and index.measure.extent.bytes != path.stat().st_size
     return questions, f"{path} ends in the middle of a line" if cut else None
 
 
 class QuestionSpool:
-    """Takes questions up one after the other.
+    """Collects questions in an unnamed temporary file.
 
     Args:
-        folder: where their file lies, which has no name; it is made where it is not there.
+        folder: the folder of that file; created if missing.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the folder cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `questions`
-        self._places = Places()
+        self._places = LineOffsets()
         self._ranks: list[int] = []
         self._broken: set[str] = set()
         self._end = 0
 
     def add(self, question: AnyQuestion, rank: int = 0) -> bool:
-        """Take a question; whether it is the first of its id. Those of a lower `rank` come before it."""
+        """Add a question; returns False if its id was added before. Questions of a lower `rank` come first."""
         if question.id in self._places.numbers:
             return False
         line = question_line(question)
@@ -192,7 +192,7 @@ class QuestionSpool:
         return True
 
     def questions(self) -> Questions:
-        """All of them; nothing can be added any more."""
+        """Return all questions; no more can be added."""
         with self._file as file:
             file.flush()
             handle = OpenFile(os.dup(file.fileno()))
@@ -200,5 +200,5 @@ class QuestionSpool:
         return Questions(Records(handle, self._places, read_question, numbers), frozenset(self._broken))
 
     def close(self) -> None:
-        """Forget what was taken, where `questions` was never called."""
+        """Discard the questions, if `questions` was never called."""
         self._file.close()

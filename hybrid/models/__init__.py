@@ -48,8 +48,8 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
     if client is not None:
         return by_langchain(name, settings, store, client)
     if word not in names(OPENED):
-        if why := left_out(OPENED).get(word):
-            raise UsageError(f"--model {name!r}: {why}")
+        if reason := left_out(OPENED).get(word):
+            raise UsageError(f"--model {name!r}: {reason}")
         from hybrid.models.langchain.chat_models import chat_model_named
 
         if not rest or chat_model_named(word, rest) is None:
@@ -65,28 +65,28 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
 def _unknown(name: str) -> UsageError:
     """The error for a name without a known provider, with the name that was probably meant."""
     word, _, rest = name.partition(":")
-    said = word.lower()
+    lower_word = word.lower()
     front, slash, back = name.partition("/")
     words = (*PROVIDERS, *(name for name in names(OPENED) if name not in PROVIDERS))
-    near = [known for known in words if known.startswith(f"{said}_")]
+    near = [candidate for candidate in words if candidate.startswith(f"{lower_word}_")]
     # From three quarters alike on: vllm is nearer to ollama than it should be.
-    near = near or difflib.get_close_matches(said, words, n=1, cutoff=0.75)
+    near = near or difflib.get_close_matches(lower_word, words, n=1, cutoff=0.75)
     # "gpt4o" means "gpt-4o", whose provider names the model itself where it is none.
     begins = {row.name: row.begins for row in PROVIDERS.values() if row.begins}
-    meant = [
+    suggestions = [
         f"{provider}:{rest or word}"
         for provider, starts in begins.items()
         if word.startswith((*starts, *(start.replace("-", "") for start in starts)))
     ]
     if near:
-        meant = [f"{near[0]}:{rest}" if rest else near[0]]
+        suggestions = [f"{near[0]}:{rest}" if rest else near[0]]
     elif slash and front in PROVIDERS:
-        meant = [f"{front}:{back}"]
-    elif not meant and Path(name).expanduser().is_dir():
-        meant = [f"hf:{name}"]
-    hint = f" (did you mean {meant[0]!r}?)" if meant else ""
-    known = f"--model {name!r}: no provider {word!r}{hint}; there are: {', '.join(words)}"
+        suggestions = [f"{front}:{back}"]
+    elif not suggestions and Path(name).expanduser().is_dir():
+        suggestions = [f"hf:{name}"]
+    hint = f" (did you mean {suggestions[0]!r}?)" if suggestions else ""
+    message = f"--model {name!r}: no provider {word!r}{hint}; there are: {', '.join(words)}"
     return UsageError(
-        f"{known} (provider:model), and LangChain's others, such as azure_openai and mistralai; other servers that "
+        f"{message} (provider:model), and LangChain's others, such as azure_openai and mistralai; other servers that "
         "speak OpenAI's API: openai:MODEL with --base-url"
     )

@@ -28,20 +28,20 @@ _MAKER: Final = re.compile(
 )
 
 
-def other_models(asked: str, counts: Mapping[str, int]) -> dict[str, int]:
+def other_models(requested_model: str, counts: Mapping[str, int]) -> dict[str, int]:
     """The models that answered, with their number of replies, without the one that `provider:model` asks for."""
-    provider, _, model = asked.partition(":")
+    provider, _, model = requested_model.partition(":")
     if provider in _DEPLOYMENTS or not model:
         return {}
     return {name: count for name, count in counts.items() if not is_same_model(model, name)}
 
 
-def is_same_model(asked: str, answered: str) -> bool:
+def is_same_model(requested_model: str, answered: str) -> bool:
     """Whether two names differ by no more than a path, a date, a version or an alias such as `latest`."""
-    first, second = _plain(asked), _plain(answered)
+    first, second = _plain(requested_model), _plain(answered)
     if first == second or first in _CHOOSERS:
         return True
-    if not re.search(r"latest|preview", asked.lower()):
+    if not re.search(r"latest|preview", requested_model.lower()):
         return False
     # An alias stands for the newest of its family: `gemini-flash-latest`, `kimi-latest`.
     parts = set(re.split(r"[-_.]", first)) - {""}

@@ -66,7 +66,7 @@ def prompt_sha256(text: str) -> str:
 class ReplyLog(Protocol):
     """The replies to questions that are not finished, kept as soon as they arrive. Safe in any thread."""
 
-    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+    def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept, or None."""
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:

@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from hybrid.messages import MAX_CHARACTERS, whole_value
+from hybrid.messages import MAX_CHARACTERS, replace_surrogates_in
 from hybrid.models.literals import QUOTES, read_entries, read_object, read_value, sign_at, without_entities
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.models.yaml_text import read_yaml
@@ -25,9 +25,9 @@ MAX_CALLS = 256  # Of one reply.
 UNCLOSED = "not closed"
 
 # The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it.
-Written = tuple[str, Any, tuple[str, ...]]
+RawCall = tuple[str, Any, tuple[str, ...]]
 # From the match of a mark to where the calls end, and the calls. Raises `ValueError`.
-Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
+Reader = Callable[[str, "re.Match[str]"], tuple[int, list[RawCall]]]
 
 
 class AnswerError(ValueError):
@@ -52,13 +52,13 @@ _LISTS = {f"%{kind.upper()}%": f"(?:{words})" for kind, words in _ALTERNATIVES.i
 _WORDS = {**_DATA["word"], **_LISTS, "%QUOTE%": QUOTES}
 
 
-def pattern(written: str) -> re.Pattern[str]:
+def pattern(template: str) -> re.Pattern[str]:
     """The pattern that a row of data writes with words in the place of their parts; of any case."""
-    whole = reduce(lambda text, word: text.replace(word, _WORDS[word]), _WORDS, written)
-    return re.compile(whole, re.MULTILINE | re.IGNORECASE)
+    expression = reduce(lambda text, word: text.replace(word, _WORDS[word]), _WORDS, template)
+    return re.compile(expression, re.MULTILINE | re.IGNORECASE)
 
 
-_AT: Mapping[str, re.Pattern[str]] = {name: pattern(written) for name, written in _DATA["pattern"].items()}
+_AT: Mapping[str, re.Pattern[str]] = {name: pattern(template) for name, template in _DATA["pattern"].items()}
 
 
 def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
@@ -69,29 +69,29 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
     return call["name"] if call else None
 
 
-def names_in_objects(text: str, *, asked: bool) -> Iterator[tuple[int, str, str | None, bool]]:
+def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int, str, str | None, bool]]:
     """Where an object may name a tool, the name, an argument that it must have, and whether it is a call whatever that.
 
     It is one in the form asked for. An argument is wanted where many objects that are no calls have such a key.
     """
-    for named in _AT["named"].finditer(text):
-        name = named["name"] or named["only"] or named["weak"] or ""
-        ours = (asked or not name) and named["ours"] is not None and named["key"].lower() == "tool"
-        yield named.start(), name, named["inner"] or named["next"], ours or named.lastgroup is None
+    for match in _AT["named"].finditer(text):
+        name = match["name"] or match["only"] or match["weak"] or ""
+        is_ours = (is_text_protocol or not name) and match["ours"] is not None and match["key"].lower() == "tool"
+        yield match.start(), name, match["inner"] or match["next"], is_ours or match.lastgroup is None
 
 
-def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """JSON objects, or lists of them, that hold a name and arguments."""
-    end, found = mark.end(), list[Written]()
-    while len(found) <= MAX_CALLS:
+    end, calls = mark.end(), list[RawCall]()
+    while len(calls) <= MAX_CALLS:
         at = _between(text, end)
-        if sign_at(text, at) not in ("{", "[", '"') or (found and (text[at] == '"' or _AT["token"].match(text, at))):
+        if sign_at(text, at) not in ("{", "[", '"') or (calls and (text[at] == '"' or _AT["token"].match(text, at))):
             break
         try:
             # Some templates teach both braces of their own.
             value, end, loose = _value(text, at + text.startswith("{{", at))
         except ValueError:
-            if found:
+            if calls:
                 break
             raise
         value = read_object(value)[0] if isinstance(value, str) else value
@@ -101,10 +101,10 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         if isinstance(inner, list) and (inner is only or any(map(_is_call, inner))):
             # `tool_calls`, `actions`, `tool_uses`.
             value = inner
-        found += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
-    if not found:
+        calls += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
+    if not calls:
         raise ValueError("no JSON object")
-    return end, found
+    return end, calls
 
 
 def _between(text: str, at: int) -> int:
@@ -120,18 +120,18 @@ def _value(text: str, at: int) -> tuple[Any, int, tuple[str, ...]]:
         if (closing := _AT["closed"].search(text, at, at + MAX_CHARACTERS)) is None:
             raise
         for braces in ("}", "}}"):
-            written = text[at : closing.start()].rstrip() + braces
+            candidate = text[at : closing.start()].rstrip() + braces
             with suppress(ValueError):
-                value, end, loose = read_value(written)
-                if end == len(written):
+                value, end, loose = read_value(candidate)
+                if end == len(candidate):
                     return value, closing.start(), (*loose, UNCLOSED)
         raise
 
 
 def _only(value: Mapping[str, Any]) -> Any:
     """The only thing that an object holds beside thoughts and ids; None where there are several."""
-    held = [item for key, item in value.items() if _bare(key) not in _BESIDE]
-    return held[0] if len(held) == 1 else None
+    contents = [item for key, item in value.items() if _bare(key) not in _BESIDE]
+    return contents[0] if len(contents) == 1 else None
 
 
 def _is_call(value: Any) -> bool:
@@ -139,57 +139,59 @@ def _is_call(value: Any) -> bool:
     return not bare.isdisjoint(_NAMES) and not bare.isdisjoint({*_GIVEN, "function"})
 
 
-def _object(value: Any, repairs: tuple[str, ...]) -> Written:
+def _object(value: Any, repairs: tuple[str, ...]) -> RawCall:
     if not isinstance(value, dict) or not value:
         raise ValueError("no JSON object with the name of a tool")
     keys = {_bare(key): key for key in reversed(value)}
     if isinstance(inner := value.get(keys.get("function", "")), dict):
         return _object(inner, repairs)
-    given = next((keys[key] for key in _GIVEN if key in keys), None)
+    arguments_key = next((keys[key] for key in _GIVEN if key in keys), None)
     names = (keys[key] for key in _NAMES + _WEAK_NAMES if key in keys)
-    name = next((key for key in names if isinstance(value[key], str) and key != given), None)
+    name = next((key for key in names if isinstance(value[key], str) and key != arguments_key), None)
     if name is None and isinstance(inner := _only(value), dict):
         # `function_call`, `functionCall`, `action`; or the name of a tool.
         only = next(key for key in value if _bare(key) not in _BESIDE)
         deeper = _is_call(inner) or _bare(only) in _NAMES + _WEAK_NAMES
         return _object(inner, repairs) if deeper else (only, inner, repairs)
-    if given is None and not _ANSWERS.isdisjoint(keys):
+    if arguments_key is None and not _ANSWERS.isdisjoint(keys):
         raise AnswerError("an answer, not a call")
     if name is None or not value[name]:
         raise ValueError("no name of a tool")
-    beside = {key: item for key, item in value.items() if key not in (name, given) and _bare(key) not in _BESIDE}
-    if given is None:
-        return value[name], beside, repairs
-    if extra := sorted(beside.keys() - {IMAGE, IMAGES}):
+    other_args = {
+        key: item for key, item in value.items() if key not in (name, arguments_key) and _bare(key) not in _BESIDE
+    }
+    if arguments_key is None:
+        return value[name], other_args, repairs
+    if extra := sorted(other_args.keys() - {IMAGE, IMAGES}):
         raise ValueError(f"unknown keys {', '.join(extra)[:100]}")
-    args, error, more = read_object(value[given])
+    args, error, more = read_object(value[arguments_key])
     if args is None:
         raise ValueError(error)
     if _bare(value[name]) in _WRAPPERS:
         return _object(args, repairs + more)
-    if args.keys() & beside:
+    if args.keys() & other_args:
         raise ValueError("images are named twice")
-    return value[name], beside | args, repairs + more
+    return value[name], other_args | args, repairs + more
 
 
-def _named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_named(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """The name of a tool, and a JSON object behind it."""
     # A fence may stand in a fence.
     value, end, loose = _value(text, _between(text, _between(text, mark.end())))
     return end, [(mark["name"], value, loose)]
 
 
-def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_actions(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """The name of a tool, and its input on the next line or in brackets."""
     if text[mark.end() : mark.end() + 1] == "(":
-        return _calls(text, mark)
-    given = _AT["input"].match(text, mark.end())
+        return _read_calls(text, mark)
+    input_match = _AT["input"].match(text, mark.end())
     # `Action: depth[img:1]`, or the name alone behind `Action Input:`, for a tool that needs no more.
-    if alone := _AT["image_alone"].match(text, given.end() if given else mark.end()):
+    if alone := _AT["image_alone"].match(text, input_match.end() if input_match else mark.end()):
         return alone.end(), [(mark["name"], {IMAGE: alone["image"]}, ("image name",))]
-    if given is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
+    if input_match is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
         raise ValueError("no input of the action")
-    at = _between(text, given.end() if given else mark.end())
+    at = _between(text, input_match.end() if input_match else mark.end())
     line = text.rfind("\n", mark.end(), at) + 1
     # The first line with its indentation.
     if lines := _AT["lines"].match(text, line if line and text[line:at].isspace() else at):
@@ -198,20 +200,20 @@ def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         repairs = () if _AT["keyword"].match(lines[0]) else ("YAML",)
         return lines.end(), [(mark["name"], _from_lines(lines[0]), repairs)]
     value, end, loose = read_value(text, at)
-    return end + (given is not None and given[0].endswith("`")), [(mark["name"], value, loose)]
+    return end + (input_match is not None and input_match[0].endswith("`")), [(mark["name"], value, loose)]
 
 
 def _from_lines(lines: str) -> dict[str, Any]:
     """The input of an action in YAML, as `key=value`, or as an object without its braces. Raises `ValueError`."""
     if _AT["several"].search(lines):
         with suppress(ValueError):
-            values, named, end = read_entries(f"{lines})", 0, ")")
+            values, keywords, end = read_entries(f"{lines})", 0, ")")
             if not values and end > len(lines):
-                return named
+                return keywords
     if _AT["keyword"].match(lines):
         lines = re.sub(r"[ \t,]+(?=\w+=)", "\n", lines)
-    written = _AT["line_tail"].sub("", _AT["line_begin"].sub(r"\1\2: ", lines))
-    value = read_yaml(written)
+    document = _AT["line_tail"].sub("", _AT["line_begin"].sub(r"\1\2: ", lines))
+    value = read_yaml(document)
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, dict) for part in parts):
         raise ValueError("the input has no names")
@@ -225,14 +227,14 @@ def _as_typed(value: Any) -> Any:
     return [_as_typed(item) for item in value] if isinstance(value, list) else Typed(value)
 
 
-def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """Elements, one an argument, or a JSON object in their place; values are text."""
     at, name = _between(text, mark.end()), mark["name"]
     if sign_at(text, at) == "{":
         value, end, loose = _value(text, at)
         return end, [(name, value, loose)]
-    own = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _AT["element_ends"]
-    closing = own.search(text, mark.end())
+    end_tag = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _AT["element_ends"]
+    closing = end_tag.search(text, mark.end())
     body = text[mark.end() : closing.start() if closing else len(text)]
     fields, at = dict[str, Any](), 0
     while begin := _AT["field"].search(body, at):
@@ -249,15 +251,16 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     if closing is None and not fields:
         raise ValueError("the call does not end")
     # Without elements the text is all that is given: an object in quotes, say.
-    made = (name, fields or body.strip(), () if closing else (UNCLOSED,))
-    return closing.end() if closing else mark.end() + at, [made]
+    call = (name, fields or body.strip(), () if closing else (UNCLOSED,))
+    return closing.end() if closing else mark.end() + at, [call]
 
 
-def _attributes(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_attributes(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """One element that holds nothing, its arguments as attributes."""
     end = text.index("/>", mark.end())
     fields = {
-        one["key"]: Typed(without_entities(one["value"])) for one in _AT["attribute"].finditer(text, mark.end(), end)
+        attribute["key"]: Typed(without_entities(attribute["value"]))
+        for attribute in _AT["attribute"].finditer(text, mark.end(), end)
     }
     return end + len("/>"), [(mark["name"], fields, ())]
 
@@ -268,10 +271,10 @@ class Typed(str):
     __slots__ = ()
 
 
-def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+def _read_calls(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     """Calls as Python writes them, with keywords."""
-    end, found = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
-    while (call := _AT["called"].match(text, _between(text, end))) and len(found) <= MAX_CALLS:
+    end, calls = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[RawCall]()
+    while (call := _AT["called"].match(text, _between(text, end))) and len(calls) <= MAX_CALLS:
         if call["name"] == "print":
             # Of what the code before it set.
             break
@@ -284,11 +287,17 @@ def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
             end = _between(text, end) + 1
             if sign_at(text, end - 1) != ")":
                 raise ValueError("the call needs a closing bracket")
-        found.append((call["name"], whole_value(args), ()))
-    if not found or (mark[0].endswith("[") and not re.match(r"[\s,]{0,20}\]", text[end:])):
+        calls.append((call["name"], replace_surrogates_in(args), ()))
+    if not calls or (mark[0].endswith("[") and not re.match(r"[\s,]{0,20}\]", text[end:])):
         raise ValueError("the list of calls does not end")
-    return end + (mark[0].endswith("[") and text[end:].index("]") + 1), found
+    return end + (mark[0].endswith("[") and text[end:].index("]") + 1), calls
 
 
-_READERS: tuple[Reader, ...] = (_objects, _named, _actions, _elements, _attributes, _calls)
-FORMS: Mapping[str, Reader] = {reader.__name__[1:]: reader for reader in _READERS}
+FORMS: Mapping[str, Reader] = {
+    "objects": _read_objects,
+    "named": _read_named,
+    "actions": _read_actions,
+    "elements": _read_elements,
+    "attributes": _read_attributes,
+    "calls": _read_calls,
+}

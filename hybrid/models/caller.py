@@ -22,7 +22,7 @@ from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of, parts_of
 from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
-from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep, Turn
+from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Permit, Sleep
 from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, blames_picture, read_failure
 from hybrid.models.images import UNCONFIRMED, ImageEncoder, arrange
 from hybrid.models.open_requests import requests_out
@@ -133,30 +133,32 @@ class Caller(Generic[Body]):
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
-        shown, offered = (as_text(messages, tools), ()) if self._as_text else (messages, tools)
+        prompt, native_tools = (as_text(messages, tools), ()) if self._as_text else (messages, tools)
         with waiting():
-            own = for_model(shown, self.name, self._settings.thoughts)
-            arranged = self._arranged(own)
-            if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
-                request = self.client.request(arranged, offered, call)
+            conversation = for_model(prompt, self.name, self._settings.thoughts)
+            arranged = self._arranged(conversation)
+            if all(self.client.images.is_in_memory(ref.image) for ref in images_of(arranged)):
+                request = self.client.request(arranged, native_tools, call)
             else:
                 # Off the loop: a conversion or a large file would hold up every other call in flight.
-                request = await asyncio.to_thread(self.client.request, arranged, offered, call)
-        said = self._log.said(request.call, request.sha256) if self._log is not None else None
+                request = await asyncio.to_thread(self.client.request, arranged, native_tools, call)
+        logged_reply = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
         reply, attempts = None, 0
         # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
         with suppress(UnreadableReplyError):
-            reply = None if said is None else await self._read_logged(said, request.call)
+            reply = None if logged_reply is None else await self._read_logged(logged_reply, request.call)
         if reply is None:
             reply, attempts = await self._sent(request)
         reply = replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
-        return await work_on_text(reply.text, with_calls, reply, tools, messages, call.call, asked=self._as_text)
+        return await work_on_text(
+            reply.text, with_calls, reply, tools, messages, call.call, is_text_protocol=self._as_text
+        )
 
-    async def _read_logged(self, said: bytes, call: CallKey) -> AssistantMessage:
+    async def _read_logged(self, data: bytes, call: CallKey) -> AssistantMessage:
         """A reply of the log. Raises `UnreadableReplyError`."""
-        if len(said) <= LONG_REPLY:
-            return self.client.read(said, call)
-        return await asyncio.to_thread(self.client.read, said, call)
+        if len(data) <= LONG_REPLY:
+            return self.client.read(data, call)
+        return await asyncio.to_thread(self.client.read, data, call)
 
     def _arranged(self, messages: Sequence[Message]) -> list[Message]:
         settings, limits = self._settings, self._picture_limits
@@ -166,15 +168,15 @@ class Caller(Generic[Body]):
         longest = max((max(ref.image.width, ref.image.height) for ref in images_of(messages)), default=0)
         if limits.many and longest > limits.most_side_of_many:
             most = min(limits.many, most or limits.many)
-        asked = bool(settings.keep_pictures)
+        can_recall = bool(settings.keep_pictures)
         fits = partial(self._fit_request, messages) if limits.most_request_bytes else None
-        return arrange(messages, settings.pictures_kept, asked=asked, inside=inside, most=most, fits=fits)
+        return arrange(messages, settings.pictures_kept, can_recall=can_recall, inside=inside, most=most, fits=fits)
 
     def _fit_request(self, messages: Sequence[Message], images: Sequence[StoredImage]) -> bool:
         """Whether a request with these images has no more bytes than the server takes."""
-        texts = sum(len(part.encode()) for turn in messages for part in parts_of(turn) if isinstance(part, str))
-        sent = sum(map(self.client.images.base64_bytes, images))
-        return sent + texts + AROUND_BYTES <= self._picture_limits.most_request_bytes
+        text_bytes = sum(len(part.encode()) for turn in messages for part in parts_of(turn) if isinstance(part, str))
+        image_bytes = sum(map(self.client.images.base64_bytes, images))
+        return image_bytes + text_bytes + AROUND_BYTES <= self._picture_limits.most_request_bytes
 
     def _keep(self, request: ChatRequest[Body], reply: bytes) -> None:
         if self._log is not None:
@@ -182,7 +184,7 @@ class Caller(Generic[Body]):
             with suppress(OSError):
                 self._log.keep(request.call, request.sha256, reply)
 
-    async def _send(self, request: ChatRequest[Body], keep: Keep, turn: Turn) -> AssistantMessage:
+    async def _send(self, request: ChatRequest[Body], keep: Keep, turn: Permit) -> AssistantMessage:
         """Send once. Raises `PicturesRefused` if the failure is about pictures of tools that are new in the request.
 
         A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed.
@@ -201,7 +203,7 @@ class Caller(Generic[Body]):
                 if is_sure is None:
                     raise
                 if is_sure or is_last:
-                    self._circuit.excused(turn)
+                    self._circuit.note_picture_refusal(turn)
                     raise PicturesRefused(f"{self.name} does not take this request: {failed.text}", new) from error
             await self._sleep(self._backoff.seconds(request.call, 0, None))
         raise AssertionError("the last try returns or raises")

@@ -74,8 +74,8 @@ class CircuitLimits:
         if wait is None:
             return usual
         most = seconds_of(wait)
-        away, busy, unmet = (max(each, most) for each in (usual.away_s, usual.busy_s, usual.unmet_s))
-        return replace(usual, away_s=away, busy_s=busy, unmet_s=unmet, cap_s=30.0, wait=wait)
+        away_s, busy, unmet = (max(limit_s, most) for limit_s in (usual.away_s, usual.busy_s, usual.unmet_s))
+        return replace(usual, away_s=away_s, busy_s=busy, unmet_s=unmet, cap_s=30.0, wait=wait)
 
     @property
     def longest_pause_s(self) -> float:
@@ -84,7 +84,7 @@ class CircuitLimits:
 
 
 @dataclass(slots=True)
-class Turn:
+class Permit:
     """The right to send one request."""
 
     question: str
@@ -139,7 +139,7 @@ class Circuit:
         self._silent_since: float | None = None
         self._wait_noted = False
 
-    async def turn(self, question: str) -> Turn:
+    async def turn(self, question: str) -> Permit:
         """Wait until a request may be sent. The wait is not counted as time of the question.
 
         Raises:
@@ -154,10 +154,10 @@ class Circuit:
                 if self._open:
                     probe = await self._wait()
                 else:
-                    await self._in_flight.room()
+                    await self._in_flight.wait_for_slot()
                 self._check()
         self._in_flight.out += 1
-        return Turn(question, self._openings, self._successes, probe, self._in_flight.cuts)
+        return Permit(question, self._openings, self._successes, probe, self._in_flight.cuts)
 
     def _check(self) -> None:
         if self._over is not None:
@@ -169,16 +169,16 @@ class Circuit:
             turn: asyncio.Future[bool | Outage] = asyncio.get_running_loop().create_future()
             self._line.append(turn)
             try:
-                said = await turn
+                outcome = await turn
             except BaseException:
                 if not turn.cancelled() and turn.result() is True:
                     self._pass_on()
                 elif turn in self._line:
                     self._line.remove(turn)
                 raise
-            if said is not True:
-                if isinstance(said, Outage):
-                    raise said
+            if outcome is not True:
+                if isinstance(outcome, Outage):
+                    raise outcome
                 return False
         self._probing = True
         opening = self._openings
@@ -203,7 +203,7 @@ class Circuit:
                 turn.set_result(True)
                 return
 
-    def worked(self, turn: Turn) -> None:
+    def worked(self, turn: Permit) -> None:
         """The server has answered: all waiting calls go on."""
         self._in_flight.faster()
         self._settle(turn)
@@ -212,12 +212,12 @@ class Circuit:
         self._silent_since, self._wait_noted = None, False
         self._close(False)
 
-    def _close(self, said: bool | Outage) -> None:
+    def _close(self, outcome: bool | Outage) -> None:
         self._open = self._probing = False
         while self._line:
             turn = self._line.popleft()
             if not turn.done():
-                turn.set_result(said)
+                turn.set_result(outcome)
 
     def note_wait(self, seconds: float, failed: FailedRequest) -> None:
         """Print why nothing comes, once, before a pause that makes the wait longer than `SILENT_S` seconds."""
@@ -234,7 +234,7 @@ class Circuit:
             tries = f"next try in {seconds:.0f} s{limit}"
             tell(f"note: {self._name} has given no reply for {waited:.0f} s ({failed.text}); {tries}")
 
-    def leave(self, turn: Turn) -> None:
+    def leave(self, turn: Permit) -> None:
         """A call is over that neither worked nor failed nor was refused: it was cancelled, or a defect ended it."""
         if turn.settled:
             return
@@ -242,12 +242,12 @@ class Circuit:
         if turn.probe and self._is_open_since(turn.openings):
             self._pass_on()
 
-    def _settle(self, turn: Turn) -> None:
+    def _settle(self, turn: Permit) -> None:
         self._in_flight.out -= not turn.settled
         turn.settled = True
         self._in_flight.let_out(all_of_them=self._over is not None or self._open)
 
-    def failed(self, turn: Turn, failed: FailedRequest, *, last: bool = False) -> None:
+    def failed(self, turn: Permit, failed: FailedRequest, *, last: bool = False) -> None:
         """No reply, for a reason that may pass.
 
         A call that is alone, and at its `last` try, opens the circuit where the server says that it cannot answer: it
@@ -269,13 +269,13 @@ class Circuit:
         row.pages += failed.is_page
         if not self._successes and limits.pages <= row.pages == row.failures:
             what = f"a page for a browser answers, no model; {CHECK[Failure.ADDRESS]}"
-            raise self._ended(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
+            raise self._give_up(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(turn.question)
         if self._open:
             if turn.probe and self._is_open_since(turn.openings):
                 self._probes += 1
-                self._tried(failed)
+                self._note_failed_probe(failed)
             return
         # A call that cannot even connect need not wait for others, but one stray failure among many stops nothing.
         enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
@@ -299,7 +299,7 @@ class Circuit:
         self._plan(now, failed)
         self._in_flight.let_out(all_of_them=True)
 
-    def _tried(self, failed: FailedRequest) -> None:
+    def _note_failed_probe(self, failed: FailedRequest) -> None:
         """A request has found the server still away."""
         now, limits, row = self._clock(), self._limits, self._row
         assert row.away_from is not None  # noqa: S101 - it is open
@@ -309,7 +309,7 @@ class Circuit:
             what = f"{self._name}: {none} for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
             if not failed.reached or len(row.failed_questions) >= limits.refusals:
                 unmet = f". {UNMET}" if not failed.reached and not self._successes else ""
-                raise self._ended(ServerDown(f"{what}{unmet}"))
+                raise self._give_up(ServerDown(f"{what}{unmet}"))
             # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
             row.failures = 0
             outage = Outage(what)
@@ -333,14 +333,14 @@ class Circuit:
             self._next_probe = min(self._next_probe, ends)
         self.note_wait(self._next_probe - now, failed)
 
-    def _ended(self, error: HybridError) -> HybridError:
+    def _give_up(self, error: HybridError) -> HybridError:
         """The error to raise now; every later call raises the same."""
         self._over = error
         self._close(False)
         self._in_flight.let_out(all_of_them=True)
         return error
 
-    def refused(self, turn: Turn, failed: FailedRequest) -> HybridError:
+    def refused(self, turn: Permit, failed: FailedRequest) -> HybridError:
         """The error to raise about a request that the server does not take.
 
         `ModelRefused` where no call can succeed: a key or model that is rejected before anything has worked, or
@@ -359,20 +359,20 @@ class Circuit:
                 row.refused_questions.add(turn.question)
             check = f"; {CHECK[kind]}" if kind in CHECK else ""
             refusals = len(row.refused_questions) if self._successes else row.refusals
-            said = ""
+            detail = ""
             if check and (not self._successes or kind is Failure.ACCOUNT):
-                said = f"rejected by the provider{check}"
+                detail = f"rejected by the provider{check}"
             elif row.wrong_keys >= limits.wrong_keys:
-                said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}"
+                detail = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}"
             elif refusals >= limits.refusals:
-                said = f"the last {row.refusals} requests were all refused{check}"
-            if said:
-                return self._ended(ModelRefused(f"--model {self._name}: {said}: {words}"))
+                detail = f"the last {row.refusals} requests were all refused{check}"
+            if detail:
+                return self._give_up(ModelRefused(f"--model {self._name}: {detail}: {words}"))
         if self._over is not None:
             return type(self._over)(str(self._over))
         return Outage(f"{self._name} does not take this request: {words}")
 
-    def excused(self, turn: Turn) -> None:
+    def note_picture_refusal(self, turn: Permit) -> None:
         """The server has answered, and what it refused may be a picture of a tool: that says nothing of the run."""
         self._settle(turn)
         if self._over is None:
@@ -381,15 +381,15 @@ class Circuit:
             row.failed_questions.clear()
             self._close(False)
 
-    def was_crowded(self, turn: Turn) -> bool:
+    def was_crowded(self, turn: Permit) -> bool:
         """Whether fewer requests go out than when this one was sent: its failure says nothing of it."""
         return turn.cuts != self._in_flight.cuts
 
-    def is_away(self, turn: Turn) -> bool:
+    def is_away(self, turn: Permit) -> bool:
         """Whether the circuit is open, or has opened since the request was sent: its failure says nothing of it."""
         return self._open or self._openings != turn.openings
 
-    def in_doubt(self, turn: Turn, failed: FailedRequest) -> bool:
+    def in_doubt(self, turn: Permit, failed: FailedRequest) -> bool:
         """Whether a moment may show that the server is away: others are out, and none has worked since this was sent.
 
         A call that could not even connect may be the first to notice, whatever replies the others still got.

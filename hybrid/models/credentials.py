@@ -39,7 +39,7 @@ def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | N
     secrets = [value for name, value in os.environ.items() if names_a_secret(name)]
     proxies = [os.environ.get(spelling, "") for name in PROXIES for spelling in (name, name.upper())]
     # A proxy may be written without a scheme.
-    secrets += [part for one in proxies for part in _of_user(one if "://" in one else f"http://{one}")]
+    secrets += [part for proxy in proxies for part in _of_user(proxy if "://" in proxy else f"http://{proxy}")]
     _keep([*secrets, *_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])])
 
 
@@ -49,10 +49,10 @@ def keep_words(words: Sequence[str]) -> None:
     for option, word in zip(("", *words), words, strict=False):
         name, equals, value = word.partition("=")
         # As settings have them: `max_tokens` of `--max-tokens`.
-        before, here = (one.lstrip("-").replace("-", "_") for one in (option, name))
-        if equals and names_a_secret(here):
+        option_name, field_name = (part.lstrip("-").replace("-", "_") for part in (option, name))
+        if equals and names_a_secret(field_name):
             secrets += [value, value.rpartition(" ")[2]]
-        elif not equals and option.startswith("--") and names_a_secret(before):
+        elif not equals and option.startswith("--") and names_a_secret(option_name):
             secrets.append(word)
         if "://" in word:
             secrets += _of_user(value if equals else word)

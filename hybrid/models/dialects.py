@@ -20,14 +20,14 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
+from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, replace_surrogates
 from hybrid.models.call_forms import (
     FORMS,
     MAX_CALLS,
     UNCLOSED,
     AnswerError,
+    RawCall,
     Typed,
-    Written,
     named_at,
     names_in_objects,
     pattern,
@@ -60,7 +60,7 @@ class Dialect:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReadCalls:
     """The calls of a reply, its text without them, and what looks like a call and is none."""
 
     calls: tuple[ToolCall, ...] = ()
@@ -72,7 +72,9 @@ class Found:
 def _data() -> tuple[tuple[Dialect, ...], Mapping[str, re.Pattern[str]]]:
     data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     rows = (row | {"mark": pattern(row["mark"]), "has": tuple(row["has"])} for row in data["dialect"])
-    return tuple(Dialect(**row) for row in rows), {name: pattern(one) for name, one in data["pattern"].items()}
+    return tuple(Dialect(**row) for row in rows), {
+        name: pattern(template) for name, template in data["pattern"].items()
+    }
 
 
 def table() -> tuple[Dialect, ...]:
@@ -99,10 +101,10 @@ _JOINTS = re.compile(r"[\s_-]")
 @cache
 def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
     signs = {_JOINTS.sub("", row.sign).lower(): row for row in table() if row.sign}
-    known = "|".join(map(re.escape, sorted((row.sign for row in signs.values()), key=len, reverse=True)))
+    alternatives = "|".join(map(re.escape, sorted((row.sign for row in signs.values()), key=len, reverse=True)))
     # Written otherwise only where a line or a sentence begins: `[args]` stands in many a usage.
     return signs, re.compile(
-        rf"{known}|(?:^[ \t]{{0,20}}|(?<=[.:!?]\s))(?i:{known.replace('_', '[_ -]?')})", re.MULTILINE
+        rf"{alternatives}|(?:^[ \t]{{0,20}}|(?<=[.:!?]\s))(?i:{alternatives.replace('_', '[_ -]?')})", re.MULTILINE
     )
 
 
@@ -118,8 +120,8 @@ def read(
     *,
     turn: int = 0,
     cut: bool = False,
-    asked: bool = False,
-) -> Found:
+    is_text_protocol: bool = False,
+) -> ReadCalls:
     """The calls in a reply to which tools were offered.
 
     Args:
@@ -129,48 +131,56 @@ def read(
             again.
         turn: of the model, from 0; calls are called after it.
         cut: whether the reply ended at a limit of tokens.
-        asked: whether calls were asked for in text: in that form, one of a tool that is not offered is a call as well.
+        is_text_protocol: whether the prompt asked for calls as text: then a call of a tool not offered counts as well.
     """
-    spoken = text.lower().replace(" ", "_").replace("-", "_")
-    if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in spoken for tool in tools)):
-        return Found((), text)
-    written = without_entities(text) if _at("escaped_mark").search(text) else text
-    found = _Reading(written[:MAX_READ], tools, messages, turn, cut, asked).found()
-    return replace(found, rest=found.rest + written[MAX_READ:] if found.calls else text)
+    lower_text = text.lower().replace(" ", "_").replace("-", "_")
+    if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in lower_text for tool in tools)):
+        return ReadCalls((), text)
+    plain_text = without_entities(text) if _at("escaped_mark").search(text) else text
+    reading = _Reading(plain_text[:MAX_READ], tools, messages, turn, cut, is_text_protocol).read_calls()
+    return replace(reading, rest=reading.rest + plain_text[MAX_READ:] if reading.calls else text)
 
 
 class _Reading:
     """The reading of one reply: spans of calls, and spans that hold none whatever stands in them."""
 
     def __init__(
-        self, text: str, tools: Sequence[Tool], messages: Sequence[Message], turn: int, cut: bool, asked: bool
+        self,
+        text: str,
+        tools: Sequence[Tool],
+        messages: Sequence[Message],
+        turn: int,
+        cut: bool,
+        is_text_protocol: bool,
     ) -> None:
         self._text, self._tools, self._messages = text, tools, messages
-        self._turn, self._cut, self._asked = turn, cut, asked
+        self._turn, self._cut, self._asked = turn, cut, is_text_protocol
         self._hidden: list[tuple[int, int]] = []
         alone = text.strip() if text.lstrip().startswith("`") else ""  # Code that is all of a reply is no quotation.
         # With one mark too many on its line, what stands between two of them is as likely not to.
         lines = text.split("\n")
         begins, odd = [0, *accumulate(len(line) + 1 for line in lines)], [line.count("`") % 2 for line in lines]
-        quotations = ((one, odd[bisect_right(begins, one.start()) - 1]) for one in _at("quoted").finditer(text))
-        paired = (one for one, is_odd in quotations if one[0][0] != "`" or not is_odd)
+        quotations = (
+            (quotation, odd[bisect_right(begins, quotation.start()) - 1]) for quotation in _at("quoted").finditer(text)
+        )
+        paired = (quotation for quotation, is_odd in quotations if quotation[0][0] != "`" or not is_odd)
         quoted = (match.span() for match in paired if match[0] != alone)
         for span in merge(thoughts(text), quoted):
             if not self._hidden or span[0] >= self._hidden[-1][1]:
                 self._hidden.append(span)
 
-    def found(self) -> Found:
+    def read_calls(self) -> ReadCalls:
         calls, spans, wrong = list[ToolCall](), list[tuple[int, int]](), list[tuple[int, Dialect, str]]()
         at = answers = 0
         low = self._text.lower()
-        rows = ((place, row) for place, row in enumerate(table()) if any(one in low for one in row.has))
+        rows = ((place, row) for place, row in enumerate(table()) if any(hint in low for hint in row.has))
         for start, place, mark in merge(*(_marks(place, row, self._text) for place, row in rows)):
             row = table()[place]
             if start < at or self._is_hidden(start) or not (row.sure or self._is_meant(mark, row)):
                 continue
             try:
-                end, written = FORMS[row.form](self._text, mark)
-                made = self._calls(written, row, len(calls))
+                end, raw_calls = FORMS[row.form](self._text, mark)
+                new_calls = self._calls(raw_calls, row, len(calls))
             except (ValueError, RecursionError) as error:
                 if isinstance(error, AnswerError) and not row.sure and answers < MAX_ANSWERS:
                     # Each may go on to the end of the reply.
@@ -180,18 +190,18 @@ class _Reading:
                 if len(wrong) == MAX_ERRORS:
                     break
                 continue
-            before = _at("before").search(self._text, max(at, start - 200), start)
-            begin = before.start() if before else start
-            after = behind.end() if (behind := _at("after").match(self._text, end)) else end
+            lead_in = _at("before").search(self._text, max(at, start - 200), start)
+            begin = lead_in.start() if lead_in else start
+            after = lead_out.end() if (lead_out := _at("after").match(self._text, end)) else end
             closing = _PAIRS.get(self._text[begin - 1 : begin])
             in_marks = closing is not None and self._text.startswith(closing, after)
             is_example = not row.sure and _at("example").search(self._text, max(at, begin - 200), begin)
             # Or said again of what the model was given to read.
-            if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._given:
+            if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._earlier_text:
                 insort(self._hidden, (begin, after))
                 at = after
                 continue
-            at, calls = after, calls + made
+            at, calls = after, calls + new_calls
             if _at("result").match(self._text, after):
                 # What the model made up as the result, and what it made of that.
                 spans.append((begin, len(self._text)))
@@ -203,7 +213,7 @@ class _Reading:
         edges = [0, *(edge for span in spans for edge in span), len(self._text)]
         rest = "".join(self._text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
         unreadable = self._unreadable(spans, wrong)
-        return Found(tuple(calls[:MAX_CALLS]), rest.strip() if spans else self._text, unreadable)
+        return ReadCalls(tuple(calls[:MAX_CALLS]), rest.strip() if spans else self._text, unreadable)
 
     def _is_hidden(self, at: int) -> bool:
         place = bisect_right(self._hidden, (at, len(self._text) + 1)) - 1
@@ -216,34 +226,34 @@ class _Reading:
             if place == len(self._naming) or self._naming[place] >= mark.end() + SHOWN:
                 return False
             # Inside the object that begins at the mark, not in one behind it.
-            before = self._text[mark.end() : self._naming[place]].lstrip('"\\')
-            return all(accumulate((one in "{[｛") - (one in "}]｝") for one in before))
+            between = self._text[mark.end() : self._naming[place]].lstrip('"\\')
+            return all(accumulate((character in "{[｛") - (character in "}]｝") for character in between))
         name = named_at(self._text, mark, row.form)
         return name is not None and tool_named(name, self._tools) is not None
 
     @cached_property
     def _naming(self) -> list[int]:
         """Where objects name a tool that is offered."""
-        named, found = cache(lambda name: tool_named(name, self._tools)), list[int]()
-        for at, name, wanted, ours in names_in_objects(self._text, asked=self._asked):
-            tool = named(name)
-            if ours or (tool and (wanted is None or wanted in {*PLACE_KEYS, *argument_schemas(tool.args)})):
-                found.append(at)
-        return found
+        find_tool, places = cache(lambda name: tool_named(name, self._tools)), list[int]()
+        for at, name, argument, is_ours in names_in_objects(self._text, is_text_protocol=self._asked):
+            tool = find_tool(name)
+            if is_ours or (tool and (argument is None or argument in {*PLACE_KEYS, *argument_schemas(tool.args)})):
+                places.append(at)
+        return places
 
-    def _calls(self, written: Sequence[Written], row: Dialect, count: int) -> list[ToolCall]:
-        if not (row.sure or self._asked or any(tool_named(name, self._tools) for name, *_ in written)):
+    def _calls(self, raw_calls: Sequence[RawCall], row: Dialect, count: int) -> list[ToolCall]:
+        if not (row.sure or self._asked or any(tool_named(name, self._tools) for name, *_ in raw_calls)):
             raise ValueError("no tool of that name is offered")
-        return [self._call(one, row, count + number) for number, one in enumerate(written)]
+        return [self._call(raw_call, row, count + number) for number, raw_call in enumerate(raw_calls)]
 
-    def _call(self, written: Written, row: Dialect, number: int) -> ToolCall:
-        name, value, repairs = written
+    def _call(self, raw_call: RawCall, row: Dialect, number: int) -> ToolCall:
+        name, value, repairs = raw_call
         args, error, more = read_object(value)
         if args is None or (self._cut and UNCLOSED in repairs):
             raise ValueError(error or CUT)
         tool = tool_named(name, self._tools)
-        known = argument_schemas(tool.args) if tool else {}
-        typed = {key: _typed(one, known.get(key, {})) for key, one in args.items()}
+        schemas = argument_schemas(tool.args) if tool else {}
+        typed = {key: _typed(item, schemas.get(key, {})) for key, item in args.items()}
         # Nine letters and digits: some servers take no other id.
         identity = f"text{self._turn % 100:02d}{number % 1000:03d}"
         return ToolCall(
@@ -251,10 +261,10 @@ class _Reading:
         )
 
     @cached_property
-    def _given(self) -> str:
-        given = (message.text for message in self._messages if isinstance(message, UserMessage | ToolMessage))
-        said = "\n".join(given)
-        return _at("ignored").sub("", said + (without_entities(said) if "&" in said else ""))
+    def _earlier_text(self) -> str:
+        texts = (message.text for message in self._messages if isinstance(message, UserMessage | ToolMessage))
+        text = "\n".join(texts)
+        return _at("ignored").sub("", text + (without_entities(text) if "&" in text else ""))
 
     def _unreadable(
         self, spans: Sequence[tuple[int, int]], wrong: Sequence[tuple[int, Dialect, str]]
@@ -267,12 +277,16 @@ class _Reading:
         )
         for start, row, error in (*wrong, *seen):
             place = bisect_right(spans, (start, len(self._text) + 1)) - 1
-            shown = self._text[start : start + SHOWN]
-            before = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
+            excerpt = self._text[start : start + SHOWN]
+            gap = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
             # What stands before a call with no brace between them is a part of it that its row does not know.
-            inside = (place >= 0 and start < spans[place][1]) or (len(before) < SHOWN and "{" not in before)
-            if not inside and not self._is_hidden(start) and _at("ignored").sub("", shown[:60]) not in self._given:
-                return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
+            inside = (place >= 0 and start < spans[place][1]) or (len(gap) < SHOWN and "{" not in gap)
+            if (
+                not inside
+                and not self._is_hidden(start)
+                and _at("ignored").sub("", excerpt[:60]) not in self._earlier_text
+            ):
+                return UnreadableCall(row.name, replace_surrogates(excerpt), CUT if self._cut else error)
         return None
 
 
@@ -283,10 +297,10 @@ def _marks(place: int, row: Dialect, text: str) -> Iterator[tuple[int, int, re.M
 def _typed(value: Any, schema: Mapping[str, Any]) -> Any:
     """The value, with each text that is `Typed` in the type that the schema of its argument has."""
     if isinstance(value, dict):
-        known = schema.get("properties", {})
-        return {key: _typed(one, known.get(key, {})) for key, one in value.items()}
+        properties = schema.get("properties", {})
+        return {key: _typed(item, properties.get(key, {})) for key, item in value.items()}
     if isinstance(value, list):
-        return [_typed(one, schema.get("items", {})) for one in value]
+        return [_typed(item, schema.get("items", {})) for item in value]
     if type(value) is not Typed:
         return value
     with suppress(ValueError):

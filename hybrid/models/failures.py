@@ -71,10 +71,10 @@ def redirected(status_code: int, url: str, location: str | None) -> StatusError:
     """The error for a redirection from an address; it names the other one without user and query."""
     try:
         to = urlsplit(urljoin(url, location or ""))
-        there = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))
+        address = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))
     except ValueError:
-        there = "an address that is none"
-    return StatusError(status_code, f"the server redirects to {there}, which was not followed")
+        address = "an address that is none"
+    return StatusError(status_code, f"the server redirects to {address}, which was not followed")
 
 
 class UnreadableReplyError(ValueError):
@@ -128,17 +128,17 @@ def read_failure(error: BaseException) -> FailedRequest:
     """Everything that retries and the circuit breaker need to know about an exception of a provider's client."""
     chain = tuple(_chain(error))
     numbers = (getattr(link, name, None) for link in chain for name in ("status_code", "code"))
-    whole = (one for one in numbers if isinstance(one, int) and not isinstance(one, bool))
-    status = next((one for one in whole if 100 <= one <= 599), None)
-    said = summary(error, 2000)
+    integers = (number for number in numbers if isinstance(number, int) and not isinstance(number, bool))
+    status = next((code for code in integers if 100 <= code <= 599), None)
+    text = summary(error, 2000)
     return FailedRequest(
-        _kind(error, chain, status, said),
+        _kind(error, chain, status, text),
         # Long enough for the remedy that many servers name at the end.
         summary(error, 600),
         status,
-        _retry_after_s(chain, said),
+        _retry_after_s(chain, text),
         reached=not any(kind.__name__ in TABLES["not_reached"] for link in chain for kind in type(link).__mro__),
-        is_page=(status or 0) < 400 and _PAGE.search(said) is not None,
+        is_page=(status or 0) < 400 and _PAGE.search(text) is not None,
     )
 
 
@@ -163,7 +163,7 @@ _RETRY_IN: Final = re.compile(
 )
 
 
-def _retry_after_s(chain: Sequence[BaseException], said: str) -> float | None:
+def _retry_after_s(chain: Sequence[BaseException], text: str) -> float | None:
     """Seconds that the server asks to be left alone for, by its headers or its words."""
     for link in chain:
         headers = getattr(getattr(link, "response", link), "headers", None)
@@ -173,10 +173,10 @@ def _retry_after_s(chain: Sequence[BaseException], said: str) -> float | None:
                 return float(value) * unit
             if isinstance(value, str) and (seconds := _seconds_until(value)) is not None:
                 return seconds
-    for found in _RETRY_IN.finditer(said):
-        if found["h"] or found["m"] or found["s"]:
-            seconds = float(found["s"] or 0) * (1e-3 if found["ms"] or found["in_ms"] else 1.0)
-            return int(found["h"] or 0) * 3600 + int(found["m"] or 0) * 60 + seconds
+    for match in _RETRY_IN.finditer(text):
+        if match["h"] or match["m"] or match["s"]:
+            seconds = float(match["s"] or 0) * (1e-3 if match["ms"] or match["in_ms"] else 1.0)
+            return int(match["h"] or 0) * 3600 + int(match["m"] or 0) * 60 + seconds
     return None
 
 
@@ -203,12 +203,12 @@ def _codes(chain: Sequence[BaseException]) -> set[str]:
     return codes
 
 
-def _kind(error: BaseException, chain: Sequence[BaseException], status: int | None, said: str) -> Failure:
+def _kind(error: BaseException, chain: Sequence[BaseException], status: int | None, text: str) -> Failure:
     codes = _codes(chain)
     for rule in TABLES["rule"]:
         if re.fullmatch(rule.get("status", ".*"), str(status or "")) and (
             not codes.isdisjoint(map(str.lower, rule.get("codes", ())))
-            or ("words" in rule and re.search(rule["words"], said, re.IGNORECASE))
+            or ("words" in rule and re.search(rule["words"], text, re.IGNORECASE))
             or not rule.keys() & {"codes", "words"}
         ):
             return Failure(rule["kind"])
@@ -216,9 +216,9 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
         return Failure.CONFIGURATION
     # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
-    lost = any(isinstance(link, TimeoutError | ConnectionError) for link in chain)
-    named = any(kind.__name__ in TABLES["connection_errors"] for link in chain for kind in type(link).__mro__)
-    return Failure.RETRY if unreadable or lost or named else Failure.BUG
+    is_connection_error = any(isinstance(link, TimeoutError | ConnectionError) for link in chain)
+    is_listed_error = any(kind.__name__ in TABLES["connection_errors"] for link in chain for kind in type(link).__mro__)
+    return Failure.RETRY if unreadable or is_connection_error or is_listed_error else Failure.BUG
 
 
 def summary(error: BaseException, limit: int = 300) -> str:
@@ -227,9 +227,9 @@ def summary(error: BaseException, limit: int = 300) -> str:
     Secrets are redacted before the text is cut to `limit` characters, so that no half of one is left.
     """
     # For servers whose errors have a form of their own.
-    held = next((body for link in _chain(error) if (body := getattr(link, "body", None))), "")
-    held = held if isinstance(held, str) else json.dumps(held, default=str, ensure_ascii=False)
-    text, body = (" ".join(one[:MAX_LENGTH].split()) for one in (str(error), held))
+    detail = next((body for link in _chain(error) if (body := getattr(link, "body", None))), "")
+    detail = detail if isinstance(detail, str) else json.dumps(detail, default=str, ensure_ascii=False)
+    text, body = (" ".join(part[:MAX_LENGTH].split()) for part in (str(error), detail))
     if body and body not in text:
         text = f"{text} {body}".strip()
     text = redact(text)[:limit]
@@ -271,8 +271,8 @@ class Backoff:
     cap_s: float = 60.0
     longest_s: float = 60.0
 
-    def seconds(self, call: CallKey, attempt: int, asked: float | None) -> float:
+    def seconds(self, call: CallKey, attempt: int, retry_after_s: float | None) -> float:
         """The pause after failed try number `attempt` (from 0)."""
         jitter = 0.5 + random.Random(f"{call.question}/{call.ask}/{call.call}/{attempt}").random()
         pause: float = min(self.cap_s, self.base_s * 2.0**attempt * jitter)
-        return max(pause, min(asked or 0.0, self.longest_s))
+        return max(pause, min(retry_after_s or 0.0, self.longest_s))

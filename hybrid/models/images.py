@@ -62,7 +62,7 @@ def arrange(
     messages: Sequence[Message],
     keep: int,
     *,
-    asked: bool = False,
+    can_recall: bool = False,
     inside: bool = False,
     most: int = 0,
     fits: Fits | None = None,
@@ -80,16 +80,16 @@ def arrange(
     in one request, 0 for any number, and `fits` says whether images are small enough for one request: the oldest of
     tools' are left out until they fit.
     """
-    shown = _Shown(messages, keep, asked=asked, most=most, fits=fits)
+    selection = _Shown(messages, keep, can_recall=can_recall, most=most, fits=fits)
     out: list[Message] = []
     lifted: list[Part] = []
     for message in messages:
         if isinstance(message, ToolMessage):
-            text, images = shown.tool(message)
+            text, images = selection.tool(message)
             lifted += [] if inside else images
             out.append(replace(message, parts=(text, *images) if inside else (text,)))
         elif isinstance(message, UserMessage):
-            out.append(UserMessage((*lifted, *shown.parts(message))))
+            out.append(UserMessage((*lifted, *selection.parts(message))))
             lifted = []
         else:
             if lifted:
@@ -103,7 +103,7 @@ class _Shown:
     """Which images of a conversation go out, and which have gone out already while it is walked through."""
 
     def __init__(
-        self, messages: Sequence[Message], keep: int, *, asked: bool, most: int = 0, fits: Fits | None = None
+        self, messages: Sequence[Message], keep: int, *, can_recall: bool, most: int = 0, fits: Fits | None = None
     ) -> None:
         opening = next((message for message in messages if isinstance(message, UserMessage)), None)
         first = images_of([opening]) if opening is not None else ()
@@ -111,24 +111,27 @@ class _Shown:
         shas = {ref.image.sha256 for ref in first}
         others = dict.fromkeys(ref.image.sha256 for ref in images_of(messages) if ref.image.sha256 not in shas)
         self._live = shas | set(list(others)[len(others) - min(keep, len(others)) :])
-        self._left = "no longer shown; name it to see it again" if asked else "no longer shown"
-        said = [(place, one) for place, one in enumerate(messages) if isinstance(one, AssistantMessage)]
-        if asked and said:
+        self._left = "no longer shown; name it to see it again" if can_recall else "no longer shown"
+        replies = [(place, message) for place, message in enumerate(messages) if isinstance(message, AssistantMessage)]
+        if can_recall and replies:
             # Those that came after the model's last message, and those that this message names.
-            place, last = said[-1]
+            place, last = replies[-1]
             words = " ".join([last.text, *(json.dumps(dict(call.args), default=str) for call in last.calls)])
-            named = [ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)]
-            self._live |= {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *named)}
+            mentioned_refs = [
+                ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)
+            ]
+            self._live |= {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *mentioned_refs)}
         # Images that are left out, and why.
         self._beyond: dict[str, str] = {}
         if most or fits:
             by_sha = {ref.image.sha256: ref.image for ref in images_of(messages)}
-            made = [by_sha[sha] for sha in others if sha in self._live]
-            kept = min(len(made), max(0, most - len(first))) if most else len(made)
-            self._leave_out(made[: len(made) - kept], f"the server takes {most} pictures in one request")
-            made = made[len(made) - kept :]
-            while made and fits and not fits([*(ref.image for ref in first), *made]):
-                self._leave_out([made.pop(0)], "the server takes no larger request")
+            live_images = [by_sha[sha] for sha in others if sha in self._live]
+            count = min(len(live_images), max(0, most - len(first))) if most else len(live_images)
+            oldest = live_images[: len(live_images) - count]
+            self._leave_out(oldest, f"the server takes {most} pictures in one request")
+            live_images = live_images[len(oldest) :]
+            while live_images and fits and not fits([*(ref.image for ref in first), *live_images]):
+                self._leave_out([live_images.pop(0)], "the server takes no larger request")
         self._names: set[str] = set()
         self._sent: dict[str, str] = {}
 
@@ -200,9 +203,9 @@ class ImageEncoder:
             DataError: the store does not hold the image, or it does not decode.
         """
         with self._lock:
-            if (kept := self._texts.get(image.sha256)) is not None:
+            if (cached := self._texts.get(image.sha256)) is not None:
                 self._texts.move_to_end(image.sha256)
-                return kept
+                return cached
         sent, data = self.load(image)
         encoded = sent, base64.b64encode(data)
         with self._lock:
@@ -222,7 +225,7 @@ class ImageEncoder:
         """Whether a file of so many bytes is too large for the rules."""
         return bool(self.rules.max_bytes) and base64_bytes(count) > self.rules.max_bytes
 
-    def at_once(self, image: StoredImage) -> bool:
+    def is_in_memory(self, image: StoredImage) -> bool:
         """Whether `encoded` gives the image out of memory; a small file that is sent as it is gets there by asking.
 
         Raises `DataError` as `encoded`.

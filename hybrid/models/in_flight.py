@@ -1,6 +1,6 @@
 """How many requests are out at a time: a 429 halves it, replies let it grow slowly, as TCP does.
 
-while in_flight.is_full: await in_flight.room()
+while in_flight.is_full: await in_flight.wait_for_slot()
 in_flight.out += 1                           # and less one, with `let_out`, when the request is over
 """
 
@@ -35,7 +35,7 @@ class InFlight:
         """Whether no more may go out now."""
         return self.out >= self._most
 
-    async def room(self) -> None:
+    async def wait_for_slot(self) -> None:
         """Wait until fewer are out, or more may be."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append(place)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
+from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, replace_surrogates_in
 
 # Characters of one value as it is written: escapes and blanks take more than the `MAX_CHARACTERS` that it may hold.
 MAX_WRITTEN = 2 * MAX_CHARACTERS
@@ -71,13 +71,13 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
     at = _gap(text, at)
     try:
         value, end = _STRICT.raw_decode(text, at)
-        return whole_value(value), end, ()
+        return replace_surrogates_in(value), end, ()
     except (ValueError, RecursionError) as error:
         try:
             value, end = _loose(text[: at + MAX_CHARACTERS], at, 1)
-        except ValueError as found:
-            raise ValueError(f"{error if isinstance(error, ValueError) else found}"[:200]) from None
-    return whole_value(value), end, (LOOSE,)
+        except ValueError as cause:
+            raise ValueError(f"{error if isinstance(error, ValueError) else cause}"[:200]) from None
+    return replace_surrogates_in(value), end, (LOOSE,)
 
 
 def _gap(text: str, at: int) -> int:
@@ -100,12 +100,12 @@ def _loose(text: str, at: int, depth: int) -> tuple[Any, int]:
     if depth > MAX_DEPTH:
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
     if closing := {"{": "}", "[": "]", "(": ")"}.get(opening := sign_at(text, at)):
-        values, named, end = read_entries(text, at + 1, closing, depth)
-        if values and (named or opening == "{"):
+        values, keywords, end = read_entries(text, at + 1, closing, depth)
+        if values and (keywords or opening == "{"):
             raise ValueError(f"values with names and without at character {at}: {text[at : at + 20]!r}")
         if opening == "(" and len(values) == 1 and sign_at(text, end - 2) != ",":
             return values[0], end
-        return named if opening == "{" else values, end
+        return keywords if opening == "{" else values, end
     if prefix := _PREFIX.match(text, at):
         at = prefix.end()
     if match := _TEXT.match(text, at):
@@ -116,25 +116,25 @@ def _loose(text: str, at: int, depth: int) -> tuple[Any, int]:
     if match := _IMAGE.match(text, at):
         return match[0], match.end()
     if match := _MADE.match(text, at):
-        return _made(match["name"], *read_entries(text, match.end(), ")", depth))
+        return _construct(match["name"], *read_entries(text, match.end(), ")", depth))
     if (match := _WORD.match(text, at)) and match[0] in _WORDS:
         return _WORDS[match[0]], match.end()
     raise ValueError(f"no value at character {at}: {text[at : at + 20]!r}")
 
 
-def _made(name: str, values: list[Any], named: dict[str, Any], end: int) -> tuple[Any, int]:
+def _construct(name: str, values: list[Any], keywords: dict[str, Any], end: int) -> tuple[Any, int]:
     """The value that code of Python makes of others: `dict(x=1)`, `list([1])`, or an object of a class `Box(x=1)`."""
     if name not in _MAKERS and name[:1].isupper() and not values:
-        return named, end
+        return keywords, end
     if not all(isinstance(value, _CONVERTED.get(name, _SCALARS)) for value in values):
         raise ValueError(f"{name}(...) is no value")
     try:
-        made = _MAKERS[name](*values, **named)
+        result = _MAKERS[name](*values, **keywords)
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"{name}(...) is no value") from error
-    if isinstance(made, dict) and not all(isinstance(key, str) for key in made):
+    if isinstance(result, dict) and not all(isinstance(key, str) for key in result):
         raise ValueError(f"{name}(...) is no value of JSON")
-    return made, end
+    return result, end
 
 
 def _string(match: re.Match[str]) -> str:
@@ -158,15 +158,15 @@ def read_entries(text: str, at: int, closing: str, depth: int = 1) -> tuple[list
 
     So an object, a list and the arguments of a call are written: `"a": 1`, `a: 1`, `a=1`, `**{"a": 1}`, `1`.
     """
-    values, named = list[Any](), dict[str, Any]()
+    values, keywords = list[Any](), dict[str, Any]()
     while sign_at(text, at := _gap(text, at)) != closing:
         if text.startswith("**", at):
             spread, at = _loose(text, _gap(text, at + 2), depth + 1)
             if not isinstance(spread, dict):
                 raise ValueError(f"no names at character {at}")
-            named |= spread
+            keywords |= spread
         elif closing != "]" and (key := _key(text, at)):
-            named[key[0]], at = _loose(text, _gap(text, key[1]), depth + 1)
+            keywords[key[0]], at = _loose(text, _gap(text, key[1]), depth + 1)
         else:
             value, at = _loose(text, at, depth + 1)
             values.append(value)
@@ -175,7 +175,7 @@ def read_entries(text: str, at: int, closing: str, depth: int = 1) -> tuple[list
             at += 1
         elif sign_at(text, at) != closing and not (closing == ")" and _key(text, at)):
             raise ValueError(f"no comma at character {at}: {text[at : at + 20]!r}")
-    return values, named, at + 1
+    return values, keywords, at + 1
 
 
 def _key(text: str, at: int) -> tuple[str, int] | None:
@@ -186,45 +186,45 @@ def _key(text: str, at: int) -> tuple[str, int] | None:
     return _string(key) if key.re is _TEXT else key[0], end + 1
 
 
-def _without_fence(written: str, repairs: list[str]) -> str:
+def _without_fence(source: str, repairs: list[str]) -> str:
     """The text without a fence around it, which is added to the repairs. Raises `ValueError` for a text too long."""
-    if len(written) > MAX_WRITTEN:
+    if len(source) > MAX_WRITTEN:
         raise ValueError(f"more than {MAX_WRITTEN:,} characters")
-    text = written.strip()
+    text = source.strip()
     if fenced := _FENCED.fullmatch(text) or _HEAD.fullmatch(text):
         text = fenced[1].strip()
         repairs.append(FENCE)
     return _UNQUOTED.sub(r'"\g<0>"', text)
 
 
-def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
+def read_object(raw: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
     """Arguments as an object, "" and the repairs; or None, what is wrong, and none. Nothing written is an empty object.
 
     A second object behind the first has two meanings, and is an error; an empty one before it has none.
     """
     repairs: list[str] = []
     for _ in range(4):
-        if not isinstance(written, str):
+        if not isinstance(raw, str):
             break
         try:
-            text = _without_fence(written, repairs)
+            text = _without_fence(raw, repairs)
             if not text:
                 return {}, "", tuple(repairs)
-            written, end, loose = read_value(text)
+            raw, end, loose = read_value(text)
         except ValueError as error:
             return None, f"not JSON: {error}", ()
         repairs += loose
-        behind = text[end:].strip()
-        if behind:
+        rest = text[end:].strip()
+        if rest:
             repairs.append(BEHIND)
-        if "{" in behind and written != {}:
+        if "{" in rest and raw != {}:
             return None, "more than one JSON object", ()
-        if "{" in behind:
-            written = behind
-        elif isinstance(written, str):
+        if "{" in rest:
+            raw = rest
+        elif isinstance(raw, str):
             repairs.append(TWICE)
-    if written is None:
+    if raw is None:
         return {}, "", tuple(repairs)
-    if not isinstance(written, dict):
+    if not isinstance(raw, dict):
         return None, "the arguments must be a JSON object", ()
-    return written, "", tuple(dict.fromkeys(repairs))
+    return raw, "", tuple(dict.fromkeys(repairs))

@@ -41,10 +41,10 @@ class Connection:
 
     def __repr__(self) -> str:
         """Without the key: a representation ends in logs."""
-        return f"Connection(base_url={self.shown!r})"
+        return f"Connection(base_url={self.redacted_url!r})"
 
     @property
-    def shown(self) -> str | None:
+    def redacted_url(self) -> str | None:
         """The address without user, password, query and tokens in its path, as it goes into the manifest."""
         if self.base_url is None:
             return None
@@ -53,7 +53,7 @@ class Connection:
 
     def metadata(self, settings: ModelSettings, terms: Sequence[str]) -> dict[str, Json]:
         """How a server is reached, and on what `terms`. It is no part of the model's identity: another may go on."""
-        reached = {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
+        reached = {"base_url": self.redacted_url, "timeout_s": settings.timeout_s, "retries": settings.retries}
         return {**reached, **({"terms": [*terms]} if terms else {})}
 
 
@@ -73,8 +73,8 @@ def connection(provider: Provider, settings: ModelSettings, model: str = "") -> 
     if provider.key_env and key is None:
         if base_url is None:
             names = " or ".join(provider.key_env)
-            shown = model or f"{provider.name}:NAME"
-            raise UsageError(f"--model {shown}: set {names} in the environment, or give --base-url")
+            label = model or f"{provider.name}:NAME"
+            raise UsageError(f"--model {label}: set {names} in the environment, or give --base-url")
         # Local servers look at no key, but the clients insist on one.
         key = "EMPTY"
     return Connection(base_url, key)
@@ -124,36 +124,36 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
     """
     if provider.cache is None and not settings.prompt_cache:
         raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what it keeps")
-    chosen: dict[str, Json] = {}
+    values: dict[str, Json] = {}
     if settings.max_tokens is not None:
-        chosen[provider.max_tokens_option] = settings.max_tokens
+        values[provider.max_tokens_option] = settings.max_tokens
     responses = _api(provider, settings) == "responses"
     if settings.seed is not None and provider.seed_option and not responses:
-        chosen[provider.seed_option] = settings.seed
-    chosen |= _temperature(provider, model, settings)
+        values[provider.seed_option] = settings.seed
+    values |= _temperature(provider, model, settings)
     if (effort := settings.reasoning_effort) is not None:
         if effort not in provider.efforts:
             raise UsageError(f"--reasoning-effort {effort}: {provider.name} takes {', '.join(provider.efforts)}")
-        chosen[provider.effort_option] = provider.effort_none if effort == "none" else effort
+        values[provider.effort_option] = provider.effort_none if effort == "none" else effort
     if (detail := settings.image_detail) is not None:
-        said = f"--image-detail {detail}: {provider.name}"
+        start = f"--image-detail {detail}: {provider.name}"
         if not provider.details:
-            raise UsageError(f"{said} has no such option; --max-pixels limits the size")
+            raise UsageError(f"{start} has no such option; --max-pixels limits the size")
         if detail not in provider.details:
-            raise UsageError(f"{said} takes {', '.join(provider.details)}")
+            raise UsageError(f"{start} takes {', '.join(provider.details)}")
         if provider.detail_option is not None:
-            chosen[provider.detail_option] = f"MEDIA_RESOLUTION_{detail.upper()}"
+            values[provider.detail_option] = f"MEDIA_RESOLUTION_{detail.upper()}"
     if provider.apis:
-        chosen["use_responses_api"] = responses
-    return chosen | _extra(provider, settings)
+        values["use_responses_api"] = responses
+    return values | _extra(provider, settings)
 
 
-def options_of_repetition(given: Mapping[str, Json], number: int) -> Mapping[str, Json]:
+def options_of_repetition(request_options: Mapping[str, Json], number: int) -> Mapping[str, Json]:
     """The options with the seed of a solver's repetition: with one seed, a server would repeat its replies."""
-    seed = given.get("seed")
+    seed = request_options.get("seed")
     if number == 1 or not isinstance(seed, int):
-        return given
-    return {**given, "seed": seed_of_repetition(seed, number)}
+        return request_options
+    return {**request_options, "seed": seed_of_repetition(seed, number)}
 
 
 def _api(provider: Provider, settings: ModelSettings) -> str:
@@ -181,27 +181,27 @@ def for_samples(settings: ModelSettings, name: str, *, temperature_told: bool) -
     seed = settings.seed if spec in IN_PROCESS else None
     if temperature_told:
         return replace(settings, seed=seed)
-    asked = replace(settings, seed=seed, temperature=SAMPLING_TEMPERATURE)
+    sampling_settings = replace(settings, seed=seed, temperature=SAMPLING_TEMPERATURE)
     if provider is None:
-        return asked
+        return sampling_settings
     try:
-        _temperature(provider, model, asked)
+        _temperature(provider, model, sampling_settings)
     except UsageError:
-        return replace(asked, temperature=None)
-    return asked
+        return replace(sampling_settings, temperature=None)
+    return sampling_settings
 
 
 def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
     if settings.temperature is None:
         return {}
     if provider.no_temperature and re.match(provider.no_temperature, model):
-        why = f"={settings.temperature}: {model} takes no temperature"
+        reason = f"={settings.temperature}: {model} takes no temperature"
     elif provider.effort_excludes_temperature and settings.reasoning_effort is not None:
-        why = f": {provider.name} takes none together with --reasoning-effort"
+        reason = f": {provider.name} takes none together with --reasoning-effort"
     else:
         return {"temperature": settings.temperature}
     if settings.temperature:
-        raise UsageError(f"--model-arg temperature{why}")
+        raise UsageError(f"--model-arg temperature{reason}")
     return {}
 
 

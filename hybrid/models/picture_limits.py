@@ -59,8 +59,8 @@ class PictureLimits:
         """These limits and others together: the larger of the least, the smaller of the most."""
         merged: dict[str, int] = {}
         for name in self.__dataclass_fields__:
-            known = [value for value in (getattr(self, name), other.get(name, 0)) if value]
-            merged[name] = (max if name == "least_side" else min)(known, default=0)
+            values = [value for value in (getattr(self, name), other.get(name, 0)) if value]
+            merged[name] = (max if name == "least_side" else min)(values, default=0)
         return PictureLimits(**merged)
 
     @property

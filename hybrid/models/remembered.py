@@ -50,8 +50,8 @@ class RememberedModel:
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The message that the log holds for this call and these messages, else the inner model's, which is kept."""
         sha256 = conversation_sha256(messages, self._tools_offered.specs(tools))
-        if (said := self._log.said(call, sha256)) is not None and (kept := message_from_json(said)) is not None:
-            return kept
+        if (data := self._log.find_reply(call, sha256)) is not None and (cached := message_from_json(data)) is not None:
+            return cached
         reply = await self._inner.chat(messages, tools, call)
         # A full disk is no reason to throw a paid reply away: it is met again, and told, where answers are written.
         with suppress(OSError):
@@ -61,15 +61,15 @@ class RememberedModel:
 
 def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[str, Any]]) -> str:
     """Hex sha256 of a conversation as the model is shown it, and of the schemas of the tools offered."""
-    shown: list[Any] = []
+    turns: list[Any] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
             # Without what its provider draws anew each time: ids of its own.
             calls = [{"id": call.id, "name": call.name, "args": call.args} for call in message.calls]
-            shown.append([message.role, [message.text, calls, [asdict(call) for call in message.invalid]]])
+            turns.append([message.role, [message.text, calls, [asdict(call) for call in message.invalid]]])
         else:
-            shown.append([message.role, asdict(message)])
-    text = json.dumps([shown, schemas], sort_keys=True, default=str)
+            turns.append([message.role, asdict(message)])
+    text = json.dumps([turns, schemas], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -79,16 +79,16 @@ def message_json(reply: AssistantMessage) -> bytes:
     return json.dumps(asdict(reply), default=str).encode("ascii")
 
 
-def message_from_json(said: bytes) -> AssistantMessage | None:
+def message_from_json(data: bytes) -> AssistantMessage | None:
     """The message, or None where the bytes hold none."""
     try:
-        kept = json.loads(said)
+        fields = json.loads(data)
         # Not `validate_json`, which refuses half a character.
-        return _kept().validate_python(kept) if isinstance(kept, dict) and "text" in kept else None
+        return _message_adapter().validate_python(fields) if isinstance(fields, dict) and "text" in fields else None
     except (ValueError, RecursionError):
         return None
 
 
 @cache
-def _kept() -> TypeAdapter[AssistantMessage]:
+def _message_adapter() -> TypeAdapter[AssistantMessage]:
     return TypeAdapter(AssistantMessage)

@@ -57,22 +57,22 @@ def read_published(path: Path, data: bytes) -> Iterator[Recording]:
 
 def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
     """A file with one call a line."""
-    for row, where in json_lines(path, data):
+    for row, location in json_lines(path, data):
         for key in ("id", "text"):
             if not isinstance(row.get(key), str):
-                raise DataError(f"{where}: {key!r} is absent or not text")
+                raise DataError(f"{location}: {key!r} is absent or not text")
         for key in ("ask", "call"):
             value = row.setdefault(key, 0)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise DataError(f"{where}: {key!r} is {value!r}, not a whole number from 0")
+                raise DataError(f"{location}: {key!r} is {value!r}, not a whole number from 0")
         sha, prompt = row.get("prompt_sha256"), row.get("prompt")
         for key in ("prompt_sha256", "prompt"):
             if not isinstance(row.get(key), str | None):
-                raise DataError(f"{where}: {key!r} is not text")
+                raise DataError(f"{location}: {key!r} is not text")
         of_prompt = sha if prompt is None else prompt_sha256(prompt)
         if sha not in (None, of_prompt):
-            raise DataError(f"{where}: 'prompt_sha256' is not the sha256 of 'prompt'")
-        yield Recording((row["id"], row["ask"], row["call"]), row["text"], where, of_prompt)
+            raise DataError(f"{location}: 'prompt_sha256' is not the sha256 of 'prompt'")
+        yield Recording((row["id"], row["ask"], row["call"]), row["text"], location, of_prompt)
 
 
 def read_attempts(path: Path, data: bytes) -> Iterator[Recording]:
@@ -91,8 +91,8 @@ def read_attempts(path: Path, data: bytes) -> Iterator[Recording]:
                 continue
             sha = prompt_sha256(exchange.prompt.text)
             for call, step in enumerate(steps):
-                where = f"{path}: {attempt.id}, exchange {ask}, call {call}"
-                yield Recording((attempt.id, ask, call), step.text, where, sha)
+                location = f"{path}: {attempt.id}, exchange {ask}, call {call}"
+                yield Recording((attempt.id, ask, call), step.text, location, sha)
 
 
 def readers(folder: Path) -> list[tuple[Path, Reader]]:
@@ -121,7 +121,9 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
         for recording in reader(path, data):
             earlier = recordings.setdefault(recording.place, recording)
             if earlier is not recording:
-                raise DataError(f"{recording.where}: {_called(recording.place)} stands already in {earlier.where}")
+                raise DataError(
+                    f"{recording.where}: {_describe_place(recording.place)} stands already in {earlier.where}"
+                )
     if not recordings:
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
         hint = f"; it holds the folders {', '.join(inside)}: name one of them" if inside else ""
@@ -129,7 +131,7 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
     return recordings, hashes
 
 
-def _called(place: Place) -> str:
+def _describe_place(place: Place) -> str:
     question, ask, call = place
     return f"question {question!r}, ask {ask}, call {call}"
 
@@ -175,9 +177,9 @@ class ReplayModel:
         place = (call.question, call.ask, call.call)
         recording = self._recordings.get(place)
         if recording is None:
-            raise NotRecorded(f"{self.name}: no recording of {_called(place)}")
+            raise NotRecorded(f"{self.name}: no recording of {_describe_place(place)}")
         if recording.prompt_sha256 not in (None, call.prompt_sha256):
-            raise NotRecorded(f"{self.name}: the recording of {_called(place)} is of another prompt")
+            raise NotRecorded(f"{self.name}: the recording of {_describe_place(place)} is of another prompt")
         return AssistantMessage(recording.text)
 
     async def close(self) -> None:

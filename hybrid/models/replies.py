@@ -61,10 +61,10 @@ def read_end(wire: Wire, *reasons: Any) -> tuple[str | None, End]:
         wire: the API that the reply came over; its words are looked up first.
         reasons: texts, objects with the text under `type` or `reason` (SGLang), or None.
     """
-    known = [(text, _kind(wire, text)) for reason in reasons if reason is not None and (text := _text(reason))]
-    if len(known) == 1:
-        return known[0]
-    return min(known, key=lambda pair: SPECIFIC_FIRST.index(pair[1]), default=(None, End.ENDED))
+    typed_reasons = [(text, _kind(wire, text)) for reason in reasons if reason is not None and (text := _text(reason))]
+    if len(typed_reasons) == 1:
+        return typed_reasons[0]
+    return min(typed_reasons, key=lambda pair: SPECIFIC_FIRST.index(pair[1]), default=(None, End.ENDED))
 
 
 def _text(reason: Any) -> str:
@@ -108,10 +108,10 @@ def mark_end(reply: AssistantMessage) -> AssistantMessage:
     return replace(reply, end=End.REFUSED) if reply.refusal is not None else reply
 
 
-def malformed(reply: AssistantMessage, written: str) -> AssistantMessage:
+def malformed(reply: AssistantMessage, call_text: str) -> AssistantMessage:
     """The reply with a call that its server could not read; `written` is what the server shows of it."""
-    written = written or reply.finish_reason or End.MALFORMED_CALL.value
+    call_text = call_text or reply.finish_reason or End.MALFORMED_CALL.value
     error = "the server could not read the call as the model wrote it"
     # The written call stands in the text too: servers refuse a conversation with an empty message.
-    text = reply.text if written in reply.text else f"{reply.text}\n{written}".strip()
-    return replace(reply, text=text, end=End.MALFORMED_CALL, unreadable=UnreadableCall("unknown", written, error))
+    text = reply.text if call_text in reply.text else f"{reply.text}\n{call_text}".strip()
+    return replace(reply, text=text, end=End.MALFORMED_CALL, unreadable=UnreadableCall("unknown", call_text, error))

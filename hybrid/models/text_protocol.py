@@ -53,14 +53,14 @@ def describe(tools: Sequence[Tool]) -> str:
     for tool in tools:
         function = spec(tool)["function"]
         parameters = function["parameters"]
-        named = {name: node for name, node in parameters["properties"].items() if name not in (IMAGE, IMAGES)}
+        arguments = {name: node for name, node in parameters["properties"].items() if name not in (IMAGE, IMAGES)}
         images = parameters["properties"].get(IMAGES, {}).get("description", "1 name")
         lines += [f"- {function['name']}: {function['description']}", f"  images: {images}"]
-        lines.append("  args: {" if named else "  args: {}")
-        for name, node in named.items():
-            said = f" // {node['description']}" if "description" in node else ""
-            lines.append(f"    {_field(name, node, parameters['required'])},{said}")
-        lines += ["  }"] if named else []
+        lines.append("  args: {" if arguments else "  args: {}")
+        for name, node in arguments.items():
+            comment = f" // {node['description']}" if "description" in node else ""
+            lines.append(f"    {_field(name, node, parameters['required'])},{comment}")
+        lines += ["  }"] if arguments else []
     return "\n".join(lines)
 
 
@@ -95,15 +95,15 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
     """
     out: list[Message] = []
     results: list[Part] = []
-    shown = list(messages)
-    if tools and shown:
-        first, described = shown[0], describe(tools)
+    prompt = list(messages)
+    if tools and prompt:
+        first, described = prompt[0], describe(tools)
         if isinstance(first, SystemMessage):
-            shown[0] = SystemMessage(f"{first.text}\n\n{described}")
+            prompt[0] = SystemMessage(f"{first.text}\n\n{described}")
         else:
             # Not every chat template takes a system message that was not there.
-            shown[0] = UserMessage((described, *parts_of(first)))
-    for message in shown:
+            prompt[0] = UserMessage((described, *parts_of(first)))
+    for message in prompt:
         if isinstance(message, ToolMessage):
             head = f"{'Error' if message.failed else 'Result'} of {message.name or 'the tool'}:\n{message.text}"
             results += [head, *map(ImagePart, images_of([message]))]
@@ -112,19 +112,23 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
             out.append(UserMessage(tuple(results)))
             results = []
         if isinstance(message, AssistantMessage):
-            out.append(replace(message, text=_spoken(message), calls=(), invalid=()))
+            out.append(replace(message, text=_write_calls(message), calls=(), invalid=()))
         else:
             out.append(message)
     return [*out, UserMessage(tuple(results))] if results else out
 
 
-def _spoken(message: AssistantMessage) -> str:
+def _write_calls(message: AssistantMessage) -> str:
     """The text of a reply, with its calls as blocks again."""
     blocks = [message.text] if message.text else []
     for call in message.calls:
         args = {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}
-        named = call.args.get(IMAGES, call.args.get(IMAGE, []))
-        value = {"tool": call.name, "images": [named] if isinstance(named, str) else named, "args": args}
+        image_names = call.args.get(IMAGES, call.args.get(IMAGE, []))
+        value = {
+            "tool": call.name,
+            "images": [image_names] if isinstance(image_names, str) else image_names,
+            "args": args,
+        }
         blocks.append(f"```json\n{json.dumps(value, ensure_ascii=False)}\n```")
     blocks += [f"```json\n{bad.written.strip()}\n```" for bad in message.invalid]
     return "\n".join(blocks)
@@ -137,7 +141,12 @@ MAX_MARKS = 12
 
 
 def with_calls(
-    reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0, *, asked: bool = False
+    reply: AssistantMessage,
+    tools: Sequence[Tool],
+    messages: Sequence[Message],
+    turn: int = 0,
+    *,
+    is_text_protocol: bool = False,
 ) -> AssistantMessage:
     """The reply with the calls that its text holds in any dialect; the same object when there are none.
 
@@ -155,8 +164,10 @@ def with_calls(
             return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))
     if not reply.text:
         return reply
-    found = read(reply.text, tools, messages, turn=turn, cut=reply.is_cut, asked=asked)
-    if not found.calls and found.unreadable is None:
+    reading = read(reply.text, tools, messages, turn=turn, cut=reply.is_cut, is_text_protocol=is_text_protocol)
+    if not reading.calls and reading.unreadable is None:
         return reply
-    calls = tuple(replace(one, read_from="") if asked and one.read_from == "JSON" else one for one in found.calls)
-    return replace(reply, text=found.rest, calls=calls, unreadable=found.unreadable)
+    calls = tuple(
+        replace(call, read_from="") if is_text_protocol and call.read_from == "JSON" else call for call in reading.calls
+    )
+    return replace(reply, text=reading.rest, calls=calls, unreadable=reading.unreadable)

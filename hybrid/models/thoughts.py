@@ -21,13 +21,13 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
     The form in which another model's provider wants a reply back goes to no other. With `drop` none goes back, and a
     thought that stands in a text is cut out of it. A server that checks what it signed refuses such a conversation.
     """
-    own = list(messages)
-    for place, one in enumerate(own):
-        if isinstance(one, AssistantMessage) and thoughts == "drop":
-            own[place] = replace(one, text=without_thoughts(one.text).strip(), reasoning="", native=None)
-        elif isinstance(one, AssistantMessage) and one.said_by != name:
-            own[place] = replace(one, native=None)
-    return own
+    history = list(messages)
+    for place, message in enumerate(history):
+        if isinstance(message, AssistantMessage) and thoughts == "drop":
+            history[place] = replace(message, text=without_thoughts(message.text).strip(), reasoning="", native=None)
+        elif isinstance(message, AssistantMessage) and message.said_by != name:
+            history[place] = replace(message, native=None)
+    return history
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,16 @@ def thinking_switches(name: str, base_url: str | None) -> list[ThinkingSwitch]:
     """
     host = (urlsplit(base_url).hostname or "") if base_url else ""
     model = name.partition(":")[2]
-    found: list[ThinkingSwitch] = []
+    switches: list[ThinkingSwitch] = []
     for row in tomllib.loads(Path(__file__).with_name("thinking_switches.toml").read_text("utf-8"))["switch"]:
         texts = {"hosts": host, "models": model}
         matches = all(re.search(row[key], texts[key], re.IGNORECASE) for key in texts.keys() & row.keys())
         if matches or "hosts" not in row:
-            found.append(ThinkingSwitch(row["body"], matches))
-    found.sort(key=lambda switch: not switch.matches)
-    return [switch for at, switch in enumerate(found) if switch.body not in [before.body for before in found[:at]]]
+            switches.append(ThinkingSwitch(row["body"], matches))
+    switches.sort(key=lambda switch: not switch.matches)
+    return [
+        switch for at, switch in enumerate(switches) if switch.body not in [earlier.body for earlier in switches[:at]]
+    ]
 
 
 def has_thoughts(reply: AssistantMessage) -> bool:

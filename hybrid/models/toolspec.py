@@ -45,7 +45,7 @@ def all_published(tools: Sequence[Tool]) -> bool:
     return bool(tools) and all(isinstance(tool, PublishedTool) for tool in tools)
 
 
-def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
+def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
     """`{"type": "function", "function": {"name", "description", "parameters"}}`.
 
     The description is the card's summary and limits. First among the parameters, and required, is `image`, the name of
@@ -58,7 +58,7 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     if isinstance(tool, PublishedTool):
         return {"type": "function", "function": json.loads(tool.function)}
     schema = _schema(tool.args)
-    schema = schema if whole else _told(schema)
+    schema = schema if full else _visible_schema(schema)
     for name in (IMAGE, IMAGES):
         if name in schema.get("properties", {}):
             raise DataError(f"tool {tool.card.name!r}: an argument must not be called {name!r}")
@@ -103,33 +103,33 @@ class ToolsOffered:
     def specs(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
         """`spec` of each; the list is not to be changed. Raises `DataError` as `spec`."""
         key = tuple(id(tool) for tool in tools)
-        made = self._made.get(key)
-        if made is None:
+        cached = self._made.get(key)
+        if cached is None:
             # The tools are held as well, so that no other object gets the identity of one of them.
-            made = self._made[key] = (tuple(tools), [spec(tool) for tool in tools])
-        return made[1]
+            cached = self._made[key] = (tuple(tools), [spec(tool) for tool in tools])
+        return cached[1]
 
 
-def _told(node: Any) -> Any:
+def _visible_schema(node: Any) -> Any:
     """The schema without the properties that are `UNTOLD`."""
     if isinstance(node, list):
-        return [_told(item) for item in node]
+        return [_visible_schema(item) for item in node]
     if not isinstance(node, dict):
         return node
     properties = {name: field for name, field in node.get("properties", {}).items() if field.get("told", True)}
-    return {key: _told(properties if key == "properties" else value) for key, value in node.items()}
+    return {key: _visible_schema(properties if key == "properties" else value) for key, value in node.items()}
 
 
 def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """The properties of an object, by name."""
     fields: dict[str, Any] = {}
-    for name, given in schema.get("properties", {}).items():
-        node = given
-        kinds = [kind for kind in given.get("anyOf", ()) if kind.get("type") != "null"]
+    for name, subschema in schema.get("properties", {}).items():
+        node = subschema
+        kinds = [kind for kind in subschema.get("anyOf", ()) if kind.get("type") != "null"]
         if name not in schema.get("required", []) and kinds:
             # Without the null that stands for an argument left out.
-            rest = {key: value for key, value in given.items() if key != "anyOf"}
-            node = {**kinds[0], **rest} if len(kinds) == 1 else {**given, "anyOf": kinds}
+            rest = {key: value for key, value in subschema.items() if key != "anyOf"}
+            node = {**kinds[0], **rest} if len(kinds) == 1 else {**subschema, "anyOf": kinds}
         if name in COORDINATES and node.get("type") == "number":
             # The frame of coordinates implies the bounds.
             node = {key: value for key, value in node.items() if key not in _BOUNDS}
@@ -142,14 +142,14 @@ def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str,
     if "$ref" in node:
         target = definitions[node["$ref"].rpartition("/")[2]]
         # What the type of a field is, its own description says to people; what the field is for goes to a model.
-        kept = {key: value for key, value in target.items() if key != "description"}
-        return _plain({**kept, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
+        target_fields = {key: value for key, value in target.items() if key != "description"}
+        return _plain({**target_fields, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
     plain = {key: node[key] for key in ("type", "enum") if key in node}
     if "const" in node:
         plain["enum"] = [node["const"]]
-    said, told = node.get("description", ""), ", ".join([*_bounds(node), *_default(node.get("default"))])
-    if said or told:
-        plain["description"] = f"{said} ({told})" if said and told else said or told
+    description, limits = node.get("description", ""), ", ".join([*_bounds(node), *_default(node.get("default"))])
+    if description or limits:
+        plain["description"] = f"{description} ({limits})" if description and limits else description or limits
     if "anyOf" in node:
         plain["anyOf"] = [_plain(kind, definitions) for kind in node["anyOf"]]
     if "prefixItems" in node:
@@ -203,13 +203,13 @@ def tool_named(name: str, tools: Sequence[Tool]) -> Tool | None:
     Case and blanks may differ, a namespace stand in front (`functions.crop`, `mcp__server__crop`), and behind it a
     number, a token or a tag (`crop<|channel|>commentary`) or an opening bracket.
     """
-    known = {tool.card.name: tool for tool in tools}
-    if name in known:
-        return known[name]
+    by_name = {tool.card.name: tool for tool in tools}
+    if name in by_name:
+        return by_name[name]
     bare = re.split(r"[<(]", name[:MAX_NAME].rpartition("to=")[2], maxsplit=1)[0].strip(" \t\r\n\"'`*").lower()
-    if bare in known:
-        return known[bare]
+    if bare in by_name:
+        return by_name[bare]
     parts = re.split(r"\.|(?<=\w)/|:{1,2}|__", bare)
     last = parts[-2] if len(parts) > 1 and (parts[-1].isdecimal() or parts[-1] == "call") else parts[-1]
     last = re.sub(r"[\s-]+", "_", last.strip())
-    return known.get(last) or known.get(re.sub(r"^functions?_|_(?:tool|\d+)$", "", last))
+    return by_name.get(last) or by_name.get(re.sub(r"^functions?_|_(?:tool|\d+)$", "", last))

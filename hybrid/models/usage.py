@@ -39,39 +39,46 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
     if not isinstance(counts, dict):
         return None
     find = _Finder(counts, WIRES[wire])
-    read, written, total = find("input"), find("output"), find("total") or None
+    read, output_tokens, total = find("input"), find("output"), find("total") or None
     cached_beside, stored_beside = find("cached_outside"), find("written_outside") or 0
-    beside = (cached_beside or 0) + stored_beside
+    extra_tokens = (cached_beside or 0) + stored_beside
     # No prompt and no text has 0 tokens: servers that do not count say 0.
-    read = None if read == 0 and not beside else read
-    written = None if written == 0 and not is_empty else written
-    if total is not None and (read is None) is not (written is None):
+    read = None if read == 0 and not extra_tokens else read
+    output_tokens = None if output_tokens == 0 and not is_empty else output_tokens
+    if total is not None and (read is None) is not (output_tokens is None):
         # The total tells the other one.
-        left = total - (read or written or 0)
-        read, written = (left if read is None else read), (left if written is None else written)
-    if read is None or written is None or written < 0 or read < 0:
+        remaining = total - (read or output_tokens or 0)
+        read, output_tokens = (
+            (remaining if read is None else read),
+            (remaining if output_tokens is None else output_tokens),
+        )
+    if read is None or output_tokens is None or output_tokens < 0 or read < 0:
         return None
-    if beside and _is_outside(read, written, total, beside, by_default=find.beside_by_default):
-        read += beside
+    if extra_tokens and _is_outside(read, output_tokens, total, extra_tokens, by_default=find.beside_by_default):
+        read += extra_tokens
     reasoning = find("reasoning")
-    hidden = (total or 0) - read - written
-    if hidden > 0 or (total is None and (reasoning or 0) > written):
+    hidden = (total or 0) - read - output_tokens
+    if hidden > 0 or (total is None and (reasoning or 0) > output_tokens):
         # Gemini and xAI count the thinking tokens beside the output; only their total shows it.
-        written += hidden if hidden > 0 else reasoning or 0
+        output_tokens += hidden if hidden > 0 else reasoning or 0
         reasoning = reasoning or hidden
     cached = find("cached")
     cached = cached if cached is not None else cached_beside
     stored = find("written") or stored_beside
     return TokenUsage(
-        read, written, min(reasoning or 0, written), None if cached is None else min(cached, read), min(stored, read)
+        read,
+        output_tokens,
+        min(reasoning or 0, output_tokens),
+        None if cached is None else min(cached, read),
+        min(stored, read),
     )
 
 
-def _is_outside(read: int, written: int, total: int | None, beside: int, *, by_default: bool) -> bool:
+def _is_outside(read: int, output_tokens: int, total: int | None, extra_tokens: int, *, by_default: bool) -> bool:
     """Whether tokens of the cache are counted beside those read, as Anthropic does, and not among them."""
-    if beside > read or total is None:
-        return beside > read or by_default
-    return total >= read + written + beside
+    if extra_tokens > read or total is None:
+        return extra_tokens > read or by_default
+    return total >= read + output_tokens + extra_tokens
 
 
 class _Finder:
@@ -114,9 +121,9 @@ def merged(counts: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
     """The counts of two events of one stream: the larger of each, as a last event may hold zeros or half of them."""
     out = dict(counts)
     for name, value in more.items():
-        held = out.get(name)
-        if isinstance(value, Mapping) and isinstance(held, Mapping):
-            out[name] = merged(held, value)
-        elif value is not None and (_number(value) is None or (_number(held) or 0) <= (_number(value) or 0)):
+        existing = out.get(name)
+        if isinstance(value, Mapping) and isinstance(existing, Mapping):
+            out[name] = merged(existing, value)
+        elif value is not None and (_number(value) is None or (_number(existing) or 0) <= (_number(value) or 0)):
             out[name] = value
     return out

@@ -54,22 +54,24 @@ def ablation(
     Raises:
         UsageError: no tool is offered, one of `vary` is not offered, or there is nothing to do.
     """
-    offered = tuple(dict.fromkeys(tools_offered))
-    if not offered:
+    tool_names = tuple(dict.fromkeys(tools_offered))
+    if not tool_names:
         raise UsageError("no tool is offered: there is nothing to leave out")
     if not (leave_out or add_one):
         raise UsageError("--no-leave-out: give --add-one with it, or there is nothing to do")
-    chosen = set(offered if vary is None else vary)
-    if unknown := sorted(chosen - {*offered}):
-        raise UsageError(f"--vary {','.join(unknown)}: not among the tools offered: {', '.join(offered)}")
-    varied = [name for name in offered if name in chosen]
+    to_vary = set(tool_names if vary is None else vary)
+    if unknown := sorted(to_vary - {*tool_names}):
+        raise UsageError(f"--vary {','.join(unknown)}: not among the tools offered: {', '.join(tool_names)}")
+    varied = [name for name in tool_names if name in to_vary]
     # Of two runs with the same menu the first is made.
-    menus = {offered: (FULL, FULL), (): (NONE, "no tool")}
+    menus = {tool_names: (FULL, FULL), (): (NONE, "no tool")}
     for name in varied if leave_out else ():
-        menus.setdefault(tuple(one for one in offered if one != name), (f"without-{name}", f"without {name}"))
+        menus.setdefault(tuple(tool for tool in tool_names if tool != name), (f"without-{name}", f"without {name}"))
     for name in varied if add_one else ():
         menus.setdefault((name,), (f"only-{name}", f"only {name}"))
-    return Ablation(offered, tuple(PlannedRun(*words, {"tools": menu or (NO_TOOL,)}) for menu, words in menus.items()))
+    return Ablation(
+        tool_names, tuple(PlannedRun(*words, {"tools": menu or (NO_TOOL,)}) for menu, words in menus.items())
+    )
 
 
 def tools_of(run: PlannedRun) -> tuple[str, ...]:

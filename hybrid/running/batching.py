@@ -14,7 +14,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.models import ChatModel
 from hybrid.models.batching.batches import Batches
 from hybrid.models.batching.client import batch_api, batched
-from hybrid.models.batching.follow import input_deleted
+from hybrid.models.batching.follow import delete_input
 from hybrid.models.caller import Caller
 from hybrid.models.failures import summary
 from hybrid.models.prices import BATCH_SHARE
@@ -38,8 +38,8 @@ def refuse_unbatched(run: ResolvedRun) -> None:
                 raise UsageError(f"--batch: {config.model} is asked in this process")
     elif settings.batch_tail or settings.batch_wait != type(settings)().batch_wait:
         raise UsageError("--batch-wait and --batch-tail say how batches are made: give --batch with them")
-    elif left := left_behind(run.folder.path):
-        raise UsageError(f"{left}: go on with --batch, or they are paid twice")
+    elif open_batches := batches_still_running(run.folder.path):
+        raise UsageError(f"{open_batches}: go on with --batch, or they are paid twice")
 
 
 def in_batches(run: ResolvedRun) -> ChatModel:
@@ -50,27 +50,27 @@ def in_batches(run: ResolvedRun) -> ChatModel:
         return model
     api = batch_api(model.name, settings)
     address = model.connection().get("base_url")
-    shown = address if isinstance(address, str) else None
+    url = address if isinstance(address, str) else None
     count_lost = run.resources.run_meter.count_lost
     rules = (seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail, count_lost)
-    return batched(model, Batches(api, model.name, shown, run.folder.path, *rules), settings)
+    return batched(model, Batches(api, model.name, url, run.folder.path, *rules), settings)
 
 
 def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:
     """Notes on the batches of each solver: rounds, bytes of images, and the price beside the ordinary one."""
     notes = []
-    for name, asked in solvers.items():
-        if not asked.high.calls:
+    for name, estimate in solvers.items():
+        if not estimate.high.calls:
             continue
         store = run.service.store
-        shown = (image for question in run.open_questions(name) for image in question.images)
-        paths = (store.path(image.sha256) for image in shown)
+        images = (image for question in run.open_questions(name) for image in question.images)
+        paths = (store.path(image.sha256) for image in images)
         sizes = [path.stat().st_size for path in paths if path.exists()]
         # In base64, with each call of a question again.
-        sent = sum(sizes) * 4 / 3 * asked.expected.calls / max(1, asked.questions)
-        note = f"{name} in batches: {asked.rounds[0]} rounds expected, {asked.rounds[1]} at most; about "
+        sent = sum(sizes) * 4 / 3 * estimate.expected.calls / max(1, estimate.questions)
+        note = f"{name} in batches: {estimate.rounds[0]} rounds expected, {estimate.rounds[1]} at most; about "
         note += f"{sent / 1e6:,.1f} MB of images"
-        if (cost := asked.cost_usd) is not None:
+        if (cost := estimate.cost_usd) is not None:
             note += f"; {cost['expected'] * BATCH_SHARE:.2f} USD expected instead of {cost['expected']:.2f}"
         notes.append(note)
     return notes
@@ -78,8 +78,8 @@ def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list
 
 def expected_usd(solvers: Mapping[str, SolverEstimate]) -> float:
     """The most that a call of a solver is expected to cost in a batch; 0 where it is not known."""
-    asking = [asked for asked in solvers.values() if asked.expected.calls]
-    means = [(asked.cost_usd or {}).get("expected", 0.0) / asked.expected.calls for asked in asking]
+    asking = [estimate for estimate in solvers.values() if estimate.expected.calls]
+    means = [(estimate.cost_usd or {}).get("expected", 0.0) / estimate.expected.calls for estimate in asking]
     return max(means, default=0.0) * BATCH_SHARE
 
 
@@ -89,31 +89,31 @@ async def cancel_batches(path: Path) -> list[str]:
     Raises:
         UsageError: it is no run, a command is asking it, its key is not there, or the provider does not end a batch.
     """
-    said = []
+    lines = []
     with RunFolder.existing(path).locked(), closing(BatchJournal(path / BATCHES)) as journal:
-        for batch in [one for one in journal.known.values() if one.state in WAITS]:
+        for batch in [logged for logged in journal.known.values() if logged.state in WAITS]:
             api = batch_api(batch.model, ModelSettings(base_url=batch.base_url))
             try:
                 if (identity := batch.id or await api.find(batch, journal.ids)) is not None:
                     await api.cancel(identity)
-                await input_deleted(api, journal, batch.name)
+                await delete_input(api, journal, batch.name)
             # Every failure of the provider is one of this command.
             except Exception as error:
                 raise UsageError(f"{batch.model}, batch {batch.id or batch.name}: {summary(error)}") from error
             finally:
                 await api.http.close()
             journal.change(batch.name, state="cancelled" if identity else "refused", id=identity)
-            ended = "ended" if identity else "was never taken"
-            said.append(f"{identity or batch.name}: {ended}, {len(batch.calls):,} requests")
-    return said or [f"{path} has no batch that waits"]
+            state = "ended" if identity else "was never taken"
+            lines.append(f"{identity or batch.name}: {state}, {len(batch.calls):,} requests")
+    return lines or [f"{path} has no batch that waits"]
 
 
 def left_in(place: Path) -> str:
     """Which batches of the runs in a folder go on at the provider, in words; empty where none does."""
-    return "; ".join(filter(None, (left_behind(file.parent) for file in sorted(place.glob(f"*/{BATCHES}")))))
+    return "; ".join(filter(None, (batches_still_running(file.parent) for file in sorted(place.glob(f"*/{BATCHES}")))))
 
 
-def left_behind(folder: Path) -> str:
+def batches_still_running(folder: Path) -> str:
     """Which batches of a run go on at the provider, in words; empty where none does."""
     batches, requests = waiting_calls(read_batches(folder / BATCHES).values())
     if not batches:

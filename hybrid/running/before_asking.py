@@ -113,24 +113,28 @@ async def _ask_about_tools(
     tell: Tell,
 ) -> ResolvedRun:
     """Ask how the model calls tools and whether it sees their pictures. Returns the run with the place of these."""
-    tools, shown, store = run.resources.dressed, any(solver in showing for solver in offering), run.service.store
+    tools, shows_pictures, store = (
+        run.resources.dressed,
+        any(solver in showing for solver in offering),
+        run.service.store,
+    )
     conversation: list[Message] = []
 
     async def call(chat: Chat) -> Calling:
-        async def kept(messages: Sequence[Message], tools: Sequence[Tool], key: CallKey) -> AssistantMessage:
+        async def record_chat(messages: Sequence[Message], tools: Sequence[Tool], key: CallKey) -> AssistantMessage:
             reply = await chat(messages, tools, key)
             conversation[:] = [*messages, reply]
             return reply
 
-        return await call_tool(kept, store, tools, shown=shown)
+        return await call_tool(record_chat, store, tools, with_pictures=shows_pictures)
 
-    called = await _check(run, model, CALLING, call)
-    if called.get("verdict") in ("unreadable", "refused"):
-        why = uncalled(model.name, called["verdict"], called["said"], called["read_from"])
-        _let_in(run, "toolless", TOOLLESS, why)
-    if called.get("verdict") == "none":
+    check = await _check(run, model, CALLING, call)
+    if check.get("verdict") in ("unreadable", "refused"):
+        reason = uncalled(model.name, check["verdict"], check["said"], check["read_from"])
+        _let_in(run, "toolless", TOOLLESS, reason)
+    if check.get("verdict") == "none":
         tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
-    if called.get("verdict") != "calls" or not shows_tool_pictures(run) or sight.get("verdict") == "blind":
+    if check.get("verdict") != "calls" or not shows_tool_pictures(run) or sight.get("verdict") == "blind":
         return run
 
     async def see(chat: Chat) -> ToolPicture | Sight:
@@ -145,14 +149,14 @@ async def _ask_about_tools(
         probe = PlaceProbe(model, chat, settings, store, reads_pictures, native)
         return await find_place(probe, conversation, tools)
 
-    found = await _check(run, model, TOOL_PICTURE, see)
-    if found.get("verdict") in ("blind", "refused"):
-        _let_in(run, "blind-tools", BLIND_TOOLS, unseen(model.name, found))
-    if found.get("verdict") == "unknown":
-        tell(f"note: whether {model.name} sees pictures of tools is not known: it said {found['said']!r} to one")
-    for note in _thinking_notes(model.name, found):
+    check = await _check(run, model, TOOL_PICTURE, see)
+    if check.get("verdict") in ("blind", "refused"):
+        _let_in(run, "blind-tools", BLIND_TOOLS, unseen(model.name, check))
+    if check.get("verdict") == "unknown":
+        tell(f"note: whether {model.name} sees pictures of tools is not known: it said {check['said']!r} to one")
+    for note in _thinking_notes(model.name, check):
         tell(note)
-    return _with_settings(run, model, with_place(run.config.model_settings, found))
+    return _with_settings(run, model, with_place(run.config.model_settings, check))
 
 
 def has_calls(message: Message) -> bool:
@@ -172,39 +176,43 @@ def _with_settings(run: ResolvedRun, model: ChatModel, settings: ModelSettings) 
 
 def _refuse_blind(run: ResolvedRun, name: str, sight: Mapping[str, Any]) -> None:
     if sight.get("verdict") == "blind":
-        counted = f"{sight['input_tokens']} tokens with the picture and {sight['without_image']} without"
-        unseeing = f"it cannot read the number in a picture (it said {sight['said']!r}), and its input is {counted}"
+        token_counts = f"{sight['input_tokens']} tokens with the picture and {sight['without_image']} without"
+        unseeing = (
+            f"it cannot read the number in a picture (it said {sight['said']!r}), and its input is {token_counts}"
+        )
         more = "Choose a model that takes images, or say --images none"
         _let_in(run, "blind", BLIND, f"--model {name} does not see: {unseeing}. {more}")
 
 
 def _refuse_unordered(run: ResolvedRun, name: str, order: Mapping[str, Any]) -> None:
     wrong = {"out of order": "reads them in another order", "missing": "does not get all of them"}
-    if (how := wrong.get(str(order.get("verdict")))) is not None:
-        why = f"--model {name}: of {order['count']} pictures in one message it {how} (it said {order['said']!r})"
-        _let_in(run, "unordered", UNORDERED, f"{why}. Say --images concat, which joins them to one")
+    if (mistake := wrong.get(str(order.get("verdict")))) is not None:
+        reason = f"--model {name}: of {order['count']} pictures in one message it {mistake} (it said {order['said']!r})"
+        _let_in(run, "unordered", UNORDERED, f"{reason}. Say --images concat, which joins them to one")
 
 
-def unseen(name: str, found: Mapping[str, Any]) -> str:
+def unseen(name: str, check: Mapping[str, Any]) -> str:
     """Why pictures of tools come to nothing, and the remedy."""
-    tokens, without = found.get("input_tokens"), found.get("without_image")
-    if found.get("verdict") == "refused":
-        why = f"its server takes none ({found['said']})"
-        return f"--model {name} gets no pictures of tools: {why}. Say --show text, which sends it their words alone"
-    counted = f", and its input is {tokens} tokens with it and {without} without" if tokens and without else ""
-    said = f"it cannot read the number in the picture of a tool's result (it said {found['said']!r}){counted}"
-    return f"--model {name} does not see pictures of tools: {said}. Say --show text, which sends it their words alone"
+    tokens, without = check.get("input_tokens"), check.get("without_image")
+    if check.get("verdict") == "refused":
+        reason = f"its server takes none ({check['said']})"
+        return f"--model {name} gets no pictures of tools: {reason}. Say --show text, which sends it their words alone"
+    token_counts = f", and its input is {tokens} tokens with it and {without} without" if tokens and without else ""
+    problem = f"it cannot read the number in the picture of a tool's result (it said {check['said']!r}){token_counts}"
+    return (
+        f"--model {name} does not see pictures of tools: {problem}. Say --show text, which sends it their words alone"
+    )
 
 
-def _thinking_notes(name: str, found: Mapping[str, Any]) -> Iterator[str]:
+def _thinking_notes(name: str, check: Mapping[str, Any]) -> Iterator[str]:
     """What becomes of the model's thinking at a picture of a tool, where it is not simply kept."""
-    if found.get("thinking") == "switched":
-        yield f"note: {name}: its template keeps thinking by {json.dumps(found['switch'])}, which is sent"
-    elif found.get("thinking") in ("lost", "unknown"):
-        is_lost = "is" if found["thinking"] == "lost" else "may be"
-        if found.get("place") == "inside":
-            why = LOST_BY_SERVER[found["thinking"]]
-            yield f"note: {name}: its thinking {is_lost} lost at each call of a tool: {why}"
+    if check.get("thinking") == "switched":
+        yield f"note: {name}: its template keeps thinking by {json.dumps(check['switch'])}, which is sent"
+    elif check.get("thinking") in ("lost", "unknown"):
+        is_lost = "is" if check["thinking"] == "lost" else "may be"
+        if check.get("place") == "inside":
+            reason = LOST_BY_SERVER[check["thinking"]]
+            yield f"note: {name}: its thinking {is_lost} lost at each call of a tool: {reason}"
             return
         yield (
             f"note: {name}: its thinking {is_lost} lost at each picture of a tool: its template drops what was thought "
@@ -214,9 +222,9 @@ def _thinking_notes(name: str, found: Mapping[str, Any]) -> Iterator[str]:
 
 def before_notes(run: ResolvedRun) -> list[str]:
     """For a dry run: what the model will be asked first."""
-    kept = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
+    manifest = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
     waiting = [solver for name, solver in run.solvers.items() if run.open_questions(name)]
-    asked = {
+    conditions = {
         SIGHT: (shows_images, "the model is first asked whether it sees, with one small picture: one call or two"),
         CALLING: (offers_tools, "the model is first told to call a tool, to see whether its calls are read: one call"),
         TOOL_PICTURE: (
@@ -228,14 +236,18 @@ def before_notes(run: ResolvedRun) -> list[str]:
             "the model is first asked for the order of small pictures in one message: one call, or up to three",
         ),
     }
-    notes = [note for key, (when, note) in asked.items() if key not in kept and any(when(run, one) for one in waiting)]
+    notes = [
+        note
+        for key, (when, note) in conditions.items()
+        if key not in manifest and any(when(run, solver) for solver in waiting)
+    ]
     return [*notes, *style_notes(run, waiting)]
 
 
 def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
     """Whether the model meets its tools in the form in which it was trained, where that is known."""
-    style, model, offered = run.resources.style, run.config.model, run.resources.tools_offered
-    if not offered or not any(solver.offers_tools for solver in solvers):
+    style, model, tools = run.resources.style, run.config.model, run.resources.tools_offered
+    if not tools or not any(solver.offers_tools for solver in solvers):
         return
     fit = fitting(model)
     if run.config.tool_style == BY_MODEL:
@@ -246,9 +258,9 @@ def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
             f"--tool-style {fit.name} asks it as it was trained"
         )
     elif not style.is_plain and not style.fits(model):
-        own = f"; {fit.name} is" if fit != PLAIN else ""
-        yield f"--tool-style {style.name} is not known as the form in which {model} was trained{own}"
-    if style.runs and all(tool.card.name != style.runs for tool in offered):
+        hint = f"; {fit.name} is" if fit != PLAIN else ""
+        yield f"--tool-style {style.name} is not known as the form in which {model} was trained{hint}"
+    if style.runs and all(tool.card.name != style.runs for tool in tools):
         yield f"--tool-style {style.name} is a form of the tool {style.runs}, which is not offered"
 
 
@@ -321,11 +333,11 @@ async def _check(
     if key not in manifest:
         chat = _Metered(run, model)
         try:
-            found = await probe(chat)
+            result = await probe(chat)
         except (NotRecorded, Outage) as error:
             log.info("the %s of %s is not known: %s", key, model.name, error)
             return {}
-        run.folder.write_manifest(manifest | {key: {**asdict(found), "usage": asdict(chat.used)}})
+        run.folder.write_manifest(manifest | {key: {**asdict(result), "usage": asdict(chat.used)}})
     facts: Mapping[str, Any] = run.folder.manifest[key]
     return facts
 
@@ -339,8 +351,8 @@ def _let_in(run: ResolvedRun, gate: Gate, label: str, wrong: str) -> None:
         run.folder.write_manifest({**manifest, "labels": [*manifest["labels"], label]})
 
 
-def uncalled(name: str, verdict: str, said: str, dialect: str) -> str:
+def uncalled(name: str, verdict: str, reply: str, dialect: str) -> str:
     """Why the calls of a model come to nothing, and the remedy."""
     if verdict == "refused":
-        return f"--model {name}: {CHECK[Failure.TOOLS]} ({said})"
-    return f"--model {name} writes calls of tools that cannot be read ({dialect}: {said!r}): {remedy(dialect)}"
+        return f"--model {name}: {CHECK[Failure.TOOLS]} ({reply})"
+    return f"--model {name} writes calls of tools that cannot be read ({dialect}: {reply!r}): {remedy(dialect)}"

@@ -24,15 +24,15 @@ class Spent:
     output_tokens: float = 0.0
 
     def __add__(self, other: Spent) -> Spent:
-        known = None
+        input_tokens = None
         if self.input_tokens is not None and other.input_tokens is not None:
-            known = self.input_tokens + other.input_tokens
-        return Spent(self.calls + other.calls, known, self.output_tokens + other.output_tokens)
+            input_tokens = self.input_tokens + other.input_tokens
+        return Spent(self.calls + other.calls, input_tokens, self.output_tokens + other.output_tokens)
 
     def times(self, factor: float) -> Spent:
         """So many times as much."""
-        known = None if self.input_tokens is None else self.input_tokens * factor
-        return Spent(self.calls * factor, known, self.output_tokens * factor)
+        input_tokens = None if self.input_tokens is None else self.input_tokens * factor
+        return Spent(self.calls * factor, input_tokens, self.output_tokens * factor)
 
 
 # At the lowest, as expected, and at the highest.
@@ -74,15 +74,15 @@ class SolverEstimate:
             return None
         return {level: self.price.of(spent.input_tokens or 0.0, spent.output_tokens) for level, spent in self.levels}
 
-    def as_json(self, counted: str = "questions") -> dict[str, Json]:
+    def as_json(self, unit: str = "questions") -> dict[str, Json]:
         """One JSON object; `counted` is the key of the number of questions."""
         counts = {"model_calls": "calls", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}
         spent: dict[str, Json] = {}
         for key, name in counts.items():
-            numbers = {level: getattr(one, name) for level, one in self.levels}
+            numbers = {level: getattr(spent, name) for level, spent in self.levels}
             spent[key] = {level: None if number is None else round(number) for level, number in numbers.items()}
         cost: Json = None if self.cost_usd is None else {level: self.cost_usd[level] for level, _ in self.levels}
-        return {counted: self.questions, **spent, "cost_usd": cost, "assumes": list(self.assumes)}
+        return {unit: self.questions, **spent, "cost_usd": cost, "assumes": list(self.assumes)}
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class CostEstimate:
         """The estimate as one JSON object."""
         return {
             "run": self.folder,
-            "solvers": {name: asked.as_json() for name, asked in self.solvers.items()},
+            "solvers": {name: estimate.as_json() for name, estimate in self.solvers.items()},
             **({"captions": self.captions.as_json("images")} if self.captions else {}),
             "missing": list(self.missing),
             "notes": list(self.notes),
@@ -111,12 +111,12 @@ class CostEstimate:
         """The estimate as a table, three lines a solver where they differ, and lines below."""
         rows = []
         estimates = {**self.solvers, **({"(captions)": self.captions} if self.captions else {})}
-        for name, asked in estimates.items():
-            same = asked.low == asked.expected == asked.high
-            for level, spent in asked.levels[1:2] if same else asked.levels:
-                questions, _, *numbers = _row(asked, level, spent, asked.cost_usd)
+        for name, estimate in estimates.items():
+            same = estimate.low == estimate.expected == estimate.high
+            for level, spent in estimate.levels[1:2] if same else estimate.levels:
+                questions, _, *numbers = _row(estimate, level, spent, estimate.cost_usd)
                 rows.append((name, questions, "certain" if same else level, *numbers))
-        assumed = [f"assumed of {name}: {line}" for name, asked in estimates.items() for line in asked.assumes]
+        assumed = [f"assumed of {name}: {line}" for name, estimate in estimates.items() for line in estimate.assumes]
         return _table(self.folder, ("solver",), rows, (self.missing, assumed, self.notes), form)
 
 
@@ -143,19 +143,19 @@ class ManyEstimate:
     @property
     def total(self) -> SolverEstimate:
         """All runs together, without a price: each has its own."""
-        solvers = [one for run in self.runs.values() for one in run.solvers.values()]
-        levels = summed((one.low, one.expected, one.high) for one in self._parts())
-        assumes = tuple(dict.fromkeys(line for one in solvers for line in one.assumes))
-        return SolverEstimate(sum(one.questions for one in solvers), *levels, None, assumes)
+        solvers = [solver for run in self.runs.values() for solver in run.solvers.values()]
+        levels = summed((part.low, part.expected, part.high) for part in self._parts())
+        assumes = tuple(dict.fromkeys(line for solver in solvers for line in solver.assumes))
+        return SolverEstimate(sum(solver.questions for solver in solvers), *levels, None, assumes)
 
     @property
     def cost_usd(self) -> Mapping[Level, float] | None:
         """USD of all runs; None where a part that calls a model has no price or its tokens are not known."""
-        costs = [one.cost_usd for one in self._parts() if one.high.calls or one.cost_usd is not None]
-        known = [cost for cost in costs if cost is not None]
-        if not known or len(known) < len(costs):
+        costs = [part.cost_usd for part in self._parts() if part.high.calls or part.cost_usd is not None]
+        known_costs = [cost for cost in costs if cost is not None]
+        if not known_costs or len(known_costs) < len(costs):
             return None
-        return {level: sum(cost[level] for cost in known) for level in known[0]}
+        return {level: sum(cost[level] for cost in known_costs) for level in known_costs[0]}
 
     def as_json(self) -> dict[str, Json]:
         """One JSON object; `total` is as a solver of `hybrid run --dry-run --json`."""
@@ -171,17 +171,17 @@ class ManyEstimate:
 
     def as_text(self, form: str = "text") -> str:
         """A row for each solver of each run as expected, and all together at the lowest, as expected and highest."""
-        named = ("run",) if self.ablation else ("run", "solver")
+        keys = ("run",) if self.ablation else ("run", "solver")
         rows = [
-            (*(name, solver)[: len(named)], *_row(asked, *asked.levels[1], asked.cost_usd))
+            (*(name, solver)[: len(keys)], *_row(estimate, *estimate.levels[1], estimate.cost_usd))
             for name, run in self.runs.items()
-            for solver, asked in run.solvers.items()
+            for solver, estimate in run.solvers.items()
         ]
         count = f"{len(self.runs)} runs"
-        all_runs = (count, "")[: len(named)]
+        all_runs = (count, "")[: len(keys)]
         rows += [(*all_runs, *_row(self.total, *level, self.cost_usd)) for level in self.total.levels]
         assumed = [f"assumed: {line}" for line in self.total.assumes]
-        return _table(self.ablation or count, named, rows, (self.missing, assumed, self.notes), form)
+        return _table(self.ablation or count, keys, rows, (self.missing, assumed, self.notes), form)
 
     def _parts(self) -> Iterator[SolverEstimate]:
         for run in self.runs.values():
@@ -190,21 +190,23 @@ class ManyEstimate:
                 yield run.captions
 
 
-def _row(asked: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Level, float] | None) -> tuple[str, ...]:
+def _row(
+    estimate: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Level, float] | None
+) -> tuple[str, ...]:
     """Questions, level, model calls, tokens read and written, and USD, as a table shows them."""
     from hybrid.display.tables import NONE, tokens
 
     counts = (spent.calls, spent.input_tokens, spent.output_tokens)
     numbers = (tokens(None if count is None else round(count)) for count in counts)
-    return (str(asked.questions), level, *numbers, NONE if cost_usd is None else f"{cost_usd[level]:.2f}")
+    return (str(estimate.questions), level, *numbers, NONE if cost_usd is None else f"{cost_usd[level]:.2f}")
 
 
-def _table(title: str, named: Sequence[str], rows: Iterable[tuple[str, ...]], below: _Below, form: str) -> str:
+def _table(title: str, key_columns: Sequence[str], rows: Iterable[tuple[str, ...]], below: _Below, form: str) -> str:
     """The rows as a table, and below it what is missing, what is assumed, and notes."""
     from hybrid.display.tables import RENDERERS, Column, Table
 
     missing, assumed, notes = below
     lines = (*(f"missing: {line}" for line in missing), *assumed, *(f"note: {line}" for line in notes))
     numbers = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
-    columns = (*(Column(name, "left") for name in named), *(Column(name) for name in numbers))
+    columns = (*(Column(name, "left") for name in key_columns), *(Column(name) for name in numbers))
     return RENDERERS[form](Table(f"{title} (nothing was asked)", columns, tuple(rows), lines))

@@ -64,37 +64,37 @@ def mount(
         DataError: the folder or the data set does not hold this benchmark.
     """
     card = benchmark.card
-    chosen = chosen_split(card, split, tasks)
+    split_name = chosen_split(card, split, tasks)
     values = card.chosen(settings)
-    folder, origin = _folder(benchmark, data, chosen, tasks, limit, seed)
+    folder, origin = _folder(benchmark, data, split_name, tasks, limit, seed)
     if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
-        why = "there is no such folder" if benchmark.takes_images_root else f"{card.name} says where its images lie"
-        raise UsageError(f"--images-root {images_root}: {why}")
+        reason = "there is no such folder" if benchmark.takes_images_root else f"{card.name} says where its images lie"
+        raise UsageError(f"--images-root {images_root}: {reason}")
     root = images_root and images_root.expanduser()
-    source = Source(folder, store, chosen, (), values, images_root=root, generated=origin["kind"] == "sample")
-    where = f"{origin['id']} at {str(origin['revision'])[:12]}" if is_hub(data) else ""
+    source = Source(folder, store, split_name, (), values, images_root=root, generated=origin["kind"] == "sample")
+    label = f"{origin['id']} at {str(origin['revision'])[:12]}" if is_hub(data) else ""
     try:
         present = benchmark.tasks(source)
     except DataError as error:
-        if where:
-            raise DataError(f"{where}: {error}") from error
+        if label:
+            raise DataError(f"{label}: {error}") from error
         raise DataError(f"{error}; {_rather(benchmark, source)}" if folder.is_dir() else str(error)) from error
     missing = [task for task in tasks if task not in present]
     if missing:
-        raise UsageError(f"{where or folder} has no data for {', '.join(missing)}; it has: {', '.join(present)}")
+        raise UsageError(f"{label or folder} has no data for {', '.join(missing)}; it has: {', '.join(present)}")
     return Mounted(replace(source, tasks=tuple(task for task in present if not tasks or task in tasks)), origin)
 
 
 def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -> str:
     """The split that is asked for, by default the card's first. Raises `UsageError` where it or a task is unknown."""
-    chosen = split or card.splits[0]
+    split_name = split or card.splits[0]
     of_tasks = [("task", task, tuple(card.tasks)) for task in tasks if card.tasks]
-    for what, name, known in (("split", chosen, tuple(card.splits)), *of_tasks):
-        if name not in known:
-            hint = did_you_mean(name, known)
-            there = ", ".join(known)
-            raise UsageError(f"--{what} {name}: {card.name} has no {what} {name!r}{hint}; there are: {there}")
-    return chosen
+    for what, name, choices in (("split", split_name, tuple(card.splits)), *of_tasks):
+        if name not in choices:
+            hint = did_you_mean(name, choices)
+            available = ", ".join(choices)
+            raise UsageError(f"--{what} {name}: {card.name} has no {what} {name!r}{hint}; there are: {available}")
+    return split_name
 
 
 def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, ...]:
@@ -102,9 +102,11 @@ def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, 
     if not card.sample_tasks:
         raise UsageError(f"--data sample: {card.name} has no generated questions")
     if unknown := [task for task in tasks if task not in card.sample_tasks]:
-        there = ", ".join(card.sample_tasks)
+        available = ", ".join(card.sample_tasks)
         hint = did_you_mean(unknown[0], card.sample_tasks)
-        raise UsageError(f"--data sample: --task {', '.join(unknown)} cannot be generated{hint}; there are: {there}")
+        raise UsageError(
+            f"--data sample: --task {', '.join(unknown)} cannot be generated{hint}; there are: {available}"
+        )
     return tuple(tasks) or card.sample_tasks
 
 
@@ -118,9 +120,9 @@ def _folder(
     if data == "sample":
         from hybrid.running.generated import generate, sample_size
 
-        wanted = refuse_ungenerated(card, tasks)
-        per_task = sample_size(card, len(wanted), limit)
-        folder = generate(benchmark, home() / "samples", wanted, per_task, seed)
+        task_names = refuse_ungenerated(card, tasks)
+        per_task = sample_size(card, len(task_names), limit)
+        folder = generate(benchmark, home() / "samples", task_names, per_task, seed)
         size: dict[str, Json] = {} if card.sample_extends else {"per_task": per_task}
         return folder, {"kind": "sample", "seed": seed, **size}
     folder = Path(data).expanduser()
@@ -145,9 +147,9 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
     """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
     if benchmark.accepts_file:
         # The tables in the folder and in those below it, as a data set of one's own may have them.
-        every = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)
+        candidates = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)
         endings = (".parquet", ".jsonl", ".csv", ".tsv")
-        if files := sorted(path for path in every if path.suffix in endings and path.is_file()):
+        if files := sorted(path for path in candidates if path.suffix in endings and path.is_file()):
             return f"say: hybrid run {files[0]}"
     inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MAX_FOLDERS) if path.is_dir())
     around = [] if benchmark.searches_subfolders else [source.folder.absolute().parent]
@@ -159,10 +161,15 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
         card = other.card
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
         # A benchmark that looks below is asked only where there is something to see: a home folder may be given.
-        worth = not other.searches_subfolders or any(
+        is_plausible = not other.searches_subfolders or any(
             any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet")
         )
-        if name != benchmark.card.name and worth and _holds(other, looked_in) and other.unlike(looked_in) is None:
+        if (
+            name != benchmark.card.name
+            and is_plausible
+            and _holds(other, looked_in)
+            and other.unlike(looked_in) is None
+        ):
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
     card = benchmark.card
     return "or say --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
@@ -176,7 +183,7 @@ def _holds(benchmark: Benchmark, source: Source) -> bool:
         return False
 
 
-def unlike(benchmark: Benchmark, mounted: Mounted) -> str | None:
+def schema_mismatch(benchmark: Benchmark, mounted: Mounted) -> str | None:
     """How the user's own data differ from those of the card; None where they may be these."""
     return benchmark.unlike(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
 
@@ -184,10 +191,10 @@ def unlike(benchmark: Benchmark, mounted: Mounted) -> str | None:
 def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Collection[str]) -> None:
     """Raise `UsageError` for data that are far from the benchmark's own, unless `partial` is allowed."""
     name = benchmark.card.short_title
-    if "partial" not in allowed and (why := unlike(benchmark, mounted)):
+    if "partial" not in allowed and (reason := schema_mismatch(benchmark, mounted)):
         raise UsageError(
-            f"--data {data}: is this {name}? It has {why}. Questions of your own: hybrid run FILE (hybrid data check "
-            f"FILE shows how they are read); as {name} all the same: --allow partial"
+            f"--data {data}: is this {name}? It has {reason}. Questions of your own: hybrid run FILE (hybrid data "
+            f"check FILE shows how they are read); as {name} all the same: --allow partial"
         )
 
 
@@ -227,26 +234,28 @@ def questions(
         DataError: an id appears twice, or there is no question at all.
         OSError: they cannot be kept next to the images.
     """
-    spool, before, shown = QuestionSpool(source.store.root), files_read(), SamePictures()
-    wanted, ids = frozenset(only), set[str]()
+    spool, files_before, pictures = QuestionSpool(source.store.root), files_read(), SamePictures()
+    requested_ids, ids = frozenset(only), set[str]()
     try:
-        for rank, question in _taken(benchmark, source, limit):
+        for rank, question in _limit_questions(benchmark, source, limit):
             if isinstance(question, Question):
-                shown.add(question)
-            for each in variants(question):
-                named = _names_of(each)
-                ids |= named if wanted else set()
-                if wanted and not wanted & named:
+                pictures.add(question)
+            for variant in variants(question):
+                names = _names_of(variant)
+                ids |= names if requested_ids else set()
+                if requested_ids and not requested_ids & names:
                     continue
-                if not spool.add(each, rank):
-                    raise DataError(f"{source.folder}: the id {each.id!r} appears twice")
+                if not spool.add(variant, rank):
+                    raise DataError(f"{source.folder}: the id {variant.id!r} appears twice")
         if unknown := [name for name in only if name not in ids]:
             raise UsageError(_unknown_id(unknown[0], source, limit, ids))
         readable = spool.questions()
-        if clusters := shown.clusters:
+        if clusters := pictures.clusters:
             readable = _with_clusters(readable, clusters, source.store.root)
         # A benchmark from outside may read files in its own way.
-        readable.picture_files = files_read() - before or int(is_outside("hybrid.benchmarks", benchmark.card.name))
+        readable.picture_files = files_read() - files_before or int(
+            is_outside("hybrid.benchmarks", benchmark.card.name)
+        )
     finally:
         spool.close()
     if not readable:
@@ -275,10 +284,10 @@ def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[st
     return f"--only {name}: there is no such question among {among}{of_tasks}{hint}"
 
 
-def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
+def _limit_questions(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
     """The questions that a limit takes, each with the place of its task."""
-    each = (benchmark.questions(replace(source, tasks=(task,))) for task in source.tasks)
-    streams = [itertools.groupby(stream, key=lambda question: question.unit) for stream in each]
+    per_task = (benchmark.questions(replace(source, tasks=(task,))) for task in source.tasks)
+    streams = [itertools.groupby(stream, key=lambda question: question.unit) for stream in per_task]
     total = 0
     live = list(range(len(streams)))
     while live and (limit is None or total < limit):
@@ -308,9 +317,9 @@ def reading_key(
     So do pictures in files of their own, which the identity does not know: how many were read.
     """
     module = module_of("hybrid.benchmarks", benchmark.card.name)
-    taken: dict[str, Json] = {"limit": limit, "code": ours().sha256((__name__, module))[:12]}
-    taken |= {"only": sorted(only)} if only else {}
-    return {**taken, "picture_files": picture_files} if picture_files else taken
+    selection: dict[str, Json] = {"limit": limit, "code": ours().sha256((__name__, module))[:12]}
+    selection |= {"only": sorted(only)} if only else {}
+    return {**selection, "picture_files": picture_files} if picture_files else selection
 
 
 def recorded_questions(
@@ -343,6 +352,6 @@ SHOWN_BROKEN = 5
 def refuse_broken(broken: Sequence[BrokenQuestion], option: str) -> None:
     """Raise `DataError` that names the first rows that cannot be used, where there are any."""
     if broken:
-        named = "".join(f"\n  {each.id}: {each.error}" for each in broken[:SHOWN_BROKEN])
+        details = "".join(f"\n  {question.id}: {question.error}" for question in broken[:SHOWN_BROKEN])
         more = f"\n  and {len(broken) - SHOWN_BROKEN} more" if len(broken) > SHOWN_BROKEN else ""
-        raise DataError(f"{option}: {len(broken)} rows cannot be used:{named}{more}")
+        raise DataError(f"{option}: {len(broken)} rows cannot be used:{details}{more}")

@@ -74,11 +74,11 @@ async def attempt_question(
     """
     clock = resources.clock
     started = clock()
-    asked = question.asked()
-    session = Session(asked, solver, resources, name)
-    with tracing.span(lambda: tracing.question(name, question.id, question.task)) as ended:
-        exchanges = await benchmark.dialogue(asked, session.ask)
+    visible_question = question.without_target()
+    session = Session(visible_question, solver, resources, name)
+    with tracing.span(lambda: tracing.question(name, question.id, question.task)) as end_span:
+        exchanges = await benchmark.dialogue(visible_question, session.ask)
         seconds = round(clock() - started, 4)
         attempt = Attempt(question.id, exchanges, seconds, started=round(WALL_AT_ZERO + started, 3))
-        ended(lambda: tracing.attempted(attempt))
+        end_span(lambda: tracing.attempted(attempt))
     return attempt

@@ -63,25 +63,28 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         for question in waiting:
             if question.id not in prompts:
                 prompts[question.id] = await _dialogues(run, question)
-        counter, each, rounds = _AskCounter(run, solver, tools_offered), list[Levels](), (0, 0)
+        counter, levels, rounds = _AskCounter(run, solver, tools_offered), list[Levels](), (0, 0)
         for question in waiting:
-            dialogues, beside = prompts[question.id], run.resources.context.of(question.id) or ""
+            dialogues, context = prompts[question.id], run.resources.context.of(question.id) or ""
             # Equal asks are counted once: most dialogues do not depend on the reply.
             times = Counter(dialogues)
-            counted = [summed(counter.ask(prompt, beside) for prompt in dialogue) for dialogue in times]
-            lows, means, highs = zip(*counted, strict=True)
+            ask_levels = [summed(counter.ask(prompt, context) for prompt in dialogue) for dialogue in times]
+            lows, means, highs = zip(*ask_levels, strict=True)
             shares = (count / len(dialogues) for count in times.values())
-            mean = sum((one.times(share) for one, share in zip(means, shares, strict=True)), Spent())
+            mean = sum((spent.times(share) for spent, share in zip(means, shares, strict=True)), Spent())
             # Of the dialogues of a question the cheapest, the mean and the dearest.
-            each.append((min(lows, key=_size), mean, max(highs, key=_size)))
-            rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(each[-1][2].calls))
+            levels.append((min(lows, key=_size), mean, max(highs, key=_size)))
+            rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(levels[-1][2].calls))
         price = run.config.model_settings.price
-        solvers[name] = SolverEstimate(len(waiting), *summed(each), price, tuple(counter.assumed), rounds)
+        solvers[name] = SolverEstimate(len(waiting), *summed(levels), price, tuple(counter.assumed), rounds)
     captions = _captions(run, prompts)
     notes = [*_tool_notes(run), *before_notes(run)]
     if broken := run.questions.broken:
         notes.append(f"{len(broken)} rows of the data cannot be used: {broken[0].error}")
-    if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
+    if (
+        any(solver_estimate.high.calls for solver_estimate in solvers.values())
+        and run.config.model_settings.price is None
+    ):
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
     if run.without_text:
         notes.append(f"{len(run.without_text)} of {how_many(len(run.sound))} without text in {run.config.context}")
@@ -97,26 +100,26 @@ def _captions(run: ResolvedRun, prompts: Mapping[str, Dialogues]) -> SolverEstim
     """
     if run.captioner is None or run.config.model is None:
         return None
-    known = set(captions_by(captioner_sha256(run.captioner), read_captions(run.folder.path / REPLIES)))
+    known_images = set(captions_by(captioner_sha256(run.captioner), read_captions(run.folder.path / REPLIES)))
     shares: dict[StoredImage, float] = {}
     asking = [name for name, solver in run.solvers.items() if run.shows_captions(solver)]
     for identity in dict.fromkeys(question.id for name in asking for question in run.open_questions(name)):
         dialogues = prompts[identity]
-        shown = Counter(
+        image_counts = Counter(
             image for dialogue in dialogues for image in {ref.image for prompt in dialogue for ref in prompt.images}
         )
-        for image, count in shown.items():
-            if image.sha256 not in known:
+        for image, count in image_counts.items():
+            if image.sha256 not in known_images:
                 shares[image] = max(shares.get(image, 0.0), count / len(dialogues))
     settings = run.config.model_settings if run.resources.captioner is None else run.config.captioner_settings
     name = run.config.captioner or run.config.model
-    each = []
+    levels = []
     for image, share in shares.items():
         tokens = _image_tokens(name, settings, image.width, image.height)
-        one = Spent(1, None if tokens is None else tokens + text_tokens(CAPTION), _caption_tokens(run.config))
-        each.append((one.times(float(share == 1)), one.times(share), one))
+        spent = Spent(1, None if tokens is None else tokens + text_tokens(CAPTION), _caption_tokens(run.config))
+        levels.append((spent.times(float(share == 1)), spent.times(share), spent))
     assumed = f"{name} describes; counted in images, not questions"
-    return SolverEstimate(len(shares), *summed(each), settings.price, (assumed,))
+    return SolverEstimate(len(shares), *summed(levels), settings.price, (assumed,))
 
 
 def _caption_tokens(config: RunConfig) -> int:
@@ -138,16 +141,16 @@ async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
     dialogues = []
     for place in range(max(1, len(question.choices))):
         for drawn_out in (False, True):
-            asked: list[Prompt] = []
+            prompts: list[Prompt] = []
 
             async def ask(
-                prompt: Prompt, asked: list[Prompt] = asked, place: int = place, drawn_out: bool = drawn_out
+                prompt: Prompt, prompts: list[Prompt] = prompts, place: int = place, drawn_out: bool = drawn_out
             ) -> Reply:
-                asked.append(prompt)
+                prompts.append(prompt)
                 return Reply(_made_up(prompt, place, drawn_out=drawn_out))
 
-            await run.benchmark.dialogue(question.asked(), ask)
-            dialogues.append(tuple(asked))
+            await run.benchmark.dialogue(question.without_target(), ask)
+            dialogues.append(tuple(prompts))
     return tuple(dialogues)
 
 
@@ -160,8 +163,8 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
         case Kind.VIEWS:
             return ",".join(parts)
         case Kind.VIEW_PLAN:
-            named = ",".join(parts)
-            return f'{{"part": "{named}", "keep": "{named}", "shift": "none"}}'
+            views = ",".join(parts)
+            return f'{{"part": "{views}", "keep": "{views}", "shift": "none"}}'
         case _:
             return LETTERS[place % len(LETTERS)]
 
@@ -185,7 +188,7 @@ class _AskCounter:
     def config(self) -> RunConfig:
         return self.run.config
 
-    def ask(self, prompt: Prompt, beside: str = "") -> Levels:
+    def ask(self, prompt: Prompt, context: str = "") -> Levels:
         """One ask, with a text beside its images, at the lowest, as expected, and at the highest."""
         call_estimate: CallEstimate = self.solver.call_estimate(prompt, self.config.limits)
         if self.solver.offers_tools and not self.run.resources.tools_offered:
@@ -194,10 +197,10 @@ class _AskCounter:
             self.assumed[call_estimate.assumes] = None
         samples = 1 if prompt.kind is Kind.FREE else self.config.samples
         call_paths = (call_estimate.low, call_estimate.usual, call_estimate.high)
-        low, usual, high = (self._call_path(prompt, beside, call_path).times(samples) for call_path in call_paths)
+        low, usual, high = (self._call_path(prompt, context, call_path).times(samples) for call_path in call_paths)
         return low, usual.times(call_estimate.share) + low.times(1 - call_estimate.share), high
 
-    def _call_path(self, prompt: Prompt, beside: str, call_path: CallPath) -> Spent:
+    def _call_path(self, prompt: Prompt, context: str, call_path: CallPath) -> Spent:
         """One path: the fixed part in every call, and of what comes back between the calls half in the mean call."""
         if not call_path.calls:
             return Spent()
@@ -208,14 +211,14 @@ class _AskCounter:
         if (limit := self.config.model_settings.max_tokens) is not None:
             reply = min(reply, limit)
         between = call_path.findings * CALL_TOKENS if call_path.offered else (call_path.calls - 1) * reply
-        opening, images, show = self._opening(prompt, beside), prompt.images, self.config.show
+        opening, images, show = self._opening(prompt, context), prompt.images, self.config.show
         # Findings as the model is shown them; older pictures are no longer sent.
         texts = 0 if show == "image" else call_path.findings * FINDING_TOKENS
         findings: int | None = texts
         if show != "text" and images and call_path.findings:
             picture = self._image(images[0].image.width, images[0].image.height)
-            kept = min(call_path.findings, self.config.model_settings.pictures_kept)
-            findings = None if picture is None else texts + picture * PICTURES * kept
+            picture_count = min(call_path.findings, self.config.model_settings.pictures_kept)
+            findings = None if picture is None else texts + picture * PICTURES * picture_count
         read: float | None = None
         if opening is not None and findings is not None:
             fixed = opening + text_tokens(call_path.says)
@@ -223,10 +226,10 @@ class _AskCounter:
             read += (findings + between) * call_path.calls / 2
         return Spent(call_path.calls, read, reply + between)
 
-    def _opening(self, prompt: Prompt, beside: str) -> int | None:
+    def _opening(self, prompt: Prompt, context: str) -> int | None:
         """Tokens of the prompt as the model is shown it; None where the rule for its images is not known."""
         closing = self.run.resources.wording.closing(prompt)
-        total = sum(text_tokens(part) for part in (prompt.text, beside, *closing) if part)
+        total = sum(text_tokens(part) for part in (prompt.text, context, *closing) if part)
         images, form = prompt.images, self.solver.images or self.config.images
         if form == "none" or not images:
             return total
@@ -265,13 +268,13 @@ def _tool_notes(run: ResolvedRun) -> list[str]:
                 f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer "
                 f"({fetch_command(name)} fetches it)"
             )
-    offered = {tool.card.name for tool in run.resources.tools_offered}
+    offered_names = {tool.card.name for tool in run.resources.tools_offered}
     for server in run.tools.foreign.servers:
-        listed = [name for name, tool in run.tools.foreign.tools.items() if tool.server is server]
-        there = ", ".join(name for name in listed if name in offered) or "none"
-        others = ", ".join(name for name in listed if name not in offered)
+        server_tools = [name for name, tool in run.tools.foreign.tools.items() if tool.server is server]
+        available = ", ".join(name for name in server_tools if name in offered_names) or "none"
+        others = ", ".join(name for name in server_tools if name not in offered_names)
         notes.append(
             f"MCP server {server.name} ({server.about}, {server.address}) "
-            f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
+            f"offers: {available}" + (f"; not offered unless named: {others}" if others else "")
         )
-    return [*notes, *(f"not offered: {why}" for why in run.tools.foreign.left_out.values())]
+    return [*notes, *(f"not offered: {reason}" for reason in run.tools.foreign.left_out.values())]

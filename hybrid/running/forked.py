@@ -51,32 +51,32 @@ def in_fork(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
     if not can_fork():
         yield from steps
         return
-    ours, theirs = socket.socketpair()
+    parent_end, child_end = socket.socketpair()
     _flush()
     child = -1
     try:
         child = os.fork()
         if child == 0:
-            ours.close()
-            _serve(steps, theirs)
+            parent_end.close()
+            _serve(steps, child_end)
     finally:
         # Never back into what called this: that goes on in the first process.
         if child == 0:
             os._exit(1)
-    theirs.close()
+    child_end.close()
     try:
-        _ask(ours, child)
+        _ask(parent_end, child)
         while True:
-            raised, value = _answer(ours, child)
+            raised, value = _answer(parent_end, child)
             if raised:
                 raise value
             if value is StopIteration:
                 return
-            _ask(ours, child)
+            _ask(parent_end, child)
             yield value
     finally:
         # In this order: the process looks whether the socket is closed once it can be interrupted.
-        ours.close()
+        parent_end.close()
         with suppress(ProcessLookupError, ChildProcessError):
             os.kill(child, signal.SIGINT)
             os.waitpid(child, 0)
@@ -93,10 +93,10 @@ def _answer(sock: socket.socket, child: int) -> tuple[bool, Any]:
     """Whether the step that was asked for raised, and its value or error."""
     try:
         _, files, *_ = socket.recv_fds(sock, len(HEAD), MAX_FILES, socket.MSG_CMSG_CLOEXEC)
-        opened = [OpenFile(file) for file in files]
+        open_files = [OpenFile(file) for file in files]
         with sock.makefile("rb") as stream:
             unpickler = pickle.Unpickler(stream)  # noqa: S301 - our own fork wrote it
-            unpickler.persistent_load = opened.__getitem__  # type: ignore[method-assign]
+            unpickler.persistent_load = open_files.__getitem__  # type: ignore[method-assign]
             raised, value = unpickler.load()
     except (ConnectionError, EOFError) as error:
         _say_ended(child, error)
@@ -104,11 +104,11 @@ def _answer(sock: socket.socket, child: int) -> tuple[bool, Any]:
 
 
 def _say_ended(child: int, error: Exception) -> NoReturn:
-    ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    assert ended is not None  # noqa: S101 - it is waited for
-    how = ending(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
+    status = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert status is not None  # noqa: S101 - it is waited for
+    cause = ending(status.si_status if status.si_code == os.CLD_EXITED else -status.si_status)
     raise HybridError(
-        f"the process that reads the data ended too early ({how}); if the machine has no memory left, free some and "
+        f"the process that reads the data ended too early ({cause}); if the machine has no memory left, free some and "
         "run it again"
     ) from error
 
@@ -128,11 +128,11 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
         while sock.recv(len(HEAD)):
             signal.signal(signal.SIGINT, handler)
             # What came before it could be interrupted has left a closed socket.
-            made = _made(steps) if _open(sock) else None
+            result = _next_step(steps) if _open(sock) else None
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            if made is None:
+            if result is None:
                 break
-            data, files = made
+            data, files = result
             _flush()
             socket.send_fds(sock, [HEAD], [file.number for file in files])
             sock.sendall(data)
@@ -158,30 +158,30 @@ def _end_with_interruption(unraisable: sys.UnraisableHookArgs) -> None:
     sys.__unraisablehook__(unraisable)
 
 
-def _made(steps: Generator[Any, None, None]) -> tuple[bytes, list[OpenFile]]:
+def _next_step(steps: Generator[Any, None, None]) -> tuple[bytes, list[OpenFile]]:
     """The next value or error, and the open files in it, which would be closed if nothing held them."""
     try:
-        return _pickled((False, next(steps, StopIteration)))
+        return _pickle((False, next(steps, StopIteration)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         if not isinstance(error, HybridError | OSError):
             error.add_note("".join(traceback.format_exception(error)))
         try:
-            data, files = _pickled((True, error))
+            data, files = _pickle((True, error))
             pickle.loads(data)  # noqa: S301 - some can be written and not read
         except Exception:
-            return _pickled((True, RuntimeError("".join(traceback.format_exception(error)))))
+            return _pickle((True, RuntimeError("".join(traceback.format_exception(error)))))
         return data, files
 
 
-def _pickled(value: object) -> tuple[bytes, list[OpenFile]]:
+def _pickle(value: object) -> tuple[bytes, list[OpenFile]]:
     files: list[OpenFile] = []
 
-    def place(one: object) -> int | None:
-        if not isinstance(one, OpenFile):
+    def place(value: object) -> int | None:
+        if not isinstance(value, OpenFile):
             return None
-        files.append(one)
+        files.append(value)
         return len(files) - 1
 
     stream = io.BytesIO()

@@ -125,8 +125,8 @@ def listing(benchmark: Benchmark, split: str, tasks: Sequence[str], revision: st
 def _hub_id(benchmark: Benchmark) -> str:
     card = benchmark.card
     if card.hub_id is None:
-        where = card.elsewhere or "its authors"
-        raise UsageError(f"--data hub: {card.name} is not on the hub. It is had from {where}; then give --data DIR")
+        origin = card.elsewhere or "its authors"
+        raise UsageError(f"--data hub: {card.name} is not on the hub. It is had from {origin}; then give --data DIR")
     return card.hub_id
 
 
@@ -136,10 +136,10 @@ def _check_present(
     missing = [pattern for pattern in patterns if not any(fnmatchcase(path, pattern) for path in files)]
     if not missing:
         return
-    named = ", ".join(missing[:MAX_NAMED]) + (f" and {len(missing) - MAX_NAMED} more" if missing[MAX_NAMED:] else "")
-    shown = ", ".join(sorted(files)[:MAX_NAMED]) or "none of those that are asked for"
+    names = ", ".join(missing[:MAX_NAMED]) + (f" and {len(missing) - MAX_NAMED} more" if missing[MAX_NAMED:] else "")
+    available = ", ".join(sorted(files)[:MAX_NAMED]) or "none of those that are asked for"
     raise DataError(
-        f"{hub_id} at {commit[:12]} has no file {named}; there are: {shown}. "
+        f"{hub_id} at {commit[:12]} has no file {names}; there are: {available}. "
         f"It is not the layout that {benchmark.card.name} is read in: name a revision that has it (--data hub@REVISION)"
     )
 
@@ -188,10 +188,10 @@ def _explain(error: Exception, benchmark: Benchmark, hub_id: str, revision: str 
     if isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | httpx.HTTPError | OSError):
         status = _status(cause)
         line = " ".join(str(cause).split())[:160]
-        why = f"the server answered {status}" if status else f"{type(cause).__name__}: {line}"
+        reason = f"the server answered {status}" if status else f"{type(cause).__name__}: {line}"
         raise UsageError(
-            f"--data hub: {hub_id} is neither on disk nor reachable at {constants.ENDPOINT} ({why}); try again (what "
-            "is on disk is kept), or download it elsewhere and give the folder with --data DIR"
+            f"--data hub: {hub_id} is neither on disk nor reachable at {constants.ENDPOINT} ({reason}); try again "
+            "(what is on disk is kept), or download it elsewhere and give the folder with --data DIR"
         ) from error
 
 
@@ -202,11 +202,11 @@ def _refusal(error: HfHubHTTPError, page: str, benchmark: Benchmark) -> str | No
 
     token = "set HF_TOKEN to a token of your account with read access (or run `hf auth login`)"  # noqa: S105 - no token
     if isinstance(error, GatedRepoError):
-        asked = f"open {page}, accept its conditions (or ask for access)"
+        step = f"open {page}, accept its conditions (or ask for access)"
         more = f". Also: {benchmark.card.elsewhere}" if benchmark.card.elsewhere else ""
         if get_token():
-            return f"{page} is gated, and the account of your token has no access: {asked} with that account{more}"
-        return f"{page} is gated: {asked}, and {token}{more}"
+            return f"{page} is gated, and the account of your token has no access: {step} with that account{more}"
+        return f"{page} is gated: {step}, and {token}{more}"
     if isinstance(error, RepositoryNotFoundError):
         return f"there is no data set {page}, or it is private: then {token}"
     if isinstance(error, DisabledRepoError):

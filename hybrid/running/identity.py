@@ -15,7 +15,7 @@ from hybrid.running.data import Mounted, fingerprint
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.object_code import is_installed, object_code
 from hybrid.running.tools_in_use import ToolChoice
-from hybrid.serving.sources import codes_outside
+from hybrid.serving.sources import plugin_code_hashes
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.context import SuppliedTexts
 from hybrid.solving.styles import Style
@@ -67,7 +67,7 @@ def resolved_identity(
         "context": {"sha256": context.sha256, "missing": config.context_missing},
     }
     words = (name.partition(":")[0] for name in (config.model, config.captioner) if name is not None)
-    plugins = codes_outside((("hybrid.benchmarks", benchmark.card.name), *((OPENED, word) for word in words)))
+    plugins = plugin_code_hashes((("hybrid.benchmarks", benchmark.card.name), *((OPENED, word) for word in words)))
     return {
         "hybrid": __version__,
         "pictures": config.service.pictures,

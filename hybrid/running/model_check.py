@@ -85,11 +85,11 @@ THOUGHT: Final = "The two pictures may differ in the corner, so that I look ther
 # Tokens of a reply that nobody reads.
 SHORT_REPLY: Final = 16
 
-Probe = Callable[[], Awaitable["list[Found]"]]
+Probe = Callable[[], Awaitable["list[CheckRow]"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CheckRow:
     """One line: what was asked, what came, what it means for a run, and the options that it asks for."""
 
     asked: str
@@ -101,10 +101,10 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedModel:
     """Everything that was found, with how many requests it took and how long."""
 
-    found: tuple[Found, ...]
+    found: tuple[CheckRow, ...]
     requests: int
     seconds: float
 
@@ -112,7 +112,7 @@ class Checked:
     def options(self) -> tuple[str, ...]:
         """The options to run with, each pair once."""
         pairs = dict.fromkeys(
-            pair for one in self.found for pair in zip(one.options[::2], one.options[1::2], strict=True)
+            pair for row in self.found for pair in zip(row.options[::2], row.options[1::2], strict=True)
         )
         if ("--images", "none") in pairs:
             pairs.pop(("--images", "concat"), None)
@@ -127,10 +127,10 @@ class Checked:
     @property
     def calls(self) -> bool:
         """Whether a solver that offers tools can be asked."""
-        return not any(one.refused and not one.options for one in self.found)
+        return not any(row.refused and not row.options for row in self.found)
 
 
-async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> Checked:
+async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> CheckedModel:
     """Ask everything, `AT_ONCE` at a time.
 
     Raises:
@@ -141,15 +141,17 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
     # A user's own limit holds; the default is one of runs, which wait for a server that is busy.
     limit = TIMEOUT_S if settings.timeout_s == ModelSettings().timeout_s else settings.timeout_s
     check = _Check(name, replace(settings, retries=0, timeout_s=limit), store)
-    began = time.monotonic()
+    start = time.monotonic()
     try:
         if check.model().provider == "replay":
-            return Checked((Found("answers", "a recording", "nothing can be asked that was not recorded"),), 0, 0.0)
-        found = await check.first()
-        found += await check.all_others(MAX_S - (time.monotonic() - began))
+            return CheckedModel(
+                (CheckRow("answers", "a recording", "nothing can be asked that was not recorded"),), 0, 0.0
+            )
+        rows = await check.first()
+        rows += await check.all_others(MAX_S - (time.monotonic() - start))
     finally:
         await check.close()
-    return Checked(tuple(found), check.requests, time.monotonic() - began)
+    return CheckedModel(tuple(rows), check.requests, time.monotonic() - start)
 
 
 # What follows from how the first reply ended, if it did not simply end.
@@ -163,11 +165,13 @@ _ENDS: Mapping[End, str] = {
 }
 
 
-def _answering(asked: str, answered: str | None) -> list[Found]:
+def _answering(requested_model: str, answered: str | None) -> list[CheckRow]:
     """The model that the server names, if it is another one than the one asked for."""
-    if answered is None or not other_models(asked, {answered: 1}):
+    if answered is None or not other_models(requested_model, {answered: 1}):
         return []
-    return [Found("answers as", answered, f"another model than {asked}: runs count its replies and say so")]
+    return [
+        CheckRow("answers as", answered, f"another model than {requested_model}: runs count its replies and say so")
+    ]
 
 
 @dataclass
@@ -208,7 +212,7 @@ class _Check:
         for model in self.opened.values():
             await model.close()
 
-    async def first(self) -> list[Found]:
+    async def first(self) -> list[CheckRow]:
         """The findings of the first reply. Raises what keeps it from coming."""
         try:
             reply = await self.say(PLAIN_TEXT)
@@ -222,27 +226,29 @@ class _Check:
                 unmet = "" if failed.reached else f". {UNMET}"
                 advice = f"; {CHECK[Failure.ADDRESS]}" if failed.is_page else unmet
             raise type(error)(f"{error}{advice}") from error
-        usage, ended = reply.usage, reply.finish_reason
+        usage, finish_reason = reply.usage, reply.finish_reason
         thought = len(reply.reasoning) or (usage.reasoning_tokens if usage else 0)
-        means_of_end = _ENDS.get(reply.end, "yes") if ended else "give --max-tokens"
-        found = [
-            Found("answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached, and said nothing"),
-            Found("ends by itself", ended or "no reason", means_of_end),
+        means_of_end = _ENDS.get(reply.end, "yes") if finish_reason else "give --max-tokens"
+        rows = [
+            CheckRow(
+                "answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached, and said nothing"
+            ),
+            CheckRow("ends by itself", finish_reason or "no reason", means_of_end),
             *_answering(self.name, reply.model),
-            Found("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
+            CheckRow("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
             if usage
-            else Found("counts tokens", "none", "no budget of tokens or dollars works"),
-            Found("thinks", f"{thought:,} characters or tokens apart from the text", "they are kept")
+            else CheckRow("counts tokens", "none", "no budget of tokens or dollars works"),
+            CheckRow("thinks", f"{thought:,} characters or tokens apart from the text", "they are kept")
             if thought
-            else Found("thinks", "nothing apart from the text", ""),
+            else CheckRow("thinks", "nothing apart from the text", ""),
         ]
         price = self.settings.price
         means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
         # No table of prices is shipped (`models/prices.py`): it is known where it was given.
-        given = "/".join(f"{one:g}" for one in (price.input_usd, price.output_usd)) if price else "not known"
-        return [*found, Found("price", given, means)]
+        price_text = "/".join(f"{amount:g}" for amount in (price.input_usd, price.output_usd)) if price else "not known"
+        return [*rows, CheckRow("price", price_text, means)]
 
-    async def all_others(self, seconds: float) -> list[Found]:
+    async def all_others(self, seconds: float) -> list[CheckRow]:
         until = time.monotonic() + seconds
         of_model: Mapping[str, Probe] = {
             "pictures in one message": self.pictures,
@@ -257,40 +263,40 @@ class _Check:
             "history that the model reads": self.history,
         }
         # What it reads of a picture of a tool is compared with this.
-        sees = await _tried("sees", self.sight)
+        sees = await _try("sees", self.sight)
         # What is done in this process is known, and each of these would load the weights again.
-        asked = {**of_model, **(of_server if self.model().connection() else {})}
-        tasks = {name: asyncio.create_task(_tried(name, probe)) for name, probe in asked.items()}
+        probes = {**of_model, **(of_server if self.model().connection() else {})}
+        tasks = {name: asyncio.create_task(_try(name, probe)) for name, probe in probes.items()}
         await asyncio.wait(tasks.values(), timeout=seconds)
         for task in tasks.values():
             task.cancel()
         await asyncio.gather(*tasks.values(), return_exceptions=True)
         late = {name for name, task in tasks.items() if task.cancelled()}
-        found = sees + [one for name, task in tasks.items() if name not in late for one in task.result()]
-        found += [Found(name, f"no reply within {seconds:.0f} s", UNKNOWN) for name in late]
+        rows = sees + [row for name, task in tasks.items() if name not in late for row in task.result()]
+        rows += [CheckRow(name, f"no reply within {seconds:.0f} s", UNKNOWN) for name in late]
         # Last and alone: a server may not get over it.
         try:
             async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                found += await _tried("smallest picture", self.smallest)
-                return [*found, *await _tried("largest picture", self.largest)]
+                rows += await _try("smallest picture", self.smallest)
+                return [*rows, *await _try("largest picture", self.largest)]
         except TimeoutError:
-            return [*found, Found("size of pictures", f"no reply within {seconds:.0f} s", UNKNOWN)]
+            return [*rows, CheckRow("size of pictures", f"no reply within {seconds:.0f} s", UNKNOWN)]
 
-    async def sight(self) -> list[Found]:
+    async def sight(self) -> list[CheckRow]:
         sight = await look(self.chat, self.store)
         self.reads_pictures = PROBE_NUMBER in sight.said
         if sight.verdict == "blind":
-            return [Found("sees", _quoted(sight.said), "it is blind", ("--images", "none"), refused=True)]
-        return [Found("sees", _quoted(sight.said), "yes" if sight.verdict == "sees" else UNKNOWN)]
+            return [CheckRow("sees", _quoted(sight.said), "it is blind", ("--images", "none"), refused=True)]
+        return [CheckRow("sees", _quoted(sight.said), "yes" if sight.verdict == "sees" else UNKNOWN)]
 
-    async def pictures(self) -> list[Found]:
+    async def pictures(self) -> list[CheckRow]:
         """How many pictures a message may hold: first in all forms in which they are sent, then as PNG."""
-        asked, refusals = "pictures in one message", []
+        title, refusals = "pictures in one message", []
         for forms, count in ((FORMS, MAX_PICTURES), *((FORMS[:1], count) for count in COUNTS)):
             numbers = [f"{place}{place * 3 % 10}" for place in range(1, count + 1)]
-            files = [numbered(one, form=forms[at % len(forms)]) for at, one in enumerate(numbers)]
+            files = [numbered(number, form=forms[at % len(forms)]) for at, number in enumerate(numbers)]
             try:
-                reply = await self.shown("Each picture shows a number. Write the numbers in order.", *files)
+                reply = await self.show("Each picture shows a number. Write the numbers in order.", *files)
             except HybridError as error:
                 refusals.append(_line(error))
                 continue
@@ -299,37 +305,39 @@ class _Check:
             if not in_order and count >= ORDER_FROM and self.reads_pictures:
                 order = await see_order(self.chat, self.store, count)
                 if order.verdict in ("out of order", "missing"):
-                    came = f"{count} taken, {order.verdict}: {_quoted(order.said)}"
-                    return [Found(asked, came, "joined to one they are right", ("--images", "concat"), refused=True)]
+                    outcome = f"{count} taken, {order.verdict}: {_quoted(order.said)}"
+                    return [
+                        CheckRow(title, outcome, "joined to one they are right", ("--images", "concat"), refused=True)
+                    ]
             seen = "read in order" if in_order else f"not read in order: {_quoted(reply.text)}"
             fewer = ("--show", "text") if count == 1 else ("--model-arg", f"keep_images={count - 1}")
             options = ("--images", "concat", *fewer) if count < MAX_PICTURES else ()
-            return [Found(asked, f"{count}{only}, {seen}", "BLINK shows up to 4, and tools add more", options)]
-        return [Found(asked, refusals[-1], "none is taken", ("--images", "none"), refused=True)]
+            return [CheckRow(title, f"{count}{only}, {seen}", "BLINK shows up to 4, and tools add more", options)]
+        return [CheckRow(title, refusals[-1], "none is taken", ("--images", "none"), refused=True)]
 
-    async def largest(self) -> list[Found]:
+    async def largest(self) -> list[CheckRow]:
         refusals = [""]
         for side in SIDES:
             try:
-                reply = await self.shown(PROBE_TEXT, numbered("58", (side, side)))
+                reply = await self.show(PROBE_TEXT, numbered("58", (side, side)))
             except HybridError as error:
                 refusals.append(_line(error))
                 continue
             seen = "read" if reads(reply, "58") else "taken, and not read"
             options = ("--max-pixels", str(side * side)) if side < SIDES[0] else ()
-            return [Found("largest picture", f"{side} x {side} px, {seen}", refusals[-1] or "enough", options)]
-        return [Found("largest picture", refusals[-1], UNKNOWN)]
+            return [CheckRow("largest picture", f"{side} x {side} px, {seen}", refusals[-1] or "enough", options)]
+        return [CheckRow("largest picture", refusals[-1], UNKNOWN)]
 
-    async def smallest(self) -> list[Found]:
+    async def smallest(self) -> list[CheckRow]:
         """The shortest side and the largest ratio of sides that are taken: processors refuse pictures beyond theirs."""
         least, refusals = await self.first_taken([(side, (side, side)) for side in SMALL_SIDES])
         if least is None:
-            return [Found("smallest picture", refusals[-1], UNKNOWN)]
-        limits, said = [f"least_side:{least}"] if refusals else [], f"{least} px a side taken"
+            return [CheckRow("smallest picture", refusals[-1], UNKNOWN)]
+        limits, outcome = [f"least_side:{least}"] if refusals else [], f"{least} px a side taken"
         for long in LONG_SIDES:
             narrow, words = await self.first_taken([(long // least, (long, least))])
             if narrow is not None:
-                said += f", and {long} x {least} px"
+                outcome += f", and {long} x {least} px"
                 break
             wide, _ = await self.first_taken([(long, (long, long // USUAL_RATIO))])
             if wide is None:
@@ -338,29 +346,29 @@ class _Check:
             refusals += words
             ratio, _ = await self.first_taken([(ratio, (long, math.ceil(long / ratio))) for ratio in RATIOS])
             limits.append(f"most_ratio:{ratio or USUAL_RATIO}")
-            said += f", and a ratio of {ratio or USUAL_RATIO}"
+            outcome += f", and a ratio of {ratio or USUAL_RATIO}"
             break
         options = ("--model-arg", f"{IMAGE_LIMITS}{','.join(limits)}") if limits else ()
-        return [Found("smallest picture", said, (refusals or ["enough"])[-1], options)]
+        return [CheckRow("smallest picture", outcome, (refusals or ["enough"])[-1], options)]
 
     async def first_taken(self, sizes: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int | None, list[str]]:
         """The name of the first of named sizes (width, height) that is taken, and the refusals before it."""
         refusals: list[str] = []
         for name, size in sizes:
             try:
-                await self.shown(PROBE_TEXT, numbered("5", size))
+                await self.show(PROBE_TEXT, numbered("5", size))
             except HybridError as error:
                 refusals.append(_line(error))
             else:
                 return name, refusals
         return None, refusals
 
-    async def history(self) -> list[Found]:
+    async def history(self) -> list[CheckRow]:
         """Whether thinking, and text beside a call, of earlier turns reach the model: the prompt grows by them.
 
         The conversation is made up, as no reply need hold both.
         """
-        asked, model = "history that the model reads", self.model(max_tokens=SHORT_REPLY)
+        title, model = "history that the model reads", self.model(max_tokens=SHORT_REPLY)
         crop: Tool = load("tools", "crop")
 
         async def tokens(reply: AssistantMessage) -> int:
@@ -373,146 +381,161 @@ class _Check:
         thoughts = {"reasoning_content": THOUGHT, "reasoning": THOUGHT}
         plain = await tokens(call)
         if not plain:
-            return [Found(asked, "tokens are not counted", UNKNOWN)]
-        kept, lost = list[str](), list[str]()
+            return [CheckRow(title, "tokens are not counted", UNKNOWN)]
+        read, unread = list[str](), list[str]()
         for part, changed in {
             "thinking": replace(call, native={"message": thoughts, "content": [], "calls": []}),
             "text beside a call": replace(call, text=THOUGHT),
         }.items():
             try:
-                (kept if await tokens(changed) > plain else lost).append(part)
+                (read if await tokens(changed) > plain else unread).append(part)
             except HybridError as error:
-                lost.append(f"{part} ({_line(error)})")
-        means = "its server drops it from every request: the model forgets it" if lost else "nothing is lost"
-        came = "; ".join(filter(None, [f"{' and '.join(kept)} kept" if kept else "", *(f"no {one}" for one in lost)]))
-        return [Found(asked, came, means)]
+                unread.append(f"{part} ({_line(error)})")
+        means = "its server drops it from every request: the model forgets it" if unread else "nothing is lost"
+        outcome = "; ".join(
+            filter(None, [f"{' and '.join(read)} kept" if read else "", *(f"no {name}" for name in unread)])
+        )
+        return [CheckRow(title, outcome, means)]
 
-    async def shown(self, text: str, *files: bytes) -> AssistantMessage:
+    async def show(self, text: str, *files: bytes) -> AssistantMessage:
         """The reply to a text and pictures."""
         images = [ImageRef(f"img:{at}", self.store.put(file, PICTURE)) for at, file in enumerate(files, 1)]
         return await self.chat([user_message((text, *images), labelled=False)], (), CallKey("check-pictures"))
 
-    async def tools(self) -> list[Found]:
+    async def tools(self) -> list[CheckRow]:
         """How tools are called, by the provider's interface or else in text; and what becomes of a result's picture."""
         crop: Tool = load("tools", "crop")
-        said: list[AssistantMessage] = []
-        asked: list[Message] = []
+        replies: list[AssistantMessage] = []
+        history: list[Message] = []
 
-        async def kept(messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-            asked[:] = messages
-            said.append(await self.chat(messages, tools, call))
-            return said[-1]
+        async def record_chat(messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+            history[:] = messages
+            replies.append(await self.chat(messages, tools, call))
+            return replies[-1]
 
         try:
-            called = await call_tool(kept, self.store, [crop], images=2)
+            calling = await call_tool(record_chat, self.store, [crop], images=2)
         except HybridError:
             # The pictures may be too many.
-            called = await call_tool(kept, self.store, [crop], images=2, shown=False)
-        if called.verdict == "calls":
-            way = f"read from text ({called.read_from})" if called.read_from else "by the provider's interface"
-            both = "side by side" if called.calls > 1 else "one a message"
-            found = Found("calls tools", f"{called.calls}, {way}", f"yes, {both}")
-            return [found, *await _tried("a picture in a result", lambda: self.result([*asked, said[-1]], crop))]
-        why = f"called none: {_quoted(called.said)}" if called.verdict == "none" else f"{called.verdict}: {called.said}"
+            calling = await call_tool(record_chat, self.store, [crop], images=2, with_pictures=False)
+        if calling.verdict == "calls":
+            way = f"read from text ({calling.read_from})" if calling.read_from else "by the provider's interface"
+            grouping = "side by side" if calling.calls > 1 else "one a message"
+            finding = CheckRow("calls tools", f"{calling.calls}, {way}", f"yes, {grouping}")
+            return [finding, *await _try("a picture in a result", lambda: self.result([*history, replies[-1]], crop))]
+        reason = (
+            f"called none: {_quoted(calling.said)}"
+            if calling.verdict == "none"
+            else f"{calling.verdict}: {calling.said}"
+        )
         text = self.model(tool_calling="text")
         in_text = await call_tool(partial(self.chat, model=text), self.store, [crop])
         if in_text.verdict == "calls":
-            return [Found("calls tools", why, "in text alone", ("--tool-calling", "text"), refused=True)]
-        refused, means = called.verdict != "none", "it may call none"
+            return [CheckRow("calls tools", reason, "in text alone", ("--tool-calling", "text"), refused=True)]
+        refused, means = calling.verdict != "none", "it may call none"
         if refused:
-            means = uncalled(self.name, called.verdict, called.said, called.read_from)
-        return [Found("calls tools", why, means, (), refused)]
+            means = uncalled(self.name, calling.verdict, calling.said, calling.read_from)
+        return [CheckRow("calls tools", reason, means, (), refused)]
 
-    async def result(self, conversation: Sequence[Message], tool: Tool) -> list[Found]:
+    async def result(self, conversation: Sequence[Message], tool: Tool) -> list[CheckRow]:
         """Whether a picture in a result is seen, and the thinking before it survives."""
-        asked, model = "a picture in a result", self.model(results_inside=False)
+        title, model = "a picture in a result", self.model(results_inside=False)
         chat = partial(self.chat, model=model)
         native = self.settings.tool_calling != "text"
         probe = PlaceProbe(model, chat, self.settings, self.store, self.reads_pictures, native, RESULT_NUMBERS)
         try:
-            found = await find_place(probe, conversation, [tool])
-            if found.verdict == "refused":
+            placement = await find_place(probe, conversation, [tool])
+            if placement.verdict == "refused":
                 # The pictures of the question may have been too many beside it.
-                bare = [user_message((one.text,)) if isinstance(one, UserMessage) else one for one in conversation]
-                found = await find_place(probe, bare, [tool])
+                bare = [
+                    user_message((message.text,)) if isinstance(message, UserMessage) else message
+                    for message in conversation
+                ]
+                placement = await find_place(probe, bare, [tool])
         except HybridError as error:
             options = ("--reasoning", "drop") if "--reasoning drop" in str(error) else ()
-            return [Found(asked, _line(error), "results are not taken", options)]
-        if found.verdict in ("blind", "refused"):
-            came = f"not seen: {_quoted(found.said)}" if found.verdict == "blind" else f"not taken: {found.said[:120]}"
-            return [Found(asked, came, "a run sends the words of tools alone", ("--show", "text"), refused=True)]
+            return [CheckRow(title, _line(error), "results are not taken", options)]
+        if placement.verdict in ("blind", "refused"):
+            outcome = (
+                f"not seen: {_quoted(placement.said)}"
+                if placement.verdict == "blind"
+                else f"not taken: {placement.said[:120]}"
+            )
+            return [CheckRow(title, outcome, "a run sends the words of tools alone", ("--show", "text"), refused=True)]
         thoughts = "; its thoughts are taken back" if has_thoughts_in(conversation) else ""
-        seen = "seen" if found.verdict == "sees" else f"not read: {_quoted(found.said)}"
-        where = "inside the tool message" if found.place == "inside" else "in a message of the user behind it"
-        rows = [Found(asked, f"{seen}{thoughts}", f"the loop goes on, with the picture {where}")]
-        if found.thinking == "none":
+        seen = "seen" if placement.verdict == "sees" else f"not read: {_quoted(placement.said)}"
+        place = "inside the tool message" if placement.place == "inside" else "in a message of the user behind it"
+        rows = [CheckRow(title, f"{seen}{thoughts}", f"the loop goes on, with the picture {place}")]
+        if placement.thinking == "none":
             return rows
-        inside = found.place == "inside"
+        inside = placement.place == "inside"
         means = {
             "kept": "nothing is lost",
-            "switched": f"runs send {json.dumps(found.switch)}",
+            "switched": f"runs send {json.dumps(placement.switch)}",
             "lost": (
                 "the server, or its template, drops it from every request"
                 if inside
                 else "the template drops it before a message of the user, and no switch is known"
             ),
             "unknown": "tokens do not tell, and no switch is known",
-        }[found.thinking]
-        return [*rows, Found("thinking before a picture of a tool", found.thinking, means)]
+        }[placement.thinking]
+        return [*rows, CheckRow("thinking before a picture of a tool", placement.thinking, means)]
 
-    async def frame(self) -> list[Found]:
+    async def frame(self) -> list[CheckRow]:
         try:
             frame = await frame_of(self.chat, self.store, self.settings.max_pixels)
         except UsageError as error:
-            said = str(error).partition("probe: ")[2].partition(" names no point")[0]
-            return [Found("frame of coordinates", f"no place near the disc: {said}", "pixels are assumed")]
+            error_text = str(error).partition("probe: ")[2].partition(" names no point")[0]
+            return [CheckRow("frame of coordinates", f"no place near the disc: {error_text}", "pixels are assumed")]
         if frame.name == "pixels":
-            told, resizing = await resizing_of(self.chat, self.store)
+            summary, resizing = await resizing_of(self.chat, self.store)
             option = f"where pixels are of these: --model-arg frame={resizing}"
-            seen = Found("pictures as they are seen", told, option if resizing else UNKNOWN)
-            return [Found("frame of coordinates", "pixels", "the default"), seen]
+            seen = CheckRow("pictures as they are seen", summary, option if resizing else UNKNOWN)
+            return [CheckRow("frame of coordinates", "pixels", "the default"), seen]
         declared = frame.name != own_frame(self.name)
         options = ("--model-arg", f"frame={frame.name}") if declared else ()
-        return [Found("frame of coordinates", frame.name, "it is declared" if declared else "the default", options)]
+        return [CheckRow("frame of coordinates", frame.name, "it is declared" if declared else "the default", options)]
 
-    async def sampling(self) -> list[Found]:
-        asked = "takes temperature and seed"
+    async def sampling(self) -> list[CheckRow]:
+        title = "takes temperature and seed"
         try:
             await self.say(PLAIN_TEXT, temperature=0.0, seed=0)
         except HybridError as error:
-            return [Found(asked, _line(error), "it samples as it likes", ("--model-arg", "temperature=null"))]
+            return [CheckRow(title, _line(error), "it samples as it likes", ("--model-arg", "temperature=null"))]
         terms = self.model(temperature=0.0, seed=0).connection().get("terms")
-        told = "; ".join(map(str, terms)) if isinstance(terms, list) else ""
-        return [Found(asked, told or "both are taken", "so do runs by themselves" if told else "runs send both")]
+        summary = "; ".join(map(str, terms)) if isinstance(terms, list) else ""
+        return [
+            CheckRow(title, summary or "both are taken", "so do runs by themselves" if summary else "runs send both")
+        ]
 
-    async def limit(self) -> list[Found]:
+    async def limit(self) -> list[CheckRow]:
         reply = await self.say("Count from 1 to 200, one number a line.", max_tokens=16)
-        held = reply.is_cut or len(reply.text) < 100
-        means = "--max-tokens works" if held else "--max-tokens does nothing"
-        return [Found("takes a limit of tokens", f"it ended by {reply.finish_reason}", means)]
+        is_limited = reply.is_cut or len(reply.text) < 100
+        means = "--max-tokens works" if is_limited else "--max-tokens does nothing"
+        return [CheckRow("takes a limit of tokens", f"it ended by {reply.finish_reason}", means)]
 
-    async def stream(self) -> list[Found]:
+    async def stream(self) -> list[CheckRow]:
         reply = await self.say(PLAIN_TEXT, stream="on")
         if getattr(getattr(self.model(stream="on"), "client", None), "streamed", False):
-            return [Found("streams", f"in pieces: {_quoted(reply.text)}", "--stream on works")]
-        return [Found("streams", f"in one piece: {_quoted(reply.text)}", "--stream on changes nothing")]
+            return [CheckRow("streams", f"in pieces: {_quoted(reply.text)}", "--stream on works")]
+        return [CheckRow("streams", f"in one piece: {_quoted(reply.text)}", "--stream on changes nothing")]
 
-    async def logprobs(self) -> list[Found]:
+    async def logprobs(self) -> list[CheckRow]:
         body = self.settings.extra.get("extra_body")
         extra = {**self.settings.extra, "extra_body": {**(body if isinstance(body, dict) else {}), "logprobs": True}}
         try:
             await self.say(PLAIN_TEXT, extra=extra)
         except ModelRefused:
-            return [Found("takes logprobs", "it refuses them", "no loss: likelihoods need hf:")]
-        return [Found("takes logprobs", "it does not refuse them", "of no use to a run: likelihoods need hf:")]
+            return [CheckRow("takes logprobs", "it refuses them", "no loss: likelihoods need hf:")]
+        return [CheckRow("takes logprobs", "it does not refuse them", "of no use to a run: likelihoods need hf:")]
 
 
-async def _tried(asked: str, probe: Probe) -> list[Found]:
+async def _try(title: str, probe: Probe) -> list[CheckRow]:
     """The findings of a probe; a refusal is one line of them."""
     try:
         return await probe()
     except HybridError as error:
-        return [Found(asked, _line(error), UNKNOWN)]
+        return [CheckRow(title, _line(error), UNKNOWN)]
 
 
 def has_thoughts_in(conversation: Sequence[Message]) -> bool:

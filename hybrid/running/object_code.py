@@ -33,7 +33,7 @@ PLAIN: Final = (str, bytes, int, float, bool)
 
 def object_code(*handed_in: Callable[..., Any]) -> str:
     """The hash of these classes and functions, instances and methods included; `NO_SOURCE` where none has a source."""
-    facts = sorted({fact for one in handed_in for fact in _facts(one)})
+    facts = sorted({fact for item in handed_in for fact in _facts(item)})
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:CODE_DIGITS] if facts else NO_SOURCE
 
 
@@ -44,42 +44,42 @@ def is_installed(kind: Any) -> bool:
 
 def _facts(handed_in: Any) -> Iterator[str]:
     # The class or function in which it is written.
-    one = handed_in
-    while isinstance(one, partial):
-        one = one.func
-    if inspect.ismethod(one):
-        one = one.__func__
-    if not (isinstance(one, type) or inspect.isfunction(one)):
-        one = type(one)
-    bases = one.__mro__[1:] if isinstance(one, type) else ()
-    for each in (one, *(base for base in bases if not is_installed(base) and base is not object)):
+    target = handed_in
+    while isinstance(target, partial):
+        target = target.func
+    if inspect.ismethod(target):
+        target = target.__func__
+    if not (isinstance(target, type) or inspect.isfunction(target)):
+        target = type(target)
+    bases = target.__mro__[1:] if isinstance(target, type) else ()
+    for kind in (target, *(base for base in bases if not is_installed(base) and base is not object)):
         # Code that was executed without a module has none.
-        module = each.__module__ or MAIN
+        module = kind.__module__ or MAIN
         if module.partition(".")[0] not in OURS:
-            yield from _of_main(each) if module == MAIN or _file(module) is None else _of_file(each)
+            yield from _of_main(kind) if module == MAIN or _file(module) is None else _of_file(kind)
 
 
-def _of_file(one: Any) -> Iterator[str]:
-    file = _file(one.__module__)
+def _of_file(value: Any) -> Iterator[str]:
+    file = _file(value.__module__)
     assert file is not None  # noqa: S101 - the caller has looked
     modules = {name: path for name in tuple(sys.modules) if name != MAIN and (path := _file(name)) is not None}
-    beside = {name: path for name, path in modules.items() if file.parent in path.parents and not _installed(path)}
-    yield Sources({}, {**beside, one.__module__: file}).sha256([one.__module__])
+    neighbours = {name: path for name, path in modules.items() if file.parent in path.parents and not _installed(path)}
+    yield Sources({}, {**neighbours, value.__module__: file}).sha256([value.__module__])
 
 
 def _of_main(root: Any) -> Iterator[str]:
     """The sources of a class or function of a script or notebook, and of all that they name there."""
-    there = vars(sys.modules[MAIN])
+    main_names = vars(sys.modules[MAIN])
     waiting, seen = [root], set[int]()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen or (source := _source(one)) is None:
+        item = waiting.pop()
+        if id(item) in seen or (source := _source(item)) is None:
             continue
-        seen.add(id(one))
+        seen.add(id(item))
         text, node = source
         yield text
         for name in sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)}):
-            value = there.get(name)
+            value = main_names.get(name)
             if isinstance(value, PLAIN) and not names_a_secret(name):
                 yield f"{name} = {value!r}"
             elif not (isinstance(value, type) or inspect.isfunction(value)):
@@ -91,21 +91,23 @@ def _of_main(root: Any) -> Iterator[str]:
                 yield from _of_file(value)
 
 
-def _source(one: Any) -> tuple[str, ast.AST] | None:
+def _source(item: Any) -> tuple[str, ast.AST] | None:
     """The source of a class or function, as text and parsed; None where it cannot be read."""
     # A class of a notebook has no file: its functions know the cell in which both are.
-    functions = [value for value in vars(one).values() if inspect.isfunction(value)] if isinstance(one, type) else [one]
+    functions = (
+        [value for value in vars(item).values() if inspect.isfunction(value)] if isinstance(item, type) else [item]
+    )
     for function in functions:
         try:
             text = "".join(inspect.findsource(function)[0])
             nodes = ast.walk(ast.parse(text))
         except (OSError, TypeError, SyntaxError):
             continue
-        kinds = (ast.ClassDef,) if isinstance(one, type) else (ast.FunctionDef, ast.AsyncFunctionDef)
-        found = next((node for node in nodes if isinstance(node, kinds) and node.name == one.__name__), None)
-        if found is not None:
-            first = min([found.lineno, *(node.lineno for node in found.decorator_list)])
-            return "\n".join(text.split("\n")[first - 1 : found.end_lineno]), found
+        kinds = (ast.ClassDef,) if isinstance(item, type) else (ast.FunctionDef, ast.AsyncFunctionDef)
+        definition = next((node for node in nodes if isinstance(node, kinds) and node.name == item.__name__), None)
+        if definition is not None:
+            first = min([definition.lineno, *(node.lineno for node in definition.decorator_list)])
+            return "\n".join(text.split("\n")[first - 1 : definition.end_lineno]), definition
     return None
 
 

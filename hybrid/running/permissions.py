@@ -51,30 +51,30 @@ def closed(
     """
     caveats: list[Caveat] = []
     for tool, card in answering(tools, in_use):
-        where = weights_in_use(tool, card, weights) if card.name == "learned" else None
-        if where is None:
+        location = weights_in_use(tool, card, weights) if card.name == "learned" else None
+        if location is None:
             continue
         # The worst caveats come first.
-        name, known = tool.card.name, provenance_of(card, where)
-        if known is None:
-            caveats.append(Caveat("unknown training data and licence", name, f"no card knows {where}"))
+        name, provenance = tool.card.name, provenance_of(card, location)
+        if provenance is None:
+            caveats.append(Caveat("unknown training data and licence", name, f"no card knows {location}"))
             continue
-        if seen := overlap(known.trained_on, sources):
-            trained = ", ".join(each for each in known.trained_on if overlap((each,), sources))
+        if seen := overlap(provenance.trained_on, sources):
+            trained = ", ".join(source for source in provenance.trained_on if overlap((source,), sources))
             reason = f"trained on {trained}, which may share images with {', '.join(seen)}"
             caveats.append(Caveat("overlap", name, reason))
-        if known.non_commercial:
-            caveats.append(Caveat("non-commercial", name, f"licence {known.licence}"))
-        unheard = [each for each in known.trained_on if not is_known(each)]
-        if unheard or not known.trained_on:
-            caveats.append(Caveat("unknown training data", name, ", ".join(unheard) or f"of {known.weights}"))
+        if provenance.non_commercial:
+            caveats.append(Caveat("non-commercial", name, f"licence {provenance.licence}"))
+        unheard = [source for source in provenance.trained_on if not is_known(source)]
+        if unheard or not provenance.trained_on:
+            caveats.append(Caveat("unknown training data", name, ", ".join(unheard) or f"of {provenance.weights}"))
     return tuple(caveats)
 
 
 def answering(tools: Iterable[Tool], in_use: Mapping[str, str]) -> list[tuple[Tool, BackendCard]]:
     """The tools that can answer, each with the card of the backend that does; `in_use` as in `closed`."""
-    every = ((tool, card, in_use.get(tool.card.name, "")) for tool in tools for card in tool.card.backends)
-    return [(tool, card) for tool, card, backend in every if backend.startswith(card.name)]
+    candidates = ((tool, card, in_use.get(tool.card.name, "")) for tool in tools for card in tool.card.backends)
+    return [(tool, card) for tool, card, backend in candidates if backend.startswith(card.name)]
 
 
 def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str, ...]:

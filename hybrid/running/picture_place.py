@@ -99,10 +99,10 @@ async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: 
             # Raises where the picture is not the reason.
             await probe.tokens(conversation, tools, None)
             return ToolPicture("refused", words, place=place)
-        found = ToolPicture(sight.verdict, sight.said, sight.input_tokens, sight.without_image, place)
+        result = ToolPicture(sight.verdict, sight.said, sight.input_tokens, sight.without_image, place)
         if not thinks or sight.verdict == "blind":
-            return found
-        return await _find_switch(probe, conversation, tools, found)
+            return result
+        return await _find_switch(probe, conversation, tools, result)
     finally:
         probe.adopt()
 
@@ -121,19 +121,19 @@ async def _look_inside(probe: PlaceProbe, conversation: Sequence[Message], tools
 
 
 async def _find_switch(
-    probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool], found: ToolPicture
+    probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool], picture: ToolPicture
 ) -> ToolPicture:
     """The finding with what becomes of the thinking at its place, and the switch of the template that keeps it."""
     reply = conversation[-1]
     assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
-    inside = found.place == "inside"
+    inside = picture.place == "inside"
     probe.adopt(results_inside=inside)
     with_thoughts = await probe.tokens(conversation, tools, probe.numbers[0])
     if with_thoughts:
         bare = replace(reply, text=without_thoughts(reply.text).strip(), reasoning="", native=None)
         if with_thoughts > await probe.tokens([*conversation[:-1], bare], tools, probe.numbers[0]):
-            return replace(found, thinking="kept")
-    lost = replace(found, thinking="lost" if with_thoughts else "unknown")
+            return replace(picture, thinking="kept")
+    result = replace(picture, thinking="lost" if with_thoughts else "unknown")
     for switch in thinking_switches(probe.model.name, _address(probe)):
         if not (with_thoughts or switch.matches) or not probe.adopt(results_inside=inside, thinking_switch=switch.body):
             continue
@@ -142,8 +142,8 @@ async def _find_switch(
         except (Outage, ModelRefused):
             continue
         if tokens > with_thoughts or not with_thoughts:
-            return replace(lost, thinking="switched", switch=switch.body)
-    return lost
+            return replace(result, thinking="switched", switch=switch.body)
+    return result
 
 
 def _refusal(error: Outage) -> str | None:
@@ -159,7 +159,7 @@ def _address(probe: PlaceProbe) -> str | None:
     return address if isinstance(address, str) else None
 
 
-def with_place(settings: ModelSettings, found: Mapping[str, Any]) -> ModelSettings:
+def with_place(settings: ModelSettings, facts: Mapping[str, Any]) -> ModelSettings:
     """The settings with what the probe has found, as the manifest has it."""
-    inside, switch = found.get("place") == "inside", found.get("switch") or {}
+    inside, switch = facts.get("place") == "inside", facts.get("switch") or {}
     return replace(settings, results_inside=inside, thinking_switch=switch)

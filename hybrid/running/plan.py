@@ -42,43 +42,47 @@ class PlannedRun:
         changes = {**self.changes, "out": self.folder(out)}
         asking = {name: changes.pop(name) for name in self.changes if hasattr(config.model_settings, name)}
         if asking:
-            told = {name.replace("_", "-"): value for name, value in asking.items()} if config.options_as_used else {}
-            used = {**config.options_as_used, **told}
+            overrides = (
+                {name.replace("_", "-"): value for name, value in asking.items()} if config.options_as_used else {}
+            )
+            used = {**config.options_as_used, **overrides}
             config = replace(config, model_settings=replace(config.model_settings, **asking), options_as_used=used)
         return changed(config, changes)
 
 
 def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     """The configuration with other values of some fields, which are among the options of its manifest too."""
-    told: dict[str, Json] = dict(config.options_as_used)
-    for one in option_fields(RunConfig) if config.options_as_used else ():
-        if one.path[0] in changes and one.option.kept:
-            value = changes[one.path[0]]
-            listed = ",".join(value) if one.option.form == "A,B" else list(value) if one.is_many else value
-            told[one.option.name.removeprefix("--")] = listed
-    return replace(config, options_as_used=told, **changes)
+    options: dict[str, Json] = dict(config.options_as_used)
+    for option_field in option_fields(RunConfig) if config.options_as_used else ():
+        if option_field.path[0] in changes and option_field.option.kept:
+            value = changes[option_field.path[0]]
+            text = (
+                ",".join(value) if option_field.option.form == "A,B" else list(value) if option_field.is_many else value
+            )
+            options[option_field.option.name.removeprefix("--")] = text
+    return replace(config, options_as_used=options, **changes)
 
 
 def answers_rest_on(run: ResolvedRun, solver: str) -> str:
     """A digest of all that decides the answers of a solver: of two runs with the same digest, one need ask it."""
-    asked = run.solvers[solver]
-    called = run.tools.by_solver[solver]
+    entry = run.solvers[solver]
+    tools = run.tools.by_solver[solver]
     concerns: dict[Concern, bool] = {
         "all": True,
-        "model": asked.needs_model,
-        "tools": bool(called) or asked.offers_tools,
-        "tools_offered": asked.offers_tools,
+        "model": entry.needs_model,
+        "tools": bool(tools) or entry.offers_tools,
+        "tools_offered": entry.offers_tools,
     }
     identity = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
     config, served = run.config, run.config.model_settings
     # Servers and devices are no part of the identity, but a list of two of them means that both are asked.
-    where: list[Json] = [config.model, served.base_url, served.device] if asked.needs_model else []
+    addresses: list[Json] = [config.model, served.base_url, served.device] if entry.needs_model else []
     facts: dict[str, Json] = {
         "solver": solver,
         "repeats": config.repeats,
-        "where": [*where, *([config.service.device] if called else [])],
+        "where": [*addresses, *([config.service.device] if tools else [])],
         "tools": run.tools.metadata(solver),
-        "unchecked": [name for name in run.tools.unchecked(config.service) if name in called],
+        "unchecked": [name for name in run.tools.unchecked(config.service) if name in tools],
         **run.tools.computed_in(solver, config.service),
     }
     return digest({**identity, **facts})

@@ -137,19 +137,19 @@ async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
     One that reads it sees; so does one whose input grows with the picture, however badly it reads. Only where neither
     holds is it blind.
     """
-    form = next(name for name, known in MEDIA_TYPES.items() if known == media_type)
+    form = next(name for name, kind in MEDIA_TYPES.items() if kind == media_type)
     picture = ImageRef("img:1", store.put(numbered(PROBE_NUMBER, form=form), PICTURE))
     key = CallKey(SIGHT_PROBE)
     with_image = await chat([user_message((PROBE_TEXT, picture), labelled=False)], (), key)
-    said = with_image.text.strip()[:80]
+    text = with_image.text.strip()[:80]
     tokens = with_image.usage.input_tokens if with_image.usage else None
     if reads(with_image, PROBE_NUMBER) or not tokens:
-        return Sight("sees" if reads(with_image, PROBE_NUMBER) else "unknown", said, tokens)
+        return Sight("sees" if reads(with_image, PROBE_NUMBER) else "unknown", text, tokens)
     without = await chat([user_message((PROBE_TEXT,), labelled=False)], (), key.following())
     fewer = without.usage.input_tokens if without.usage else None
     if not fewer:
-        return Sight("unknown", said, tokens)
-    return Sight("sees" if tokens - fewer > MAX_WORDS else "blind", said, tokens, fewer)
+        return Sight("unknown", text, tokens)
+    return Sight("sees" if tokens - fewer > MAX_WORDS else "blind", text, tokens, fewer)
 
 
 def result_messages(reply: AssistantMessage, store: ImageStore, number: str | None) -> list[ToolMessage]:
@@ -185,42 +185,42 @@ async def look_at_result(
     key, reply = CallKey(RESULT_PROBE), conversation[-1]
     assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
     first = await chat([*conversation, *result_messages(reply, store, numbers[0])], tools, key)
-    said, tokens = first.text.strip()[:80], first.usage.input_tokens if first.usage else None
+    text, tokens = first.text.strip()[:80], first.usage.input_tokens if first.usage else None
     if reads(first, numbers[0]):
-        return Sight("sees", said, tokens)
+        return Sight("sees", text, tokens)
     without = await chat([*conversation, *result_messages(reply, store, None)], tools, key.following())
     fewer = without.usage.input_tokens if without.usage else None
     if tokens and fewer and tokens - fewer <= MAX_WORDS:
-        return Sight("blind", said, tokens, fewer)
+        return Sight("blind", text, tokens, fewer)
     second = await chat([*conversation, *result_messages(reply, store, numbers[1])], tools, key.following())
     if reads(second, numbers[1]):
         return Sight("sees", second.text.strip()[:80], tokens, fewer)
-    answers = all(without_thoughts(one.text).strip() and not one.calls for one in (first, second))
-    return Sight("blind" if reads_pictures and answers else "unknown", said, tokens, fewer)
+    answers = all(without_thoughts(reply.text).strip() and not reply.calls for reply in (first, second))
+    return Sight("blind" if reads_pictures and answers else "unknown", text, tokens, fewer)
 
 
 async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
     """In which order the model reads the numbers in so many pictures of one message, in one call or up to three."""
-    said, tokens, seen = "", 0, set[str]()
+    text, tokens, seen = "", 0, set[str]()
     for turn in range(2):
         numbers = ORDER_NUMBERS[:count] if turn == 0 else ORDER_NUMBERS[:count][::-1]
         reply = await _shown_numbers(chat, store, numbers, turn)
-        said, tokens = reply.text.strip()[:80], reply.usage.input_tokens if reply.usage else 0
+        text, tokens = reply.text.strip()[:80], reply.usage.input_tokens if reply.usage else 0
         order = read_order(reply, numbers)
         if order == [*numbers]:
-            return PictureOrder("in order", said, count)
+            return PictureOrder("in order", text, count)
         seen = set(order)
     if len(seen) == count:
-        return PictureOrder("out of order", said, count)
+        return PictureOrder("out of order", text, count)
     if seen and tokens:
         alone = await _shown_numbers(chat, store, ORDER_NUMBERS[:1], 2)
         if alone.usage and tokens - alone.usage.input_tokens <= MAX_WORDS:
-            return PictureOrder("missing", said, count)
-    return PictureOrder("unknown", said, count)
+            return PictureOrder("missing", text, count)
+    return PictureOrder("unknown", text, count)
 
 
 async def _shown_numbers(chat: Chat, store: ImageStore, numbers: Sequence[str], call: int) -> AssistantMessage:
-    images = [ImageRef(f"img:{at}", store.put(numbered(one), PICTURE)) for at, one in enumerate(numbers, 1)]
+    images = [ImageRef(f"img:{at}", store.put(numbered(number), PICTURE)) for at, number in enumerate(numbers, 1)]
     return await chat([user_message((ORDER_TEXT, *images), labelled=False)], (), CallKey(ORDER_PROBE, call=call))
 
 
@@ -237,16 +237,16 @@ def reads(reply: AssistantMessage, *numbers: str) -> bool:
     return "".join(numbers) in re.sub(r"\D", "", reply.text)
 
 
-def call_message(tool: str, images: Sequence[ImageRef], *, shown: bool) -> Message:
+def call_message(tool: str, images: Sequence[ImageRef], *, with_pictures: bool) -> Message:
     """The message that asks for one call of a tool on each image, all at once; with the pictures where `shown`."""
     on = " and once on the image ".join(image.name for image in images)
     often = "once" if len(images) == 1 else f"{len(images)} times, all in one message: once"
     text = f"Call the tool {tool} {often} on the image {on}. Write nothing else."
-    return user_message((text, *(images if shown else ())))
+    return user_message((text, *(images if with_pictures else ())))
 
 
 async def call_tool(
-    chat: Chat, store: ImageStore, tools: Sequence[Tool], *, images: int = 1, shown: bool = True
+    chat: Chat, store: ImageStore, tools: Sequence[Tool], *, images: int = 1, with_pictures: bool = True
 ) -> Calling:
     """Whether the model's calls of one of the tools, all of which are offered, can be read: one call of the model.
 
@@ -255,28 +255,28 @@ async def call_tool(
     names = [ImageRef(f"img:{place}", store.put(numbered(f"{place}306"), PICTURE)) for place in range(1, images + 1)]
     # `crop` where it is offered, which every model can call on any image.
     fitting = (tool.card.name for tool in tools if isinstance(tool, PublishedTool) or tool.card.name == "crop")
-    told = call_message(next(fitting, tools[0].card.name), names, shown=shown)
+    message = call_message(next(fitting, tools[0].card.name), names, with_pictures=with_pictures)
     key = CallKey(CALL_PROBE)
     try:
-        return calling(await chat([told], tools, key))
+        return calling(await chat([message], tools, key))
     except Outage as error:
         failed = read_failure(error.__cause__) if error.__cause__ else None
         if failed is None or failed.kind not in (Failure.TOOLS, Failure.REQUEST):
             raise
         if failed.kind is Failure.REQUEST:
-            await chat([told], (), key.following())
+            await chat([message], (), key.following())
         return Calling("refused", failed.text[:200])
 
 
 def calling(reply: AssistantMessage) -> Calling:
     """The calls that a reply to `call_message` shows."""
-    count, said = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
+    count, text = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
     if not count and reply.unreadable is not None:
-        return Calling("unreadable", said or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
+        return Calling("unreadable", text or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
     # vLLM drops a call that begins as its parser's own and goes on as another's: nothing of it comes.
     if not count and reply.finish_reason in ("stop", "tool_calls") and not without_thoughts(reply.text).strip():
         return Calling("unreadable", "an empty reply", read_from="dropped by its server")
-    return Calling("calls" if count else "none", said, count, next((call.read_from for call in reply.calls), ""))
+    return Calling("calls" if count else "none", text, count, next((call.read_from for call in reply.calls), ""))
 
 
 async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None) -> CoordinateSystem:
@@ -313,19 +313,21 @@ async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:
     """The tokens that two pictures take, and the frame of the sizes in which they are seen; empty where untold."""
     tokens = []
     for side in (0, *COUNTED_SIDES):
-        shown = [ImageRef("img:1", store.put(numbered("58", (side, side)), PICTURE))] if side else []
-        reply = await chat([user_message([PROBE_TEXT, *shown], labelled=False)], (), CallKey(SIGHT_PROBE))
+        pictures = [ImageRef("img:1", store.put(numbered("58", (side, side)), PICTURE))] if side else []
+        reply = await chat([user_message([PROBE_TEXT, *pictures], labelled=False)], (), CallKey(SIGHT_PROBE))
         tokens.append(reply.usage.input_tokens if reply.usage else 0)
     small, large = (count - tokens[0] for count in tokens[1:])
-    told = f"{small} and {large} tokens for {' and '.join(f'{side} x {side}' for side in COUNTED_SIDES)} px"
-    factor = next((one for one in FACTORS if abs((COUNTED_SIDES[0] // one) ** 2 - small) <= MARKS), None)
+    summary = f"{small} and {large} tokens for {' and '.join(f'{side} x {side}' for side in COUNTED_SIDES)} px"
+    factor = next(
+        (candidate for candidate in FACTORS if abs((COUNTED_SIDES[0] // candidate) ** 2 - small) <= MARKS), None
+    )
     if not all(tokens) or factor is None:
-        return told, ""
+        return summary, ""
     square, side = factor**2, COUNTED_SIDES[1]
     seen = {most: Resizing(factor, 4 * square, most * square).size(side, side) for most in PUBLISHED}
     # No count tells the bound of a server exactly: a published one where it fits, else what was seen.
     fitting = (most for most, (across, down) in seen.items() if abs(across * down // square - large) <= MARKS)
-    return told, f"{RESIZED}:{factor}:{4 * square}:{next(fitting, large) * square}"
+    return summary, f"{RESIZED}:{factor}:{4 * square}:{next(fitting, large) * square}"
 
 
 def numbered(number: str, size: tuple[int, int] = PROBE_SIZE, form: str = "PNG") -> bytes:

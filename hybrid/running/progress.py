@@ -35,8 +35,8 @@ class Progress:
         replies = [exchange.reply for exchange in attempt.exchanges]
         failed = any(reply.outcome.failed for reply in replies)
         steps = [step for reply in replies for step in reply.steps]
-        again = sum(count for step in steps if isinstance(count := step.data.get("retries"), int))
+        retries = sum(count for step in steps if isinstance(count := step.data.get("retries"), int))
         new = {f"{step.text}; {step.data['remedy']}" for step in steps if "remedy" in step.data}
         faults = Counter(self.faults) + Counter(new) if new else self.faults
         used = sum((reply.usage for reply in replies), self.used)
-        return Progress(used, self.failed + failed, self.retries + again, faults, self.waits)
+        return Progress(used, self.failed + failed, self.retries + retries, faults, self.waits)

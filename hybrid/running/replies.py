@@ -2,7 +2,7 @@
 
     log = RunReplies(path, finished)            # by solver: replies to finished questions are not needed any more
     log.keep(call, request_sha256, reply)       # in any thread; a kill after the return does not lose it
-    log.said(call, request_sha256)              # in the next run: the same bytes
+    log.find_reply(call, request_sha256)        # in the next run: the same bytes
     log.close(finished)                         # removes the file where nothing in it is needed any more
 
 A line of a reply is {solver, question, ask, call, request_sha256, text or base64}: `text` where the reply is UTF-8.
@@ -51,9 +51,9 @@ class RunReplies:
     def __init__(self, path: Path, finished: Finished) -> None:
         self._path = path
         needed = _compacted(path, finished)
-        self._known = {kept[:2]: kept[2] for kept in needed if not isinstance(kept, Caption)}
+        self._known = {record[:2]: record[2] for record in needed if not isinstance(record, Caption)}
         # The captions of earlier commands.
-        self.captions = tuple(kept for kept in needed if isinstance(kept, Caption))
+        self.captions = tuple(record for record in needed if isinstance(record, Caption))
         # By solver the questions to which there is a reply in the file.
         self._open: dict[str, set[str]] = {}
         for call, _ in self._known:
@@ -62,11 +62,11 @@ class RunReplies:
         # The first error by which a reply could not be kept.
         self.failed: OSError | None = None
 
-    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+    def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept in an earlier run, or None."""
         # The file does not have the prompt of a call.
-        kept = CallKey(call.question, call.ask, call.call, solver=call.solver)
-        return self._known.get((kept, request_sha256))
+        key = CallKey(call.question, call.ask, call.call, solver=call.solver)
+        return self._known.get((key, request_sha256))
 
     def earlier(self) -> Iterator[tuple[CallKey, str, bytes]]:
         """Every reply of an earlier run to an open question: the call, the sha256 of its request, the reply."""
@@ -108,20 +108,20 @@ class RunReplies:
 
 def read_captions(path: Path) -> Iterator[Caption]:
     """The captions in a file of replies. Raises `OSError` where it cannot be read."""
-    return (kept for _, kept in _read_replies(path) if isinstance(kept, Caption))
+    return (record for _, record in _read_replies(path) if isinstance(record, Caption))
 
 
 def _compacted(path: Path, finished: Finished) -> list[_Kept]:
     """The lines of the file that are still needed; the file is rewritten where it holds more."""
     ids = cache(finished)
     needed = [
-        (line, kept)
-        for line, kept in _read_replies(path)
-        if isinstance(kept, Caption) or kept[0].question not in ids(kept[0].solver)
+        (line, record)
+        for line, record in _read_replies(path)
+        if isinstance(record, Caption) or record[0].question not in ids(record[0].solver)
     ]
     if path.exists() and sum(len(line) for line, _ in needed) != path.stat().st_size:
         write_atomic(path, b"".join(line for line, _ in needed))
-    return [kept for _, kept in needed]
+    return [record for _, record in needed]
 
 
 def _read_replies(path: Path) -> Iterator[tuple[bytes, _Kept]]:

@@ -26,7 +26,15 @@ from hybrid.registry import load, load_solver, plugin
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
-from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken, refuse_unlike, unlike
+from hybrid.running.data import (
+    Mounted,
+    mount,
+    questions,
+    recorded_questions,
+    refuse_broken,
+    refuse_unlike,
+    schema_mismatch,
+)
 from hybrid.running.forked import in_fork
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
@@ -129,7 +137,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         # None where they are not known. Weights of tools for other routes are not wanted.
         routes = mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
         tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
-        opened = _permitted(config, benchmark, mounted, tools)
+        permissions = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
         identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context, style)
@@ -137,15 +145,15 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
             used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
             refuse_other(trust, config.trust, identity, used, model_known=models_known)
         folder = RunFolder(config.out or RUNS / folder_name(identity))
-        asked = recorded_questions(folder, identity, benchmark, config.limit, config.only) or next(reading)
+        question_set = recorded_questions(folder, identity, benchmark, config.limit, config.only) or next(reading)
     if config.strict:
-        refuse_broken(asked.broken, "--strict")
-    without_text = _without_text(config, context, asked)
+        refuse_broken(question_set.broken, "--strict")
+    without_text = _without_text(config, context, question_set)
     cache = FindingCache(home() / "findings" if config.cache else None, store)
     service = choice.foreign.runner(store, cache, config.service)
-    resources = _resources(config, benchmark, (model, captioner), service, asked, tools, trust, context, style)
-    known = (benchmark, mounted, asked, solvers, resources, identity, tools, folder)
-    return ResolvedRun(*known, tuple(missing), opened, without_text)
+    resources = _resources(config, benchmark, (model, captioner), service, question_set, tools, trust, context, style)
+    fields = (benchmark, mounted, question_set, solvers, resources, identity, tools, folder)
+    return ResolvedRun(*fields, tuple(missing), permissions, without_text)
 
 
 def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, forks: bool) -> Generator[Any, None, None]:
@@ -180,9 +188,9 @@ def _check_options(config: RunConfig) -> None:
         RunFolder(config.out).refuse_foreign()
     objects = config.objects
     handed_in = ((objects.model is not None, "model"), (objects.solvers, "solvers"), (objects.tools, "tools"))
-    if config.engine != LOCAL and (named := next((name for there, name in handed_in if there), None)):
-        said = getattr(config, named)
-        raise UsageError(f"{named}={said}: an object is asked in this process, not by --engine {config.engine}")
+    if config.engine != LOCAL and (option := next((name for is_handed_in, name in handed_in if is_handed_in), None)):
+        value = getattr(config, option)
+        raise UsageError(f"{option}={value}: an object is asked in this process, not by --engine {config.engine}")
     if config.tracing is None:
         return
     try:
@@ -207,8 +215,8 @@ def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Ques
     """The questions of the data, whose images are in the store afterwards. Raises `DataError` as `questions` does."""
     if not config.rotate:
         return questions(benchmark, mounted.source, config.limit, only=config.only)
-    turned = partial(with_rotations, rotatable=benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
-    return questions(benchmark, mounted.source, config.limit, lambda question: turned([question]), config.only)
+    rotate = partial(with_rotations, rotatable=benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
+    return questions(benchmark, mounted.source, config.limit, lambda question: rotate([question]), config.only)
 
 
 def _benchmark(config: RunConfig) -> Benchmark:
@@ -245,11 +253,11 @@ def open_models(
     return model, captioner
 
 
-def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -> tuple[str, ...]:
+def _without_text(config: RunConfig, context: SuppliedTexts, question_set: Questions) -> tuple[str, ...]:
     """The questions that have no text of the file. Raises `UsageError` where there are some and they may not be."""
     if config.context is None:
         return ()
-    ids = [question.id for question in asked.sound]
+    ids = [question.id for question in question_set.sound]
     lacking = context.lacking(ids)
     if config.context_missing == "refuse":
         refuse_missing(lacking, len(ids), config.context)
@@ -294,20 +302,20 @@ def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -
 
 def _solvers(config: RunConfig) -> dict[str, Solver]:
     replayed = (config.model or "").startswith("replay:")
-    wanted = config.solvers or (REPLAY_SOLVERS if replayed else DEFAULT_SOLVERS)
-    for name in wanted:
+    solver_names = config.solvers or (REPLAY_SOLVERS if replayed else DEFAULT_SOLVERS)
+    for name in solver_names:
         if REPEAT in name:
             raise UsageError(
                 f"--solver {name}: repetitions are asked for all together: give --setting repeats="
                 f"{max(2, number_of(name))} and --solver {word_of(name)}"
             )
-    solvers: dict[str, Solver] = {name: config.objects.solvers.get(name) or load_solver(name) for name in wanted}
+    solvers: dict[str, Solver] = {name: config.objects.solvers.get(name) or load_solver(name) for name in solver_names}
     for name, solver in solvers.items():
         if solver.needs_model and config.model is None:
             raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
         if solver.runs_own_tools and config.tool_output != "real":
-            own = f"{name} runs tools of its own, which it cannot change"
-            raise UsageError(f"--tool-output {config.tool_output}: {own}")
+            reason = f"{name} runs tools of its own, which it cannot change"
+            raise UsageError(f"--tool-output {config.tool_output}: {reason}")
         if solver.needs_live and replayed:
             raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
     if replayed and config.images != "separate":
@@ -321,7 +329,7 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
     unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
-    partial = (f"partial: {why}" for why in [unlike(benchmark, mounted)] if why)
+    partial = (f"partial: {reason}" for reason in [schema_mismatch(benchmark, mounted)] if reason)
     return (*permissions.check(caveats, config.allow), *unchecked, *partial)
 
 
@@ -330,7 +338,7 @@ def _resources(
     benchmark: Benchmark,
     models: tuple[ChatModel | None, ChatModel | None],
     service: CachedTools,
-    asked: Questions,
+    question_set: Questions,
     tools: ToolsInUse,
     trust: TrustFile | None,
     context: SuppliedTexts,
@@ -338,8 +346,8 @@ def _resources(
 ) -> AskSetup:
     """The setup that all asks share, with the condition of the tools."""
     # Only an oracle run knows targets, only a shuffled one the images of other questions.
-    oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
-    others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
+    oracle = oracle_of(benchmark, question_set.by_id.__getitem__) if config.tool_output == "oracle" else None
+    others = partners(question_set.sound, config.seed) if config.tool_output == "shuffled" else {}
     return AskSetup(
         config,
         models[0],

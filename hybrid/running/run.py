@@ -1,6 +1,6 @@
 """Asks every question, appends what came back, and continues where an earlier run stopped.
 
-`resolve.prepare` resolves what is to be asked; `ask_run_to_end` asks. A question is recorded when its dialogue is
+`resolve.prepare` resolves what is to be asked; `run_until_complete` asks. A question is recorded when its dialogue is
 finished; an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open
 question is kept as well (`replies.py`), so that it need not be said twice.
 """
@@ -85,13 +85,13 @@ async def ask_run(
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await ask_run_to_end(run, progress, tell, opener, watch)
+    end = await run_until_complete(run, progress, tell, opener, watch)
     if end.stopped is not None:
         raise end.stopped
     return end.failures
 
 
-async def ask_run_to_end(
+async def run_until_complete(
     run: ResolvedRun,
     progress: ProgressCallback,
     tell: Tell,
@@ -112,12 +112,12 @@ async def ask_run_to_end(
         DataError: what the folder holds is damaged beyond what the data can mend.
     """
     try:
-        with run.folder.locked(), ExitStack() as opened:
+        with run.folder.locked(), ExitStack() as stack:
             refuse_unbatched(run)
             with writing(run.folder.path):
                 state = open_folder(run, tell)
                 # Into a folder that is refused nothing is written.
-                opened.enter_context(_logged(run))
+                stack.enter_context(_logged(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             asking = run
             try:
@@ -154,8 +154,8 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
             config = run.config
             traced: AbstractContextManager[None] = nullcontext()
             if config.tracing is not None and config.trace is not None:
-                begun = run_span(config.benchmark, run.folder.path.name)
-                traced = plugin(GROUP, config.tracing)(config.trace, begun, text=config.trace_text)
+                describe = run_span(config.benchmark, run.folder.path.name)
+                traced = plugin(GROUP, config.tracing)(config.trace, describe, text=config.trace_text)
             with traced:
                 yield
         except BaseException as error:
@@ -219,30 +219,30 @@ class _Asking:
         """Ask what is open."""
         waiting = self.run.questions.in_turn(self.progress.finished)
         total = len(self.run.sound)
-        before = total - len(waiting)
-        self.on_finished(self.name, before, total)
+        finished_before = total - len(waiting)
+        self.on_finished(self.name, finished_before, total)
         with writing(self.run.folder.path):
             recorder = Recorder(self.run.folder.path / attempts_of(self.name), self.progress.measure)
 
         batches = batches_of(self.run.resources.model) if self.solver.needs_model else None
         most = self.run.config.concurrency
 
-        def news(said: str) -> None:
-            log.info("%s: %s", self.name, said)
-            self._tell(replace(self.so_far, waits=said))
+        def news(message: str) -> None:
+            log.info("%s: %s", self.name, message)
+            self._tell(replace(self.so_far, waits=message))
 
         async def one(question: Question) -> None:
             async with batches.question() if batches else nullcontext():
                 if not await self._is_finished(question, recorder):
                     return
             self.answered += 1
-            self.on_finished(self.name, before + self.answered, total)
+            self.on_finished(self.name, finished_before + self.answered, total)
 
         try:
-            asked = alike_together(waiting) if self.run.tools.learned(self.name) else waiting
+            ordered = group_by_shape(waiting) if self.run.tools.learned(self.name) else waiting
             # All questions wait for batches together; so many of them work.
             with batches.asking(len(waiting), most, news) if batches else nullcontext():
-                await bounded(asked, one, min(len(waiting) if batches else most, len(waiting)))
+                await bounded(ordered, one, min(len(waiting) if batches else most, len(waiting)))
         finally:
             await recorder.close()
             for fault, count in self.so_far.faults.items():
@@ -304,11 +304,11 @@ class _Asking:
         self.on_used(self.name, so_far)
 
     def _cannot_be_written(self, error: OSError) -> None:
-        why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}{advice_on(error)}")
-        self.stopped = self.stopped or why
+        failure = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}{advice_on(error)}")
+        self.stopped = self.stopped or failure
 
 
-def alike_together(questions: Sequence[Question], window: int = WINDOW) -> Iterator[Question]:
+def group_by_shape(questions: Sequence[Question], window: int = WINDOW) -> Iterator[Question]:
     """The questions, with those whose images have one shape next to each other: a network takes them in one batch.
 
     `window` questions are put in order at a time, so that all of a large run are never in memory.

@@ -59,7 +59,7 @@ def run_log(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def shown(level: int = NO_HANDLER, *, traces: bool = False) -> Iterator[None]:
+def log_to_stderr(level: int = NO_HANDLER, *, traces: bool = False) -> Iterator[None]:
     """Show on stderr what is logged inside, from this level on; `traces` are those of tools, at any level."""
     handler = _OnStderr()
     handler.addFilter(lambda record: record.levelno >= level or (traces and record.name.endswith(TRACES)))
@@ -74,12 +74,12 @@ def shown(level: int = NO_HANDLER, *, traces: bool = False) -> Iterator[None]:
 
 @contextmanager
 def _logging_to(handler: logging.Handler, level: int) -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger(OURS)
-    before = ours.level
-    ours.setLevel(min(level, before or level))
+    root, hybrid_logger = logging.getLogger(), logging.getLogger(OURS)
+    old_level = hybrid_logger.level
+    hybrid_logger.setLevel(min(level, old_level or level))
     root.addHandler(handler)
     try:
         yield
     finally:
         root.removeHandler(handler)
-        ours.setLevel(before)
+        hybrid_logger.setLevel(old_level)

@@ -33,11 +33,15 @@ class Interrupted(HybridError):
         lost: number of requests whose replies had not come when the grace ended.
     """
 
-    def __init__(self, number: signal.Signals, lost: int = 0) -> None:
-        replies = "reply" if lost == 1 else "replies"
-        more = f"; {lost} {replies} in flight did not come within {GRACE_S:g} s and will be asked again" if lost else ""
+    def __init__(self, number: signal.Signals, lost_replies: int = 0) -> None:
+        replies = "reply" if lost_replies == 1 else "replies"
+        more = (
+            f"; {lost_replies} {replies} in flight did not come within {GRACE_S:g} s and will be asked again"
+            if lost_replies
+            else ""
+        )
         super().__init__(f"ended by {number.name}{more}")
-        self.number, self.lost = number, lost
+        self.number, self.lost = number, lost_replies
 
     @property
     def exit_code(self) -> int:
@@ -54,14 +58,14 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     caught: list[signal.Signals] = []
-    lost: list[int] = []
+    lost_counts: list[int] = []
     draining: list[asyncio.Task[None]] = []
 
     async def drain() -> None:
-        lost.append(await requests_out.drain(grace_s))
-        log.info("%s: %d replies in flight are lost", caught[0].name, lost[0])
+        lost_counts.append(await requests_out.drain(grace_s))
+        log.info("%s: %d replies in flight are lost", caught[0].name, lost_counts[0])
         task.cancel()
 
     def stop(number: signal.Signals) -> None:
@@ -73,9 +77,9 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
             draining.append(loop.create_task(drain()))
             return
         _tell_waiting(number, grace_s, "; one more signal ends at once and loses them")
-        for each in SIGNALS:
-            loop.remove_signal_handler(each)
-            signal.signal(each, signal.SIG_DFL)
+        for other in SIGNALS:
+            loop.remove_signal_handler(other)
+            signal.signal(other, signal.SIG_DFL)
 
     for number in SIGNALS:
         loop.add_signal_handler(number, stop, number)
@@ -84,14 +88,14 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
     except asyncio.CancelledError:
         if not caught:
             raise
-        raise Interrupted(caught[0], sum(lost)) from None
+        raise Interrupted(caught[0], sum(lost_counts)) from None
     finally:
         requests_out.resume()
         for waiting in draining:
             waiting.cancel()
         for number in SIGNALS:
             loop.remove_signal_handler(number)
-            signal.signal(number, before[number])
+            signal.signal(number, handlers[number])
 
 
 def _tell_waiting(number: signal.Signals, grace_s: float, more: str = "") -> None:

@@ -29,7 +29,7 @@ from hybrid.images import OUR_JOINT
 from hybrid.log.attempts import Recorded
 from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
-from hybrid.log.lines import Extent, Measure
+from hybrid.log.lines import ExtentHasher, FileExtent
 from hybrid.log.manifest import MANIFEST, PLUGINS, difference
 from hybrid.log.questions import AnyQuestion
 from hybrid.models.answering import other_models
@@ -43,7 +43,7 @@ from hybrid.running.object_code import object_code
 from hybrid.running.probes import CALL_PROBE, FRAME_PROBE, ORDER_PROBE, RESULT_PROBE, SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
-from hybrid.serving.sources import code_outside
+from hybrid.serving.sources import code_hash_of_plugin
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.solver import Solver
 from hybrid.texts import text_hash
@@ -76,7 +76,7 @@ class SolverProgress:
     # Ids of questions.
     finished: set[str]
     # Of its attempts.
-    measure: Measure
+    measure: ExtentHasher
     # Whether the attempts begin with those that the manifest has.
     sound: bool
     # Replies by the model that their server names.
@@ -95,7 +95,7 @@ class RunState:
         """The ids of what a solver has finished, of earlier commands too; "" for probes, which belong to no solver."""
         if not solver:
             manifest = self.folder.manifest
-            return frozenset(probe for probe, kept in _PROBED.items() if kept in manifest)
+            return frozenset(probe for probe, key in _PROBED.items() if key in manifest)
         progress = self.solvers.get(solver)
         return self.folder.finished(solver) if progress is None else progress.finished
 
@@ -112,40 +112,44 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     """
     folder = run.folder
     solvers: dict[str, Json] = {name: _facts(run, name, solver) for name, solver in run.solvers.items()}
-    before: dict[str, Any] = {}
+    old_manifest: dict[str, Any] = {}
     if (folder.path / MANIFEST).exists():
-        before = folder.manifest
-        _refuse_other(run, before, solvers)
+        old_manifest = folder.manifest
+        _refuse_other(run, old_manifest, solvers)
     else:
         folder.refuse_orphans()
-    files: dict[str, Json] = dict(before.get("files", {}))
-    state = RunState(folder, dict(_taken_up(run, files, before.get(ANSWERED_BY, {}), tell)))
-    extent, taken = _write_questions(run, before, tell)
+    files: dict[str, Json] = dict(old_manifest.get("files", {}))
+    state = RunState(folder, dict(_taken_up(run, files, old_manifest.get(ANSWERED_BY, {}), tell)))
+    extent, selection = _write_questions(run, old_manifest, tell)
     files[QUESTIONS] = asdict(extent)
-    kept: dict[str, Json] = {key: before[key] for key in ("options", *_PROBED.values(), "notices") if key in before}
-    if ANSWERED_BY in before:
+    carried_over: dict[str, Json] = {
+        key: old_manifest[key] for key in ("options", *_PROBED.values(), "notices") if key in old_manifest
+    }
+    if ANSWERED_BY in old_manifest:
         # Those of this command are written when it ends: until then what they lack is counted anew.
-        kept[ANSWERED_BY] = {name: one for name, one in before[ANSWERED_BY].items() if name not in run.solvers}
+        carried_over[ANSWERED_BY] = {
+            name: counts for name, counts in old_manifest[ANSWERED_BY].items() if name not in run.solvers
+        }
     if run.config.options_as_used:
         # Those of the last command: together with the defaults they derive this configuration again.
-        kept["options"] = dict(run.config.options_as_used)
+        carried_over["options"] = dict(run.config.options_as_used)
     folder.write_manifest(
         {
             "identity": run.identity,
             # Those of solvers that an earlier command asked hold for their answers.
-            "labels": list(dict.fromkeys([*before.get("labels", ()), *_labels(run)])),
-            "solvers": {**before.get("solvers", {}), **solvers},
+            "labels": list(dict.fromkeys([*old_manifest.get("labels", ()), *_labels(run)])),
+            "solvers": {**old_manifest.get("solvers", {}), **solvers},
             "environment": {
                 "python": platform.python_version(),
                 "platform": platform.machine(),
                 **{package: _version(package) for package in PACKAGES},
             },
-            "connection": _connections(run, before.get("connection", ())),
-            "commands": [*before.get("commands", ()), asdict(invocation())],
+            "connection": _connections(run, old_manifest.get("connection", ())),
+            "commands": [*old_manifest.get("commands", ()), asdict(invocation())],
             "files": files,
-            **_further(run, before, tell),
-            **taken,
-            **kept,
+            **_further(run, old_manifest, tell),
+            **selection,
+            **carried_over,
         }
     )
     _fill_store(run, state)
@@ -159,8 +163,8 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
     """
     # Data whose files changed are the same data as long as what was answered is asked in the same words and pictures.
     changes = difference(manifest["identity"], dict(run.identity))
-    again = {name: facts for name, facts in solvers.items() if name in manifest["solvers"]}
-    changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
+    same_solvers = {name: facts for name, facts in solvers.items() if name in manifest["solvers"]}
+    changes += difference({name: manifest["solvers"][name] for name in same_solvers}, same_solvers, "solver ")
     # The files are others.
     grown = len(changes) == 1 and changes[0].startswith("data.sha256: ")
     if changes and not grown:
@@ -168,35 +172,37 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
             f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
             "Choose another --out, or leave it out: each configuration then has a folder of its own."
         )
-    asked = run.questions
+    question_set = run.questions
     recorded, wrong = run.folder.readable_questions()
-    if asked.is_file(run.folder.path / QUESTIONS) or (wrong is not None and not grown):
+    if question_set.is_file(run.folder.path / QUESTIONS) or (wrong is not None and not grown):
         return
     answered = {name for solver in manifest["solvers"] for name in run.folder.finished(solver)}
     others = {
         name: part
         for name in recorded.ids
-        if name in answered and name in asked.by_id and recorded.line(name) != asked.line(name)
-        if (part := _other(recorded.by_id[name], asked.by_id[name]))
+        if name in answered and name in question_set.by_id and recorded.line(name) != question_set.line(name)
+        if (part := _other(recorded.by_id[name], question_set.by_id[name]))
     }
     if grown and run.config.limit is None and not run.config.only:
-        others |= dict.fromkeys((name for name in recorded.ids if name not in asked.by_id), "which is no longer there")
+        others |= dict.fromkeys(
+            (name for name in recorded.ids if name not in question_set.by_id), "which is no longer there"
+        )
     if others or (grown and wrong is not None):
-        named = "; ".join(f"{name}, {part}" for name, part in itertools.islice(others.items(), SHOWN_OTHERS))
+        details = "; ".join(f"{name}, {part}" for name, part in itertools.islice(others.items(), SHOWN_OTHERS))
         raise UsageError(
-            f"{run.folder.path}: {len(others)} of its questions are others now ({wrong or named}"
+            f"{run.folder.path}: {len(others)} of its questions are others now ({wrong or details}"
             f"{'; ...' if len(others) > SHOWN_OTHERS else ''}), and their answers are of what was there before. "
             "Put the files back, or choose another --out, which asks all of them"
         )
 
 
-def _other(before: AnyQuestion, now: AnyQuestion) -> str | None:
+def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
     """The part of a question that changed since it was answered; how it is counted in reports may change."""
-    if isinstance(before, BrokenQuestion) or isinstance(now, BrokenQuestion):
+    if isinstance(old, BrokenQuestion) or isinstance(now, BrokenQuestion):
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
-    if before.images != now.images:
+    if old.images != now.images:
         return "of which a picture changed"
-    same = replace(before, cluster=now.cluster, groups=now.groups) == now
+    same = replace(old, cluster=now.cluster, groups=now.groups) == now
     return None if same else "of which the text, the choices or the answer changed"
 
 
@@ -204,15 +210,15 @@ def _models_before(recorded: Recorded, counts: Mapping[str, int] | None) -> Mapp
     """The models that answered in earlier commands; counted again if the last one was killed before it could say."""
     if counts is not None:
         return counts
-    found = Counter[str]()
+    models = Counter[str]()
     for identity in recorded.by_id:
         with suppress(DataError):
-            found += models_named(recorded.by_id[identity])
-    return found
+            models += models_named(recorded.by_id[identity])
+    return models
 
 
 def _taken_up(
-    run: ResolvedRun, files: dict[str, Json], before: Mapping[str, Mapping[str, int]], tell: Tell
+    run: ResolvedRun, files: dict[str, Json], old_counts: Mapping[str, Mapping[str, int]], tell: Tell
 ) -> Iterator[tuple[str, SolverProgress]]:
     """The questions that each solver has finished; tells the user of defects in its attempts."""
     # For attempts that are taken up as they are, `files` is changed to their present extent. Attempts that were edited
@@ -225,18 +231,20 @@ def _taken_up(
             run.folder.set_aside(name)
         progress = SolverProgress(set(recorded.by_id), recorded.index.measure, recorded.index.same)
         if run.solvers[name].needs_model:
-            progress.answered_by.update(_models_before(recorded, before.get(name)))
+            progress.answered_by.update(_models_before(recorded, old_counts.get(name)))
         # Answers that are missing can be asked for again.
         if recorded.index.unreadable or recorded.index.missing:
             measure = run.folder.measure(attempts_of(name))
             progress = replace(progress, measure=measure, sound=True)
             files[attempts_of(name)] = asdict(progress.measure.extent)
-            left = len(run.questions.without(progress.finished))
-            tell(f"note: asking {how_many(left)} of {name} again that had no answer that can be read")
+            remaining = len(run.questions.without(progress.finished))
+            tell(f"note: asking {how_many(remaining)} of {name} again that had no answer that can be read")
         yield name, progress
 
 
-def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> tuple[Extent, dict[str, Json]]:
+def _write_questions(
+    run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell
+) -> tuple[FileExtent, dict[str, Json]]:
     """Write the questions of the run where they are not all there; how much of them there is, and by what limit.
 
     Where they cannot be relied on, those of this command take their place: they are of the same data.
@@ -244,31 +252,33 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
     Raises:
         DataError: some are lost, and this command does not bring them back.
     """
-    folder, asked = run.folder, run.questions
-    taken = {READ_BY: before[READ_BY]} if READ_BY in before else {}
-    if asked.extent is not None and asked.is_file(folder.path / QUESTIONS):
-        return asked.extent, taken
+    folder, question_set = run.folder, run.questions
+    selection = {READ_BY: old_manifest[READ_BY]} if READ_BY in old_manifest else {}
+    if question_set.extent is not None and question_set.is_file(folder.path / QUESTIONS):
+        return question_set.extent, selection
     recorded, wrong = folder.readable_questions()
-    known = recorded.by_id if wrong is None else {}
+    old_questions = recorded.by_id if wrong is None else {}
     if wrong is not None:
         extent = folder.extent(QUESTIONS)
-        answered = {identity for name in before.get("solvers", ()) for identity in folder.finished(name)}
-        if answered - asked.by_id.keys() or (extent is not None and len(asked) < extent.lines):
+        answered = {identity for name in old_manifest.get("solvers", ()) for identity in folder.finished(name)}
+        if answered - question_set.by_id.keys() or (extent is not None and len(question_set) < extent.lines):
             raise DataError(
-                f"{wrong}; they can be written anew from the data, but not from the {len(asked)} of this "
+                f"{wrong}; they can be written again from the data, but not from the {len(question_set)} of this "
                 "command: give the largest --limit that the run ever had, or none"
             )
-        tell(f"note: {wrong}: written anew from the data")
-    names = [*known, *(name for name in asked.by_id if name not in known)]
-    same = len(names) == len(known) and all(recorded.line(name) == asked.line(name) for name in asked.by_id)
-    if len(names) == len(asked):
-        taken = {READ_BY: reading_key(run.benchmark, run.config.limit, asked.picture_files, run.config.only)}
+        tell(f"note: {wrong}: written again from the data")
+    names = [*old_questions, *(name for name in question_set.by_id if name not in old_questions)]
+    same = len(names) == len(old_questions) and all(
+        recorded.line(name) == question_set.line(name) for name in question_set.by_id
+    )
+    if len(names) == len(question_set):
+        selection = {READ_BY: reading_key(run.benchmark, run.config.limit, question_set.picture_files, run.config.only)}
     elif not same:
-        taken = {}
+        selection = {}
     if same and recorded.extent is not None:
-        return recorded.extent, taken
-    lines = (asked.line(name) if name in asked.by_id else recorded.line(name) for name in names)
-    return folder.write_question_lines(lines), taken
+        return recorded.extent, selection
+    lines = (question_set.line(name) if name in question_set.by_id else recorded.line(name) for name in names)
+    return folder.write_question_lines(lines), selection
 
 
 def _fill_store(run: ResolvedRun, state: RunState) -> None:
@@ -278,19 +288,19 @@ def _fill_store(run: ResolvedRun, state: RunState) -> None:
     # Of a shuffled run every question may stand in for another, of any other run those that are open are needed.
     needed = set(run.questions.by_id)
     if run.config.tool_output != "shuffled":
-        needed = {name for name in needed if any(name not in one.finished for one in state.solvers.values())}
+        needed = {name for name in needed if any(name not in solver.finished for solver in state.solvers.values())}
     # Of questions that failed before, images that are damaged in the store are missing too.
     failed = {name for solver in state.solvers for name in run.folder.recorded(solver).unfinished}
-    shown = ((name, found.decode()) for name in needed for found in _IMAGE.findall(run.questions.line(name)))
-    for question, sha256 in shown:
+    pairs = ((name, digest.decode()) for name in needed for digest in _IMAGE.findall(run.questions.line(name)))
+    for question, sha256 in pairs:
         path = run.mounted.source.store.path(sha256)
         try:
-            there = path.is_file() and (
+            is_stored = path.is_file() and (
                 question not in failed or hashlib.sha256(path.read_bytes()).hexdigest() == sha256
             )
         except OSError:
-            there = False
-        if not there:
+            is_stored = False
+        if not is_stored:
             read_data(run.config, run.benchmark, run.mounted)
             return
 
@@ -315,12 +325,15 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
 def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], tell: Tell) -> None:
     """Count in the manifest which models answered, and tell the user of those that were not asked for."""
     counts = {name: dict(sorted(progress.answered_by.items())) for name, progress in state.solvers.items()}
-    manifest[ANSWERED_BY] = {**manifest.get(ANSWERED_BY, {}), **{name: one for name, one in counts.items() if one}}
-    asked = run.config.model or ""
+    manifest[ANSWERED_BY] = {
+        **manifest.get(ANSWERED_BY, {}),
+        **{name: count for name, count in counts.items() if count},
+    }
+    model = run.config.model or ""
     total = sum((Counter(count) for count in counts.values()), Counter[str]())
-    for name, count in other_models(asked, total).items():
+    for name, count in other_models(model, total).items():
         tell(
-            f"note: {count} of {total.total()} replies came from another model than {asked}: the server names {name!r}"
+            f"note: {count} of {total.total()} replies came from another model than {model}: the server names {name!r}"
         )
 
 
@@ -330,7 +343,7 @@ def models_named(attempt: Attempt) -> Counter[str]:
     return Counter(model for step in steps if isinstance(model := step.data.get("model"), str))
 
 
-def _further(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> dict[str, Json]:
+def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> dict[str, Json]:
     """The entries that only some runs have: supplied texts, corrected labels, MCP servers, plugins."""
     further: dict[str, Json] = {}
     if run.config.context is not None:
@@ -338,14 +351,17 @@ def _further(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> dict[st
         further["supplied_texts"] = {"with": len(run.sound) - lacking, "without": lacking}
     # Labels of tasks that were corrected; a generated question has none.
     corrections = () if run.mounted.is_sample else run.benchmark.card.corrections
-    found = labels_of(corrections, run.sound) if corrections else {}
-    for one in corrections:
-        if found.get(one.task) in (one.older, "neither"):
-            tell(f"note: {one.task}: its labels were corrected on {one.on}; those of this run: {found[one.task]}")
-    if found:
-        further["corrected_labels"] = found
+    labels = labels_of(corrections, run.sound) if corrections else {}
+    for correction in corrections:
+        if labels.get(correction.task) in (correction.older, "neither"):
+            tell(
+                f"note: {correction.task}: its labels were corrected on {correction.on}; those of this run: "
+                f"{labels[correction.task]}"
+            )
+    if labels:
+        further["corrected_labels"] = labels
     # Servers of the foreign tools that solvers may call; those of earlier commands hold for their answers.
-    servers: list[Json] = [*before.get("mcp", ())]
+    servers: list[Json] = [*old_manifest.get("mcp", ())]
     servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
     if servers:
         further["mcp"] = servers
@@ -353,7 +369,7 @@ def _further(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> dict[st
     used = [("hybrid.benchmarks", run.benchmark.card.name), *((TOOLS, name) for name in run.tools.tools)]
     words = [word_of(name) for name in run.solvers if word_of(name) not in run.config.objects.solvers]
     used += [(package_of_solver(word), word) for word in words]
-    outside: dict[str, Json] = {**before.get(PLUGINS, {}), **origin_facts(used)}
+    outside: dict[str, Json] = {**old_manifest.get(PLUGINS, {}), **origin_facts(used)}
     for name, tool in run.tools.tools.items():
         if isinstance(facts := outside.get(f"{TOOLS}/{name}"), dict):
             facts["routes"] = sorted(tool.rules)
@@ -362,9 +378,9 @@ def _further(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> dict[st
     return further
 
 
-def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
+def _connections(run: ResolvedRun, old_connections: Sequence[Json]) -> list[Json]:
     """Over what the models were reached, each way once."""
-    used = [*before]
+    used = [*old_connections]
     for model in (run.resources.model, run.resources.captioner):
         now = dict(model.connection()) if model is not None else {}
         if now and model is run.resources.model and (settings := run.config.model_settings).batch:
@@ -380,7 +396,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     word = word_of(name)
     handed_in = word in run.config.objects.solvers
-    code = object_code(*solver.written_as) if handed_in else code_outside(package_of_solver(word), word)
+    code = object_code(*solver.written_as) if handed_in else code_hash_of_plugin(package_of_solver(word), word)
     if code is not None:
         # The role too: the solver need not be there when the run is compared.
         facts |= {"code": code, "role": solver.role}

@@ -32,15 +32,15 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
         solver: the hybrid solver that is studied.
         style: the form of tools in which the model was trained, where it is another than that of the main run.
     """
-    asked, about = (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"
+    solvers, about = (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"
     blank = _varied(solver, "blank-tools", "tools are offered and say nothing", "format-only", tool_output="blank")
     trained = (_varied(solver, TRAINED, f"tools in the form {style}", tool_style=style),) if style else ()
     if depth == "quick":
-        return PlannedRun(MAIN, about, {"solvers": asked}), blank, *trained
+        return PlannedRun(MAIN, about, {"solvers": solvers}), blank, *trained
     about = f"{about}, the result in the prompt, text only"
     latest = _varied(solver, "latest-picture", "a tool's latest picture alone stays", keep_pictures="latest")
     return (
-        PlannedRun(MAIN, about, {"solvers": (*asked, "result_only", "text_only")}),
+        PlannedRun(MAIN, about, {"solvers": (*solvers, "result_only", "text_only")}),
         blank,
         _varied(solver, "other-findings", "findings about other questions", "wrong-results", tool_output="shuffled"),
         _varied(solver, "oracle", "findings of a perfect tool", tool_output="oracle"),
@@ -58,4 +58,4 @@ def _varied(solver: str, name: str, about: str, former: str = "", **changes: str
 def calls_tools(run: Path, solver: str, least: int) -> bool:
     """Whether a solver of a run called tools so often on one question."""
     attempts = RunFolder(run).recorded(solver).without_steps.values()
-    return any(sum(one.reply.usage.tool_calls for one in each.exchanges) >= least for each in attempts)
+    return any(sum(exchange.reply.usage.tool_calls for exchange in attempt.exchanges) >= least for attempt in attempts)

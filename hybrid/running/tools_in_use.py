@@ -143,40 +143,46 @@ def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
         return ToolChoice((*names("tools"), *foreign.tools, *objects), (), foreign, objects)
     of_benchmark = card.tools_offered or names("tools")
     if config.tools in ((), (BENCHMARK_TOOLS,)):
-        with_image = (name for name, one in foreign.tools.items() if one.tool.card.images[1])
+        with_image = (name for name, tool in foreign.tools.items() if tool.tool.card.images[1])
         return ToolChoice((*of_benchmark, *with_image), (), foreign, objects)
-    named = tuple(name for name in config.tools if name != BENCHMARK_TOOLS)
-    servers = [one.server.name for one in foreign.tools.values()]
-    for name in named:
+    requested_names = tuple(name for name in config.tools if name != BENCHMARK_TOOLS)
+    servers = [tool.server.name for tool in foreign.tools.values()]
+    for name in requested_names:
         if name in foreign.left_out:
             raise UsageError(f"--tools {name}: {foreign.left_out[name].removeprefix(f'{name}: ')}")
         if name not in foreign.tools and name not in objects:
             # Where a name begins with a server's, the tools of that server are what was meant.
-            server = next((one for one in servers if name.startswith(f"{one}_")), None)
+            server = next((candidate for candidate in servers if name.startswith(f"{candidate}_")), None)
             if server is None:
                 try:
                     refuse_unknown("tools", name)
                 except UsageError as error:
                     raise UsageError(f"--tools: {error}") from error
             elif name not in names("tools"):
-                there = ", ".join(known for known, tool in foreign.tools.items() if tool.server.name == server)
-                raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {there}")
-    listed = (each for name in config.tools for each in (of_benchmark if name == BENCHMARK_TOOLS else (name,)))
-    return ToolChoice(tuple(dict.fromkeys(listed)), named, foreign, objects)
+                available = ", ".join(
+                    tool_name for tool_name, tool in foreign.tools.items() if tool.server.name == server
+                )
+                raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {available}")
+    tool_names = (
+        tool_name for name in config.tools for tool_name in (of_benchmark if name == BENCHMARK_TOOLS else (name,))
+    )
+    return ToolChoice(tuple(dict.fromkeys(tool_names)), requested_names, foreign, objects)
 
 
 def _check_weights(service: ServiceOptions) -> None:
     """Raise `UsageError` for weights that no tool would load."""
-    known = names("tools")
-    for name, where in service.weights.items():
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise UsageError(f"--weights {name}={where}: there is no such tool{hint}; there are: {', '.join(known)}")
+    tool_names = names("tools")
+    for name, folder in service.weights.items():
+        if name not in tool_names:
+            hint = did_you_mean(name, tool_names)
+            raise UsageError(
+                f"--weights {name}={folder}: there is no such tool{hint}; there are: {', '.join(tool_names)}"
+            )
         if service.backend == "classical":
-            raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
-        place = Path(where).expanduser()
-        if place.is_file() or (names_directory(where) and not place.is_dir()):
-            raise UsageError(f"--weights {name}={where}: {no_directory(where)}")
+            raise UsageError(f"--weights {name}={folder}: --backend classical loads no weights")
+        place = Path(folder).expanduser()
+        if place.is_file() or (names_directory(folder) and not place.is_dir()):
+            raise UsageError(f"--weights {name}={folder}: {no_directory(folder)}")
 
 
 def _foreign_tools(config: RunConfig) -> ForeignTools:
@@ -186,8 +192,8 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
             raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
         return ForeignTools()
     if config.engine != LOCAL:
-        asked = "the tools of other servers are asked from this process"
-        raise UsageError(f"--mcp: {asked}, not by --engine {config.engine}")
+        reason = "the tools of other servers are asked from this process"
+        raise UsageError(f"--mcp: {reason}, not by --engine {config.engine}")
     try:
         foreign_tools: Callable[..., ForeignTools] = plugin(GROUP, "mcp")
     except ImportError as error:
@@ -215,21 +221,23 @@ def tools_in_use(
         UsageError: a required or named tool does not exist or cannot be imported.
         WeightsError: weights that the user gave cannot be used.
     """
-    offered = choice.tools_offered if any(solver.offers_tools for solver in solvers.values()) else ()
+    offered_tools = choice.tools_offered if any(solver.offers_tools for solver in solvers.values()) else ()
     required = {name: _required(name, solver, benchmark, routes) for name, solver in solvers.items()}
-    optional = {*offered} - {*choice.named}
-    wanted = (*offered, *sorted(frozenset().union(*required.values())))
-    tools, backends, left_out = _import_tools(wanted, optional, service, choice)
-    offered = tuple(name for name in offered if name not in optional or backends.get(name, ABSENT) != ABSENT)
+    optional = {*offered_tools} - {*choice.named}
+    requested = (*offered_tools, *sorted(frozenset().union(*required.values())))
+    tools, backends, left_out = _import_tools(requested, optional, service, choice)
+    offered_tools = tuple(
+        name for name in offered_tools if name not in optional or backends.get(name, ABSENT) != ABSENT
+    )
     without = missing_library(tool.card for name, tool in tools.items() if backends[name] == ABSENT)
     by_solver = {
-        name: with_needs({*required[name], *(offered if solver.offers_tools else ())}, tools, backends)
+        name: with_needs({*required[name], *(offered_tools if solver.offers_tools else ())}, tools, backends)
         for name, solver in solvers.items()
     }
-    called = {name for names_called in by_solver.values() for name in names_called}
-    used = {name: tool for name, tool in tools.items() if name in called}
-    answer = {name: backend for name, backend in backends.items() if name in called}
-    menu = tuple(tools[name] for name in offered)
+    called_names = {name for names_called in by_solver.values() for name in names_called}
+    used = {name: tool for name, tool in tools.items() if name in called_names}
+    answer = {name: backend for name, backend in backends.items() if name in called_names}
+    menu = tuple(tools[name] for name in offered_tools)
     notes = (*(table().notes if any(required.values()) else ()), *([without] if without else []))
     return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, notes, choice.objects)
 
@@ -244,21 +252,21 @@ def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str]
         package = package_of_solver(word_of(name))
         if not is_outside(package, word_of(name)):
             raise
-        where = place_of(package, word_of(name))
-        raise UsageError(f"{where}: its required_tools raises {in_one_line(error)}") from error
+        location = place_of(package, word_of(name))
+        raise UsageError(f"{location}: its required_tools raises {in_one_line(error)}") from error
 
 
 def _import_tools(
-    wanted: Iterable[str], optional: Collection[str], service: ServiceOptions, choice: ToolChoice
+    tool_names: Iterable[str], optional: Collection[str], service: ServiceOptions, choice: ToolChoice
 ) -> tuple[dict[str, Tool], dict[str, str], tuple[str, ...]]:
     """The wanted tools, all that they need and the foreign ones by name; their backends; why optional ones are missing.
 
     Raises as `tools_in_use`.
     """
-    tools = {name: one.tool for name, one in choice.foreign.tools.items()}
-    backends = {name: one.backend for name, one in choice.foreign.tools.items()}
+    tools = {name: tool.tool for name, tool in choice.foreign.tools.items()}
+    backends = {name: tool.backend for name, tool in choice.foreign.tools.items()}
     broken: dict[str, str] = {}
-    waiting = list(wanted)
+    waiting = list(tool_names)
     while waiting:
         if (name := waiting.pop(0)) in tools or name in broken:
             continue
@@ -280,10 +288,10 @@ def _needed_by(tool: Tool, backends: Mapping[str, str]) -> list[str]:
     return [need.tool for need in (*tool.card.needs, *of_backend)]
 
 
-def with_needs(wanted: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
+def with_needs(tool_names: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
     """The wanted tools and all that they need, directly or through another tool: names, sorted."""
     reached: set[str] = set()
-    waiting = list(wanted)
+    waiting = list(tool_names)
     while waiting:
         if (name := waiting.pop()) not in reached:
             reached.add(name)

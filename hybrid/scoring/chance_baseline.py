@@ -23,7 +23,7 @@ from functools import cached_property
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
-from hybrid.answers.offered import draw, offered
+from hybrid.answers.offered import draw, list_answers
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.types import Exchange, Kind, Prompt, Question, Reply, Score
 
@@ -141,7 +141,7 @@ class Guesser:
             if not isinstance(asked, Prompt):
                 ends.append(End(probability, self._benchmark.score(question, asked, self._options)))
                 continue
-            answers = offered(asked)
+            answers = list_answers(asked)
             if answers is None or len(ends) + len(open_) + len(answers) > MAX_ENDS:
                 return None
             # The last is followed first: in this order they come out as they are offered.
@@ -159,7 +159,7 @@ class Guesser:
             return Reply(text)
 
         try:
-            return at_once(self._benchmark.dialogue(question.asked(), ask))
+            return at_once(self._benchmark.dialogue(question.without_target(), ask))
         except _Unanswered as end:
             return end.prompt
 
@@ -169,7 +169,7 @@ class Guesser:
         async def ask(prompt: Prompt) -> Reply:
             return Reply(draw(prompt, rng))
 
-        exchanges = at_once(self._benchmark.dialogue(question.asked(), ask))
+        exchanges = at_once(self._benchmark.dialogue(question.without_target(), ask))
         return self._benchmark.score(question, exchanges, self._options)
 
 

@@ -18,7 +18,7 @@ from hybrid.display.notes import tell
 from hybrid.errors import HybridError, UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
-from hybrid.plugins import KINDS, TOOLS, folder_hash, found, look_also_in
+from hybrid.plugins import KINDS, TOOLS, add_search_path, find_origins, folder_hash
 
 # How the keys of routes begin among those of tools.
 ROUTE = "route "
@@ -32,14 +32,14 @@ def find_plugins(folder: RunFolder) -> dict[str, str]:
     for thing, facts in recorded.items():
         kind, _, name = thing.partition("/")
         package = _PACKAGES.get(kind)
-        if package is None or name in found(package):
+        if package is None or name in find_origins(package):
             continue
         try:
             _look_in(folder, facts)
         except (HybridError, OSError) as error:
             missing[thing] = str(error)
             continue
-        if name not in found(package):
+        if name not in find_origins(package):
             missing[thing] = f"{facts['path']} no longer offers {name}"
         else:
             tell(f"note: {thing} is read from {facts['path']}, which the manifest of {folder.path} names")
@@ -68,4 +68,4 @@ def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
         raise UsageError(f"there is no folder {root}; --path DIR names another")
     if folder_hash(root) != facts.get("sha256"):
         raise UsageError(f"{root} has changed since the run; --path DIR takes it as it is now")
-    look_also_in([root], "the manifest's path")
+    add_search_path([root], "the manifest's path")

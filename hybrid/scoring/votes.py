@@ -133,7 +133,7 @@ def _alone(
         return Reply(samples[number].text, Outcome(str(samples[number].data["outcome"])))
 
     try:
-        return at_once(benchmark.dialogue(question.asked(), ask))
+        return at_once(benchmark.dialogue(question.without_target(), ask))
     except _Elsewhere:
         return None
 

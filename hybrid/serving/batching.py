@@ -81,8 +81,8 @@ class Lane(Generic[T, R]):
             self._changed.set()
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._came += 1
-        alike = self._waiting.setdefault(self._form(item), [])
-        alike.append(_Waiting(item, answer, self._came, self._gone))
+        group = self._waiting.setdefault(self._form(item), [])
+        group.append(_Waiting(item, answer, self._came, self._gone))
         if len(self._waiting) > 1:
             # Several forms wait: once, let in what it takes to fill batches of each.
             for _ in range(self._room_for_forms):
@@ -94,7 +94,7 @@ class Lane(Generic[T, R]):
 
     @property
     def _full(self) -> bool:
-        return any(len(alike) >= self._size for alike in self._waiting.values())
+        return any(len(group) >= self._size for group in self._waiting.values())
 
     async def _drain(self) -> None:
         while self._waiting:
@@ -120,11 +120,11 @@ class Lane(Generic[T, R]):
                     self._waiting,
                     key=lambda form: (min(len(self._waiting[form]), self._size), -self._waiting[form][0].place),
                 )
-            alike = self._waiting.pop(first)
-            if len(alike) > self._size:
-                self._waiting[first] = alike[self._size :]
+            group = self._waiting.pop(first)
+            if len(group) > self._size:
+                self._waiting[first] = group[self._size :]
             self._gone += 1
-            task = asyncio.create_task(self._answer(alike[: self._size]))
+            task = asyncio.create_task(self._answer(group[: self._size]))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
             task.add_done_callback(lambda _: self._changed.set())
@@ -132,19 +132,19 @@ class Lane(Generic[T, R]):
     async def _answer(self, batch: Sequence[_Waiting[T, R]]) -> None:
         results: Sequence[R | HybridError]
         try:
-            results = await self._run([one.item for one in batch])
+            results = await self._run([entry.item for entry in batch])
         except HybridError as error:
             results = [error for _ in batch]
         except (Exception, asyncio.CancelledError) as error:
             # A thread pool that is closed cancels its work; its callers must hear of that.
-            why = "it was stopped" if isinstance(error, asyncio.CancelledError) else error
-            results = [Outage(f"the tool could not be run: {why}") for _ in batch]
+            reason = "it was stopped" if isinstance(error, asyncio.CancelledError) else error
+            results = [Outage(f"the tool could not be run: {reason}") for _ in batch]
         if len(results) != len(batch):
             results = [ToolError(f"the tool gave {len(results)} results for {len(batch)} requests") for _ in batch]
-        for one, result in zip(batch, results, strict=True):
-            if one.answer.done():
+        for entry, result in zip(batch, results, strict=True):
+            if entry.answer.done():
                 continue
             if isinstance(result, HybridError):
-                one.answer.set_exception(result)
+                entry.answer.set_exception(result)
             else:
-                one.answer.set_result(result)
+                entry.answer.set_result(result)

@@ -148,20 +148,20 @@ def pictures(cache: FindingCache) -> frozenset[str]:
 def size(cache: FindingCache) -> Size:
     """Number and bytes of findings, and of the pictures that they show."""
     files = list(entries(cache))
-    shown = [path for sha in pictures(cache) if (path := cache.store.path(sha)).exists()]
-    findings_bytes, pictures_bytes = (sum(path.stat().st_size for path in paths) for paths in (files, shown))
-    return Size(len(files), findings_bytes, len(shown), pictures_bytes)
+    picture_paths = [path for sha in pictures(cache) if (path := cache.store.path(sha)).exists()]
+    findings_bytes, pictures_bytes = (sum(path.stat().st_size for path in paths) for paths in (files, picture_paths))
+    return Size(len(files), findings_bytes, len(picture_paths), pictures_bytes)
 
 
 def prune(cache: FindingCache, older_than_days: float) -> int:
     """Remove findings written longer ago, and the pictures that only they showed. Returns how many findings."""
     limit = time.time() - older_than_days * DAY_S
-    before = pictures(cache)
+    old_pictures = pictures(cache)
     old = [path for path in entries(cache) if path.stat().st_mtime < limit]
     for path in old:
         path.unlink(missing_ok=True)
     # Images of questions lie in the same store: only what no finding shows any more may go.
-    for sha in before - pictures(cache):
+    for sha in old_pictures - pictures(cache):
         path = cache.store.path(sha)
         if _is_inside(path):
             path.unlink(missing_ok=True)

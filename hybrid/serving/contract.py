@@ -99,7 +99,7 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
         "no backend": bool(card.backends),
         "two backends of one name": len({backend.name for backend in card.backends}) == len(card.backends),
         f"from {fewest} to {most} images": 0 <= fewest <= most,
-        "two known answers of one name": len({known.name for known in tool.checks}) == len(tool.checks),
+        "two known answers of one name": len({check.name for check in tool.checks}) == len(tool.checks),
     }
     for backend in card.backends:
         of = f"{backend.name} backend:"
@@ -111,11 +111,11 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
             f"{of} a reliability without what it was counted on": bool(backend.counted_on) or not starts,
             f"{of} weights, but it is not the learned one": not backend.weights or backend.name == "learned",
             f"{of} nothing is known of its default weights {backend.weights}": not backend.weights
-            or backend.weights in {known.weights for known in backend.provenances},
+            or backend.weights in {provenance.weights for provenance in backend.provenances},
         }
     for field, schema in tool.args.model_json_schema().get("properties", {}).items():
         owed[f"the argument {field} has no description for the model"] = bool(schema.get("description"))
-    return [complaint for complaint, given in owed.items() if not given]
+    return [complaint for complaint, is_met in owed.items() if not is_met]
 
 
 def scene(width: int, height: int) -> Pixels:
@@ -222,25 +222,25 @@ class _Probe:
         count, store = max(1, self.tool.card.images[0]), self.service.store
         posed = self.tool.checks[0].pose() if args is None and self.tool.checks else None
         pixels = posed.images if posed else [scene(160 + 8 * place, 120) for place in range(count)]
-        refs, args = _refs([store.put_pixels(one) for one in pixels]), posed.args if posed else args or {}
+        refs, args = _refs([store.put_pixels(array) for array in pixels]), posed.args if posed else args or {}
         first, wrong = await self._one(refs, args, "a plain call")
         if isinstance(first, HybridError):
             return [*wrong, f"a plain call with the arguments {json.dumps(dict(args))} is refused: {first}"]
         second, _ = await self._one(refs, args, "a plain call")
         if first != second:
             wrong.append("the same question has two findings")
-        for odd, made in ODD.items():
-            image = store.put(made(), odd)
+        for odd, make in ODD.items():
+            image = store.put(make(), odd)
             wrong += (await self._one(_refs([image] * count), args, f"image: {odd}"))[1]
-        for given in empty_or_repeated(args):
-            wrong += (await self._one(refs, given, f"arguments {json.dumps(given)}"))[1]
+        for arguments in empty_or_repeated(args):
+            wrong += (await self._one(refs, arguments, f"arguments {json.dumps(arguments)}"))[1]
         # Arguments that name points or boxes.
         if '"x' in json.dumps(args):
             answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
             wrong += broken
             if isinstance(answer, Finding) or "outside" not in str(answer):
-                said = answer.text if isinstance(answer, Finding) else str(answer)
-                wrong.append(f"places outside of the image are not refused as outside: {said}")
+                text = answer.text if isinstance(answer, Finding) else str(answer)
+                wrong.append(f"places outside of the image are not refused as outside: {text}")
         return wrong
 
     async def _one(

@@ -55,15 +55,15 @@ class Describer:
         with self._lock:
             if (package, name) not in self._known:
                 self._known[package, name] = self._ask(package, name)
-        thing = self._known[package, name]
-        if isinstance(thing, UsageError):
-            raise thing
-        return thing
+        tool = self._known[package, name]
+        if isinstance(tool, UsageError):
+            raise tool
+        return tool
 
     def _ask(self, package: str, name: str) -> Tool | UsageError | None:
         try:
-            said = asyncio.run_coroutine_threadsafe(self._worker.describe(package, name), self._loop).result()
-            return tool_of(said, self._next_step)
+            response = asyncio.run_coroutine_threadsafe(self._worker.describe(package, name), self._loop).result()
+            return tool_of(response, self._next_step)
         except UsageError as error:
             return error
         except DataError as error:
@@ -88,27 +88,27 @@ class Describer:
         self._loop.close()
 
 
-def tool_of(said: ImportResponse, next_step: NextStep) -> Tool | None:
+def tool_of(response: ImportResponse, next_step: NextStep) -> Tool | None:
     """The tool that was imported, its code elsewhere and its rules run by `next_step`; None for another thing.
 
     Raises:
         DataError: its card is none.
     """
-    if said.card is None:
+    if response.card is None:
         return None
-    card = made_of(said.card, Card, CodeElsewhere())
-    checks = tuple(made_of(check, KnownAnswer, CodeElsewhere()) for check in said.checks)
-    rules = {route: DescribedRule(card.name, route, tools, next_step) for route, tools in said.rules.items()}
-    args = args_of_schema(said.schema, partial(_completed, said.schema))
-    return Tool(card, args, checks, rules=rules, code=said.code)
+    card = made_of(response.card, Card, CodeElsewhere())
+    checks = tuple(made_of(check, KnownAnswer, CodeElsewhere()) for check in response.checks)
+    rules = {route: DescribedRule(card.name, route, tools, next_step) for route, tools in response.rules.items()}
+    args = args_of_schema(response.schema, partial(_completed, response.schema))
+    return Tool(card, args, checks, rules=rules, code=response.code)
 
 
-def _completed(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _completed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the defaults of those that are left out. Raises `ValueError` where one has none."""
-    if absent := [name for name in schema.get("required", ()) if name not in given]:
+    if absent := [name for name in schema.get("required", ()) if name not in values]:
         raise ValueError(f"{absent[0]}: Field required")
     fields: Mapping[str, Any] = schema.get("properties", {})
-    return {**{name: field["default"] for name, field in fields.items() if "default" in field}, **given}
+    return {**{name: field["default"] for name, field in fields.items() if "default" in field}, **values}
 
 
 def description_of(number: int, tool: Tool, code: str) -> ImportResponse:

@@ -65,12 +65,12 @@ def _ask(tool: Tool, backend: Backend[Any], name: str, case: CheckCase) -> Empty
 
 def claim_of(claims: Claims | None, evidence: Evidence) -> str | None:
     """What the evidence of a request claims, in words; None if it claims nothing."""
-    sure = f"with confidence {evidence.confidence:.2f}"
+    certainty = f"with confidence {evidence.confidence:.2f}"
     if claims is None:
-        return f"an answer {sure}" if evidence.confidence > UNDECIDED else None
+        return f"an answer {certainty}" if evidence.confidence > UNDECIDED else None
     # An index of 0 is a claim, and equals False.
     stated = [f"{key} = {value}" for key in claims.fields if (value := evidence.data.get(key)) or _is_zero(value)]
-    return f"{', '.join(stated)} {sure}" if stated else None
+    return f"{', '.join(stated)} {certainty}" if stated else None
 
 
 def _is_zero(value: Json) -> bool:
@@ -103,10 +103,10 @@ def _pose_of(tool: Tool) -> Callable[[Draw], CheckCase]:
         return tool.claims.pose
     if not tool.checks:
         return _plain(tool)
-    known = tool.checks[0].pose()
+    case = tool.checks[0].pose()
 
     def replaced(draw: Draw) -> CheckCase:
-        return replace(known, images=tuple(draw(*image.shape[:2]) for image in known.images))
+        return replace(case, images=tuple(draw(*image.shape[:2]) for image in case.images))
 
     return replaced
 

@@ -134,21 +134,21 @@ class MessageExecutor(ABC):
 def failure_of(number: int, error: Exception, notices: tuple[str, ...] = ()) -> Failure:
     """An error as a message."""
     fault = error.fault if isinstance(error, ToolError) else Fault.TOOL_ERROR
-    known = isinstance(error, HybridError)
-    words = getattr(error, "marked", str(error)) if known else f"{type(error).__name__}: {error}"
+    is_expected = isinstance(error, HybridError)
+    words = getattr(error, "marked", str(error)) if is_expected else f"{type(error).__name__}: {error}"
     trace, message = (text.encode("utf-8", "replace").decode() for text in (getattr(error, "trace", ""), words))
-    return Failure(number, type(error).__name__ if known else "", message, fault, trace, notices)
+    return Failure(number, type(error).__name__ if is_expected else "", message, fault, trace, notices)
 
 
 def error_of(failure: Failure) -> HybridError:
     """The error of a message. Only classes of ours are made of it, and only from a text."""
     if not failure.error:
         return Outage(f"the worker process of the tools failed: {failure.message}")
-    known = getattr(hybrid.errors, failure.error, None)
-    if not (isinstance(known, type) and issubclass(known, HybridError)):
+    error_class = getattr(hybrid.errors, failure.error, None)
+    if not (isinstance(error_class, type) and issubclass(error_class, HybridError)):
         return ToolError(failure.message, failure.fault)
-    if not issubclass(known, ToolError):
-        return known(failure.message)
-    error = known(failure.message, failure.fault)
+    if not issubclass(error_class, ToolError):
+        return error_class(failure.message)
+    error = error_class(failure.message, failure.fault)
     error.trace = failure.trace
     return error

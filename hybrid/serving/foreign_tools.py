@@ -60,7 +60,7 @@ class ForeignTools:
         """The servers of the tools in `used` as the manifest has them, with the hash of each of these tools."""
         rows: list[Json] = []
         for server in self.servers:
-            tools = {name: one.code for name, one in self.tools.items() if name in used and one.server is server}
+            tools = {name: tool.code for name, tool in self.tools.items() if name in used and tool.server is server}
             facts = {"prefix": server.name, "name": server.title, "version": server.version, "address": server.address}
             rows += [{**facts, "tools": tools}] if tools else []
         return rows

@@ -31,11 +31,11 @@ class DecodedImages:
     def pixels(self, image: StoredImage) -> Pixels:
         """As `ImageStore.pixels`: an array of the caller's own."""
         with self._lock:
-            kept = self._kept.get(image.sha256)
-            if kept is not None:
+            cached = self._kept.get(image.sha256)
+            if cached is not None:
                 self._kept.move_to_end(image.sha256)
-        if kept is not None:
-            return kept.copy()
+        if cached is not None:
+            return cached.copy()
         pixels = self._store.pixels(image)
         if pixels.nbytes <= self._most:
             copy = pixels.copy()

@@ -82,13 +82,13 @@ def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
     if not watched:
         return unreadable
     # The pictures are kept that enter each network from outside, wherever the tool enters it.
-    hooks = [hook for one in watched for hook in _hooked(one)]
+    hooks = [hook for network in watched for hook in _add_hooks(network)]
     try:
-        troubles = [trouble for size in SIZES for trouble in _shown(tool, backend, chart(*size), watched)]
+        troubles = [trouble for size in SIZES for trouble in _run_probes(tool, backend, chart(*size), watched)]
     finally:
         for hook in hooks:
             hook.remove()
-    return unreadable + [Seen(one.name, _judged(one, troubles)) for one in watched]
+    return unreadable + [Seen(network.name, _judged(network, troubles)) for network in watched]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +101,9 @@ class _Watched:
     given: list[Any] = field(default_factory=list)
 
 
-def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
+def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
     """Put questions about a picture until every network has been given something; what they raised."""
-    before = [len(one.given) for one in watched]
+    counts = [len(network.given) for network in watched]
     troubles: list[str] = []
     for check_case in probes(tool, picture):
         try:
@@ -113,7 +113,7 @@ def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence
                 raise
             # It matters only where no picture reached the network.
             troubles.append(f"{type(error).__name__}: {str(error)[:150]}")
-        if all(len(one.given) > count for one, count in zip(watched, before, strict=True)):
+        if all(len(network.given) > count for network, count in zip(watched, counts, strict=True)):
             break
     return troubles
 
@@ -125,36 +125,36 @@ def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
     elif not tool.checks:
         yield CheckCase((picture,) * tool.card.images[0], {}, lambda _: None)
     else:
-        for known in tool.checks:
-            check_case = known.pose()
+        for check in tool.checks:
+            check_case = check.pose()
             yield CheckCase((picture,) * len(check_case.images), check_case.args, check_case.wrong)
 
 
-def _hooked(network: _Watched) -> list[Any]:
+def _add_hooks(network: _Watched) -> list[Any]:
     channels, inside = len(network.wants.offsets), list[Any]()
 
-    def entered(one: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    def on_enter(module: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
         if inside:
             return
-        pictures = [tensor for tensor in _tensors((args, named)) if _is_picture(tensor, channels)]
+        pictures = [tensor for tensor in _tensors((args, keywords)) if _is_picture(tensor, channels)]
         if pictures:
-            inside.append(one)
+            inside.append(module)
             network.given.extend(tensor.detach().float().cpu() for tensor in pictures)
 
-    def left(one: Any, _args: Any, _output: Any) -> None:
-        if inside and inside[-1] is one:
+    def on_leave(module: Any, _args: Any, _output: Any) -> None:
+        if inside and inside[-1] is module:
             inside.pop()
 
     parts = list(network.module.modules())
-    before = [part.register_forward_pre_hook(entered, with_kwargs=True) for part in parts]
+    hooks = [part.register_forward_pre_hook(on_enter, with_kwargs=True) for part in parts]
     # A pass that fails half-way must not leave the watch believing that it is still inside.
-    return before + [part.register_forward_hook(left, always_call=True) for part in parts]
+    return hooks + [part.register_forward_hook(on_leave, always_call=True) for part in parts]
 
 
 def _tensors(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping | list | tuple):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _tensors(one)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _tensors(item)
     elif hasattr(value, "is_floating_point") and value.is_floating_point():
         yield value
 
@@ -177,13 +177,13 @@ def _judged(network: _Watched, troubles: Sequence[str]) -> str | None:
     for tensor in network.given:
         values = np.asarray(tensor.numpy(), np.float64)
         if values.ndim == 3:
-            pictures += [one.reshape(-1, 3) for one in values]
+            pictures += [array.reshape(-1, 3) for array in values]
         else:
-            pictures += [one.reshape(one.shape[0], -1).T for one in values.reshape(-1, *values.shape[-3:])]
+            pictures += [image.reshape(image.shape[0], -1).T for image in values.reshape(-1, *values.shape[-3:])]
     if not pictures:
         return f"no picture reached the network{f' ({troubles[0]})' if troubles else ''}"
-    found = (wrong_colours(values, network.wants) for values in pictures)
-    return next((wrong for wrong in found if wrong is not None), None)
+    problems = (wrong_colours(values, network.wants) for values in pictures)
+    return next((wrong for wrong in problems if wrong is not None), None)
 
 
 def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
@@ -198,20 +198,20 @@ def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
     expected = f"expected is {_summary(_points(weights, offsets))}"
     shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
     # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
-    own = np.abs(shares).argmax(axis=1)
+    dominant = np.abs(shares).argmax(axis=1)
     normalised = {"": (weights, offsets)}
     for name, (mean, deviation) in STATISTICS.items():
-        spread, centre = np.asarray(deviation)[own], np.asarray(mean)[own]
+        spread, centre = np.asarray(deviation)[dominant], np.asarray(mean)[dominant]
         normalised[f"with {name}"] = (shares / spread[:, None], -centre / spread)
     # By no mistake, by one or by two.
     ways = itertools.product(normalised.items(), CHANGES.items()) if pixels.shape[1] == len(offsets) else ()
-    for (said, right), (turned, change) in ways:
-        done, made = " and ".join(filter(None, (turned, said))), change(*right)
-        gains = np.abs(made[0]).sum(axis=1)
-        off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(*made)]
+    for (range_text, right), (order_text, change) in ways:
+        text, transform = " and ".join(filter(None, (order_text, range_text))), change(*right)
+        gains = np.abs(transform[0]).sum(axis=1)
+        off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(*transform)]
         # All eight colours are there.
-        if all(float((one * 255 <= TOLERANCE).mean()) >= MIN_SHARE for one in off):
-            return f"the picture reaches the network {done}; {expected}" if done else None
+        if all(float((difference * 255 <= TOLERANCE).mean()) >= MIN_SHARE for difference in off):
+            return f"the picture reaches the network {text}; {expected}" if text else None
     return f"the picture reaches the network changed: {_summary(pixels)}; {expected}"
 
 
@@ -234,5 +234,5 @@ CHANGES: Mapping[str, Callable[[Values, Values], tuple[Values, Values]]] = {
 
 
 def _summary(pixels: Values) -> str:
-    means, spreads = (", ".join(f"{one:.2f}" for one in ones) for ones in (pixels.mean(axis=0), pixels.std(axis=0)))
+    means, spreads = (", ".join(f"{value:.2f}" for value in ones) for ones in (pixels.mean(axis=0), pixels.std(axis=0)))
     return f"channels of mean {means} and spread {spreads}"

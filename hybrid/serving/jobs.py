@@ -61,14 +61,14 @@ class Job:
         """Let the watches of its calls run; loading is charged to no call."""
         if not self.prepares:
             rate, free_s = 1 / max(1, len(self.start.requests)), FREE_LOAD_S if self.start.first else 0.0
-            for one in self.requests:
-                one.watch.start(rate, free_s, self.start.at)
+            for request in self.requests:
+                request.watch.start(rate, free_s, self.start.at)
 
     def end(self, at: float | None = None) -> None:
         """Stop the watches of its calls."""
         if not self.prepares:
-            for one in self.requests:
-                one.watch.stop(at)
+            for request in self.requests:
+                request.watch.stop(at)
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,10 @@ def judge(worker: Worker, options: ServiceOptions, passed_s: float, now: float) 
         # One of the jobs may be stopping all others, which are then late through no fault of theirs.
         return None
     for job, most_s in jobs:
-        job.alone_s = 0.0 if job.prepares or any(one.awaited for one in job.requests) else job.alone_s + passed_s
+        job.alone_s = (
+            0.0 if job.prepares or any(request.awaited for request in job.requests) else job.alone_s + passed_s
+        )
         if now - job.start.at >= most_s or job.alone_s >= options.grace_s:
-            how = LATE.get(job.start.stage, "did not answer within {:g} s").format(most_s)
-            return WorkerEnd(how, Fault.TIMEOUT, (job,), certain=True)
+            reason = LATE.get(job.start.stage, "did not answer within {:g} s").format(most_s)
+            return WorkerEnd(reason, Fault.TIMEOUT, (job,), certain=True)
     return None

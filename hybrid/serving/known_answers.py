@@ -52,7 +52,7 @@ def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
         Exception: the device's own error when its memory does not suffice, which says nothing about the weights.
     """
     one_opencv_thread()
-    return [_run(tool, backend, known) for known in tool.checks]
+    return [_run(tool, backend, check) for check in tool.checks]
 
 
 def check_once(
@@ -73,7 +73,7 @@ def check_once(
     """
     if not tool.checks:
         return
-    names = [known.name for known in tool.checks]
+    names = [check.name for check in tool.checks]
     digest = ""
     if weights is not None:
         # Over the configuration too: a wrong normalisation is in a JSON file next to the weights.
@@ -97,10 +97,12 @@ def check_once(
 
 def failures(checked: Sequence[Checked]) -> list[str]:
     """The failures, one line each: single answers by name and what was wrong, series by how many were right."""
-    lines = [f"{one.name}: {one.wrong}" for one in checked if one.series is None and one.wrong is not None]
+    lines = [
+        f"{result.name}: {result.wrong}" for result in checked if result.series is None and result.wrong is not None
+    ]
     for series in _series(checked):
-        of_series = [one for one in checked if one.series == series]
-        missed = [one for one in of_series if one.wrong is not None]
+        of_series = [result for result in checked if result.series == series]
+        missed = [result for result in of_series if result.wrong is not None]
         right = len(of_series) - len(missed)
         # Of questions that do not apply none is missed, and enough are right.
         if right < series.least:
@@ -111,15 +113,15 @@ def failures(checked: Sequence[Checked]) -> list[str]:
 
 def questions(checked: Sequence[Checked]) -> int:
     """How many could have failed: single answers, and series."""
-    return sum(one.series is None for one in checked) + len(_series(checked))
+    return sum(result.series is None for result in checked) + len(_series(checked))
 
 
 def _series(checked: Sequence[Checked]) -> list[CheckSeries]:
-    return list(dict.fromkeys(one.series for one in checked if one.series is not None))
+    return list(dict.fromkeys(result.series for result in checked if result.series is not None))
 
 
-def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
-    check_case = known.pose()
+def _run(tool: Tool, backend: Backend[Any], check: KnownAnswer) -> Checked:
+    check_case = check.pose()
     request = Request(check_case.images, tool.args.model_validate(check_case.args))
     start = time.perf_counter()
     try:
@@ -137,6 +139,6 @@ def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
             raise
         seconds = time.perf_counter() - start
         if isinstance(error, ToolError) and error.fault is Fault.BAD_ARGUMENTS:
-            return Checked(known.name, None, seconds, str(error), known.series)
-        return Checked(known.name, f"{type(error).__name__}: {str(error)[:200]}", seconds, series=known.series)
-    return Checked(known.name, wrong, time.perf_counter() - start, series=known.series)
+            return Checked(check.name, None, seconds, str(error), check.series)
+        return Checked(check.name, f"{type(error).__name__}: {str(error)[:200]}", seconds, series=check.series)
+    return Checked(check.name, wrong, time.perf_counter() - start, series=check.series)

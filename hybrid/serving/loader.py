@@ -94,16 +94,16 @@ class Loader:
     @cached_property
     def devices(self) -> tuple[str, ...]:
         """Those of this machine that `--device` means: for `cuda` all of them, for `auto` those, MPS, or the CPU."""
-        asked = self.choice.device
-        if asked not in (AUTO, CUDA):
-            return tuple(dict.fromkeys(asked.split(",")))
+        requested = self.choice.device
+        if requested not in (AUTO, CUDA):
+            return tuple(dict.fromkeys(requested.split(",")))
         # A backend that needs no torch, such as one of ONNX, runs on the CPU.
-        if asked == AUTO and not importable("torch"):
+        if requested == AUTO and not importable("torch"):
             return (CPU,)
         import torch
 
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if count or asked == CUDA:
+        if count or requested == CUDA:
             return tuple(f"{CUDA}:{number}" for number in range(max(1, count)))
         return ("mps",) if torch.backends.mps.is_available() else (CPU,)
 
@@ -170,15 +170,15 @@ class Loader:
             self.leave(moved, device, f" for {name} besides")
             return True
 
-    def leave(self, name: str, device: str, why: str = "") -> None:
+    def leave(self, name: str, device: str, reason: str = "") -> None:
         """Take a tool off a device for good: its memory does not suffice."""
         with self.loading:
             homes = tuple(home for home in self.homes(name) if home != device) or (CPU,)
             self._homes[name] = homes
             with self._lock:
                 self._drop(name, device)
-            where = "the CPU" if homes == (CPU,) else " and ".join(homes)
-            self._notice(f"{name}: the memory of {device} does not suffice{why}; it runs on {where} from here on")
+            target = "the CPU" if homes == (CPU,) else " and ".join(homes)
+            self._notice(f"{name}: the memory of {device} does not suffice{reason}; it runs on {target} from here on")
             _free()
 
     def _drop(self, name: str, device: str) -> None:
@@ -194,22 +194,22 @@ class Loader:
             return tuple(self._loaded)
 
     def _choose(self, tool: Tool, device: str | None) -> LoadedBackend:
-        name, wanted, choice = tool.card.name, self.choice.backend, self.choice
+        name, requested, choice = tool.card.name, self.choice.backend, self.choice
         learned = tool.backend("learned")
-        if wanted == "classical" or learned is None:
+        if requested == "classical" or learned is None:
             return _weight_free(tool, f"{name} has no weight-free backend")
         # A download is only started for weights that were asked for by name or by --backend learned.
-        asked = name in choice.weights or wanted == "learned"
+        may_download = name in choice.weights or requested == "learned"
         try:
-            weights = weights_of(tool, learned, choice.weights, download=asked)
+            weights = weights_of(tool, learned, choice.weights, download=may_download)
         except WeightsError as error:
-            if asked:
+            if may_download:
                 raise
             ready = _weight_free(tool, f"{name}: {error}; it has no weight-free backend")
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
             return ready
         device = device if device in self.homes(name) else self.homes(name)[0]
-        while (there := self.get(name, device)) is None:
+        while (backend := self.get(name, device)) is None:
             self._evict(_size(weights), device)
             try:
                 return self._believed(tool, learned, weights, device)
@@ -221,7 +221,7 @@ class Loader:
             if not self.make_room(name, device):
                 self.leave(name, device)
                 device = self.homes(name)[0]
-        return there
+        return backend
 
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
         """Weights that are set up on a device and have passed their known-answer images."""
@@ -241,19 +241,19 @@ class Loader:
         self._sound.add(tool.card.name)
         return ready
 
-    def _evict(self, wanted: int, device: str) -> None:
+    def _evict(self, needed_bytes: int, device: str) -> None:
         budget = self.choice.memory_bytes
         if budget is None:
             return
         with self._lock:
             on_it = {name: copies[device].bytes for name, copies in self._loaded.items() if device in copies}
-            left = wanted + sum(on_it.values())
+            total_bytes = needed_bytes + sum(on_it.values())
             for name, size in on_it.items():
-                if left <= budget:
+                if total_bytes <= budget:
                     break
                 if size:
                     self._drop(name, device)
-                    left -= size
+                    total_bytes -= size
         _free()
 
     def _notice(self, line: str) -> None:
@@ -273,21 +273,21 @@ def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
         fetched = learned and (learned.weights or learned.needs)
         remedy += f" ({fetch_command(name)} fetches the default ones)" if fetched else ""
         raise NoBackend(f"{otherwise}; {remedy}")
-    if why := missing_library([tool.card]):
-        raise NoBackend(why)
+    if reason := missing_library([tool.card]):
+        raise NoBackend(reason)
     return _start(classical, None, CPU, BackendChoice())
 
 
 def _start(card: BackendCard, weights: Path | None, device: str, choice: BackendChoice) -> LoadedBackend:
-    made = card.make()
-    made.setup(device, None if weights is None else str(weights))
+    instance = card.make()
+    instance.setup(device, None if weights is None else str(weights))
     if weights is not None:
-        refuse_unfilled(made, weights)
-    version = str(getattr(made, "version", card.version))
-    backend = staged(made)
+        refuse_unfilled(instance, weights)
+    version = str(getattr(instance, "version", card.version))
+    backend = staged(instance)
     # Without a network of torch there is nothing to say: ONNX computes in float32.
     precision = FLOAT32
-    if networks := networks_of(made):
+    if networks := networks_of(instance):
         precision = precision_of(choice, card, device, weights)
         backend = computing(backend, precision, device)
         if choice.compiled:
@@ -306,19 +306,19 @@ def refuse_absent(devices: str) -> None:
         except ImportError as error:
             raise UsageError(needs_package(f"--device {device}", "torch")) from error
         try:
-            wanted = torch.device(device)
+            target = torch.device(device)
         except RuntimeError as error:
             raise UsageError(f"--device {device}: torch knows no such device") from error
-        if wanted.type == "cuda":
+        if target.type == "cuda":
             # Asked without a tensor, which would take memory of the device for as long as this process lives.
             count = torch.cuda.device_count() if torch.cuda.is_available() else 0
             if count == 0:
                 raise UsageError(f"--device {device}: torch sees no CUDA device on this machine")
-            if (wanted.index or 0) >= count:
+            if (target.index or 0) >= count:
                 raise UsageError(f"--device {device}: torch sees none beyond cuda:{count - 1} on this machine")
             continue
         try:
-            torch.zeros(1, device=wanted)
+            torch.zeros(1, device=target)
         except (RuntimeError, AssertionError) as error:
             raise UsageError(f"--device {device}: this machine has no such device") from error
 

@@ -35,11 +35,11 @@ def networks_of(backend: Backend[Any]) -> tuple[Network, ...]:
 
     How a found one wants its pictures is not known: `wants` is None.
     """
-    listed = tuple(getattr(backend, "networks", ()))
-    if listed or "torch" not in sys.modules:
-        return listed
-    found = _modules(backend, "", DEPTH, set())
-    return tuple(Network(place.removeprefix("_backend."), module) for place, module in found)
+    networks = tuple(getattr(backend, "networks", ()))
+    if networks or "torch" not in sys.modules:
+        return networks
+    modules = _modules(backend, "", DEPTH, set())
+    return tuple(Network(place.removeprefix("_backend."), module) for place, module in modules)
 
 
 def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
@@ -64,24 +64,24 @@ def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
             )
 
 
-def _modules(one: Any, place: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+def _modules(root: Any, place: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
     """Torch modules with their places, outermost only, each once."""
     import torch
 
-    if id(one) in seen or isinstance(one, type | torch.Tensor):
+    if id(root) in seen or isinstance(root, type | torch.Tensor):
         return
-    seen.add(id(one))
-    if isinstance(one, torch.nn.Module):
-        yield place, one
+    seen.add(id(root))
+    if isinstance(root, torch.nn.Module):
+        yield place, root
         return
     if depth == 0:
         return
-    if isinstance(one, Mapping):
-        inner = one
-    elif isinstance(one, list | tuple):
-        inner = dict(enumerate(one))
+    if isinstance(root, Mapping):
+        inner = root
+    elif isinstance(root, list | tuple):
+        inner = dict(enumerate(root))
     else:
-        inner = getattr(one, "__dict__", {})
+        inner = getattr(root, "__dict__", {})
     for name, value in list(inner.items())[:MAX_ITEMS]:
         yield from _modules(value, f"{place}.{name}" if place else str(name), depth - 1, seen)
 
@@ -91,15 +91,15 @@ def _unfilled(module: Any, folder: Path) -> Iterator[str]:
     import torch
     from safetensors import safe_open
 
-    held: dict[int, list[Any]] = defaultdict(list)
+    by_size: dict[int, list[Any]] = defaultdict(list)
     for path in sorted(folder.rglob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118 - no mapping
                 tensor = file.get_tensor(name)
-                held[tensor.numel()].append(_sampled(tensor))
+                by_size[tensor.numel()].append(_sampled(tensor))
     for name, values in module.named_parameters():
         sample = _sampled(values.detach()).cpu()
-        if not any(torch.equal(other.to(sample.dtype), sample) for other in held[values.numel()]):
+        if not any(torch.equal(other.to(sample.dtype), sample) for other in by_size[values.numel()]):
             yield name
 
 

@@ -205,25 +205,25 @@ class ThreadExecutor(Generic[W]):
             outputs = await self._in_thread(thread, self._compute, tool, batch, device)
         finally:
             self._busy[device] -= 1
-        short = [place for place, one in enumerate(outputs) if isinstance(one, OutOfMemory)]
+        short = [place for place, output in enumerate(outputs) if isinstance(output, OutOfMemory)]
         if short and device != CPU:
-            again = await self._on_a_device(tool, [batch[place] for place in short])
-            for place, one in zip(short, again, strict=True):
-                outputs[place] = one
+            new_outputs = await self._on_a_device(tool, [batch[place] for place in short])
+            for place, output in zip(short, new_outputs, strict=True):
+                outputs[place] = output
         return outputs
 
     def _compute(self, tool: Tool, batch: Batch[W], device: str | None) -> Outputs[W]:
         """Compute a batch on a device; what it does not take alone either is out of memory, and the tool moved off."""
         # A learned backend may have been evicted, or moved, by what this thread ran before.
-        ready = self._load(tool, [one.token for one in batch], device)
+        ready = self._load(tool, [call.token for call in batch], device)
         if device is not None and ready.device != device and ready.card.name == "learned":
             return [OutOfMemory(f"{tool.card.name} has moved from {device}") for _ in batch]
         outputs = self._compute_on(ready, tool, batch)
-        while short := [place for place, one in enumerate(outputs) if isinstance(one, OutOfMemory)]:
+        while short := [place for place, output in enumerate(outputs) if isinstance(output, OutOfMemory)]:
             if ready.device == CPU or not self.loader.make_room(tool.card.name, ready.device):
                 break
-            for place, one in zip(short, self._compute_on(ready, tool, [batch[at] for at in short]), strict=True):
-                outputs[place] = one
+            for place, output in zip(short, self._compute_on(ready, tool, [batch[at] for at in short]), strict=True):
+                outputs[place] = output
         if short and ready.device != CPU:
             self.loader.leave(tool.card.name, ready.device)
         else:
@@ -234,12 +234,14 @@ class ThreadExecutor(Generic[W]):
         place, form = (tool.card.name, ready.device), batch[0].form
         size = self.loader.most(*place, form) or len(batch)
         outputs: list[Any] = []
-        with self._job(tool, ready.device, [one.token for one in batch]):
+        with self._job(tool, ready.device, [call.token for call in batch]):
             for start in range(0, len(batch), size):
-                part = [one.inputs for one in batch[start : start + size]]
+                part = [call.inputs for call in batch[start : start + size]]
                 outputs += compute(ready.backend, part, partial(self.loader.halve, *place, form))
-        done = zip(batch, outputs, strict=True)
-        return [output if isinstance(output, HybridError) else ComputedCall(one, output, ready) for one, output in done]
+        pairs = zip(batch, outputs, strict=True)
+        return [
+            output if isinstance(output, HybridError) else ComputedCall(call, output, ready) for call, output in pairs
+        ]
 
     def _finish(self, call: ToolCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
         """The finding, kept in the cache, its pictures in the image store."""
@@ -248,8 +250,8 @@ class ThreadExecutor(Generic[W]):
             if ready.card.name != call.request.answering.backend:
                 raise ToolError("the weights of this tool were taken away while it answered")
             with tool_errors():
-                given = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
-                evidence = checked(given, len(call.request.images), overlays=call.request.overlays)
+                raw_evidence = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
+                evidence = checked(raw_evidence, len(call.request.images), overlays=call.request.overlays)
             with on_disk("written"):
                 images = tuple(self._stored(picture, call) for picture in evidence.pictures)
                 facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
@@ -282,10 +284,10 @@ def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first:
 
 
 @contextmanager
-def on_disk(done: str) -> Iterator[None]:
+def on_disk(action: str) -> Iterator[None]:
     """A disk that fails is not the tool's fault but an `Outage`: the question stays open for the next run."""
     try:
         yield
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise Outage(f"images and findings cannot be {done}: {where}{error.strerror or error}") from error
+        location = f"{error.filename}: " if error.filename else ""
+        raise Outage(f"images and findings cannot be {action}: {location}{error.strerror or error}") from error

@@ -42,7 +42,10 @@ def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights:
     if not device.startswith("cuda"):
         return FLOAT32
     loaded = card.package if weights is None else str(weights)
-    harmless = any(one.dtype == "bfloat16" and one.harmless and one.weights == loaded for one in card.reduced)
+    harmless = any(
+        reduction.dtype == "bfloat16" and reduction.harmless and reduction.weights == loaded
+        for reduction in card.reduced
+    )
     return "bfloat16" if harmless else TF32
 
 
@@ -100,6 +103,8 @@ def warm_up(tool: Tool, backend: Stages[Any, Any, Any], batch: int) -> None:
         except Exception as error:
             if is_out_of_memory(error):
                 raise
-            said = f"{type(error).__name__}: {first_line(error)}"
-            raise WeightsError(f"{tool.card.name}: --tool-compile: its networks cannot be compiled ({said})") from error
+            message = f"{type(error).__name__}: {first_line(error)}"
+            raise WeightsError(
+                f"{tool.card.name}: --tool-compile: its networks cannot be compiled ({message})"
+            ) from error
         return

@@ -38,11 +38,11 @@ class DescribedRule:
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         """The answer. Raises `ToolError` where the rule raises, hangs, ends its process or gives none of its kind."""
-        said: list[Finding | None] = []
-        called: list[str] = []
+        findings: list[Finding | None] = []
+        tool_names: list[str] = []
         while True:
             try:
-                response = await self.next_step(RuleRequest(0, self.tool, self.route, prompt, tuple(said)))
+                response = await self.next_step(RuleRequest(0, self.tool, self.route, prompt, tuple(findings)))
             except NoBackend:
                 raise
             except ToolError as error:
@@ -50,24 +50,26 @@ class DescribedRule:
                 raise ToolError(f"{self._name}: {said_of_it}", error.fault) from error
             if response.call is None:
                 break
-            if len(said) == MAX_CALLS:
+            if len(findings) == MAX_CALLS:
                 raise ToolError(f"{self._name}: more than {MAX_CALLS} tool calls")
-            called.append(response.call.tool)
+            tool_names.append(response.call.tool)
             try:
-                said.append(await ctx.tool(response.call.tool, response.call.images, response.call.args))
+                findings.append(await ctx.tool(response.call.tool, response.call.images, response.call.args))
             except NoBackend:
                 # The rule may go on without it.
-                said.append(None)
+                findings.append(None)
         for name, text in response.remarks:
             ctx.rule(name, text)
         if (answer := response.answer) is None:
             return None
-        finding = said[answer.call] if 0 <= answer.call < len(said) else None
+        finding = findings[answer.call] if 0 <= answer.call < len(findings) else None
         if finding is None:
             raise ToolError(f"{self._name}: its answer rests on no finding of its calls")
         if answer.choice is not None and not 0 <= answer.choice < len(prompt.choices):
             raise ToolError(f"{self._name}: there is no choice {answer.choice} of {len(prompt.choices)}")
-        return SpecialistAnswer(answer.answer, called[answer.call], finding, answer.choice, answer.sure, answer.on_card)
+        return SpecialistAnswer(
+            answer.answer, tool_names[answer.call], finding, answer.choice, answer.sure, answer.on_card
+        )
 
     @property
     def _name(self) -> str:
@@ -105,14 +107,14 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
     """
     ctx = _WorkerContext()
     running: Any = rule(request.prompt, ctx)
-    said = iter(request.said)
+    findings = iter(request.said)
     try:
         waited = running.send(None)
         while True:
             if not isinstance(waited, RuleCall):
                 raise ToolError("a rule awaits its tool calls, one after the other, and nothing else")
             try:
-                finding = next(said)
+                finding = next(findings)
             except StopIteration:
                 return RuleResponse(request.number, call=waited)
             absent = NoBackend(f"{waited.tool} has no backend that can answer")
@@ -124,14 +126,16 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
         running.close()
 
 
-def _checked(answer: object, said: Sequence[Finding | None]) -> RuleAnswer:
+def _checked(answer: object, findings: Sequence[Finding | None]) -> RuleAnswer:
     """An answer of code that is not ours, as it crosses. Raises `ToolError`."""
     if not isinstance(answer, SpecialistAnswer) or not isinstance(answer.answer, str):
         raise ToolError(f"a rule gives a SpecialistAnswer or None, not {type(answer).__name__}")
     if len(answer.answer) > MAX_ANSWER:
         raise ToolError(f"an answer of {len(answer.answer)} characters, where {MAX_ANSWER} are the most")
-    sure = answer.sure
-    if sure is not None and not (isinstance(sure, int | float) and math.isfinite(sure) and 0 <= sure <= 1):
-        raise ToolError(f"its answer is sure to {sure!r}, which is no probability")
-    call = next((place for place, finding in enumerate(said) if finding is answer.finding), -1)
-    return RuleAnswer(answer.answer, call, answer.choice, sure, bool(answer.on_card))
+    confidence = answer.sure
+    if confidence is not None and not (
+        isinstance(confidence, int | float) and math.isfinite(confidence) and 0 <= confidence <= 1
+    ):
+        raise ToolError(f"its answer is sure to {confidence!r}, which is no probability")
+    call = next((place for place, finding in enumerate(findings) if finding is answer.finding), -1)
+    return RuleAnswer(answer.answer, call, answer.choice, confidence, bool(answer.on_card))

@@ -126,14 +126,16 @@ class CachedTools:
             raise Outage("the tool service is closed")
         name, (fewest, most) = tool.card.name, tool.card.images
         if not fewest <= len(images) <= most:
-            wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-            raise ToolError(f"{name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
+            expected = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+            raise ToolError(f"{name} takes {expected} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
         json_args = args.model_dump(mode="json")
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         looked_at = [ref.image.sha256 for ref in images]
-        rests_on = [[need, one.backend, one.version] for need, findings in needs.items() for one in findings]
+        rests_on = [
+            [need, finding.backend, finding.version] for need, findings in needs.items() for finding in findings
+        ]
         key = key_of(name, code_of(tool), *computed_by, json_args, seed, self.options.pictures, looked_at, rests_on)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
@@ -142,10 +144,10 @@ class CachedTools:
         if finding is not None:
             spent.cached = True
         else:
-            make = partial(self._made, ToolCall(tool, args, request))
+            make = partial(self._compute, ToolCall(tool, args, request))
             finding = await self._shared(key, name, make, spent)
-        shown = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
-        return replace(finding, images=shown)
+        refs = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
+        return replace(finding, images=refs)
 
     def warm(self) -> None:
         """Start now what takes long to start and costs nothing to have: a call is likely to come."""
@@ -161,8 +163,8 @@ class CachedTools:
     async def _answering_for(self, tool: Tool) -> BackendIdentity:
         """The backend that answers for a tool. Of learned weights only the process that has loaded them can say."""
         name, classical = tool.card.name, tool.backend("classical")
-        if (known := self._answering.get(name)) is not None:
-            return known
+        if (backend := self._answering.get(name)) is not None:
+            return backend
         # The hash of the code reads files, which the event loop is not to wait for.
         await self._in_thread(tool_errors()(code_of), tool)
         if classical is not None and (self.options.backend == "classical" or tool.backend("learned") is None):
@@ -180,17 +182,17 @@ class CachedTools:
             if tool.code:
                 make = partial(self.executor.need_args, tool, backend, place, args, dict(findings))
                 # No two callers wait for one of these.
-                given = await self._shared(f"need {next(self._numbers)}", tool.card.name, make, spent)
+                need_arguments = await self._shared(f"need {next(self._numbers)}", tool.card.name, make, spent)
             else:
                 with tool_errors():
-                    given = need_args(need, args, findings)
-            if given is None:
+                    need_arguments = need_args(need, args, findings)
+            if need_arguments is None:
                 continue
-            here = not self.options.isolated
-            imported = partial(tool_errors()(load), "tools", need.tool, here=here)
+            in_process = not self.options.isolated
+            imported = partial(tool_errors()(load), "tools", need.tool, in_process=in_process)
             other: Tool = loaded("tools", need.tool) or await self._in_thread(imported)
-            wanted = other.parse(given)
-            calls = (self.call(other, wanted, (ref,), seed, spent, overlays=False) for ref in images)
+            parsed_args = other.parse(need_arguments)
+            calls = (self.call(other, parsed_args, (ref,), seed, spent, overlays=False) for ref in images)
             findings[need.tool] = tuple(await asyncio.gather(*calls))
         return findings
 
@@ -200,7 +202,7 @@ class CachedTools:
         try:
             # No `wait_for`, which comes back a turn of the event loop later.
             async with asyncio.timeout(LOOK_UP_S):
-                return await self._in_thread(self._kept, key, overlays)
+                return await self._in_thread(self._find_cached, key, overlays)
         except TimeoutError:
             # Each of the others would wait as long.
             if not self._slow:
@@ -209,15 +211,15 @@ class CachedTools:
             self._slow = True
             return None
 
-    def _kept(self, key: str, overlays: bool) -> Finding | None:
+    def _find_cached(self, key: str, overlays: bool) -> Finding | None:
         if not overlays and (plain := self.cache.get(without_overlays(key))) is not None:
             return plain
-        found = self.cache.get(key)
-        if overlays or found is None:
-            return found
-        return replace(found, images=tuple(ref for ref in found.images if ref.box is not None))
+        cached = self.cache.get(key)
+        if overlays or cached is None:
+            return cached
+        return replace(cached, images=tuple(ref for ref in cached.images if ref.box is not None))
 
-    async def _made(self, call: ToolCall, watch: Stopwatch) -> Finding:
+    async def _compute(self, call: ToolCall, watch: Stopwatch) -> Finding:
         name = call.tool.card.name
         try:
             finding, answering = await self.executor.find(call, watch)
@@ -239,7 +241,7 @@ class CachedTools:
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             # Futures of another event loop cannot be awaited here.
-            self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}
+            self._loops = {other: state for other, state in self._loops.items() if not other.is_closed()}
             self._loops[loop] = {}
         table = self._loops[loop]
         work: SharedWork[R] | None = table.get(key)

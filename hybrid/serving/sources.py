@@ -52,17 +52,17 @@ def imports(text: str, package: str) -> Iterator[str]:
     """
     for match in _IMPORT.finditer(text):
         if match["base"] is None:
-            yield from (name.split()[0] for name in _listed(match["plain"]))
+            yield from (name.split()[0] for name in _split_names(match["plain"]))
             continue
         try:
             base = importlib.util.resolve_name(match["base"], package)
         except ImportError:  # It leads out of every package.
             continue
         yield base
-        yield from (f"{base}.{name.split()[0]}" for name in _listed(match["names"]))
+        yield from (f"{base}.{name.split()[0]}" for name in _split_names(match["names"]))
 
 
-def _listed(names: str) -> list[str]:
+def _split_names(names: str) -> list[str]:
     plain = _COMMENT.sub("", names).strip("() \t\\")
     return [name.strip() for name in re.split(r"[,;]", plain) if name.strip()]
 
@@ -78,7 +78,7 @@ class Sources:
     def __init__(self, folders: Mapping[str, Sequence[Path]], files: Mapping[str, Path] | None = None) -> None:
         self._folders = folders
         self._files = files or {}
-        self._listed: dict[Path, frozenset[str]] = {}
+        self._split_names: dict[Path, frozenset[str]] = {}
         self._read: dict[str, tuple[str, frozenset[str]] | None] = {}
 
     def sha256(self, modules: Sequence[str]) -> str:
@@ -134,12 +134,12 @@ class Sources:
 
     def _names(self, folder: Path) -> frozenset[str]:
         """Names of the entries of a folder, read once; none where it is no folder."""
-        if folder not in self._listed:
+        if folder not in self._split_names:
             try:
-                self._listed[folder] = frozenset(os.listdir(folder))
+                self._split_names[folder] = frozenset(os.listdir(folder))
             except (OSError, ValueError):
-                self._listed[folder] = frozenset()
-        return self._listed[folder]
+                self._split_names[folder] = frozenset()
+        return self._split_names[folder]
 
 
 @cache
@@ -148,13 +148,13 @@ def ours() -> Sources:
     return Sources({"hybrid": (Path(__file__).parents[1],)})
 
 
-def codes_outside(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+def plugin_code_hashes(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Of those things, by package and name, that lie outside of the project the hash of their code by `folder/name`."""
-    codes = {f"{BY_PACKAGE[package].folder}/{name}": code_outside(package, name) for package, name in named}
+    codes = {f"{BY_PACKAGE[package].folder}/{name}": code_hash_of_plugin(package, name) for package, name in pairs}
     return {name: code for name, code in codes.items() if code is not None}
 
 
-def code_outside(package: str, name: str) -> str | None:
+def code_hash_of_plugin(package: str, name: str) -> str | None:
     """The hash of what lies outside of the project of a thing: its module and all that this imports from there.
 
     12 hex digits of sha256, as a manifest has them, of a tool those of `code_of`; None for a file of the project, which
@@ -169,7 +169,7 @@ def code_outside(package: str, name: str) -> str | None:
     places = {**{kind.package: outside_folders(kind.package) for kind in KINDS}, **package_of(package, name)}
     file = getattr(sys.modules.get(module), "__file__", None)
     files = {} if file is None or module.partition(".")[0] in places else {module: Path(file)}
-    roots = {name: [Path(place) for place in found] for name, found in places.items()}
+    roots = {name: [Path(place) for place in locations] for name, locations in places.items()}
     return Sources(roots, files).sha256([module])[:CODE_DIGITS]
 
 
@@ -179,14 +179,14 @@ def code_of(tool: Tool) -> str:
     if tool.code:
         return tool.code
     # Where a tool is written: its file, and the modules of what it is made of.
-    modules = tuple(sorted({module_of("tools", tool.card.name), *(_module(one) for one in made_by(tool))}))
+    modules = tuple(sorted({module_of("tools", tool.card.name), *(_module(factory) for factory in made_by(tool))}))
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
-    offered = package_of("tools", tool.card.name)
-    elsewhere = (name for name in modules if name.partition(".")[0] not in (*PACKAGES, *offered))
+    own_packages = package_of("tools", tool.card.name)
+    elsewhere = (name for name in modules if name.partition(".")[0] not in (*PACKAGES, *own_packages))
     files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in elsewhere)
     others_files = tuple((name, Path(file)) for name, file in files if file is not None)
-    sources = _installed(folders("tools"), tuple(offered.items()), others_files)
+    sources = _installed(folders("tools"), tuple(own_packages.items()), others_files)
     facts: list[Json] = [*shown_by(tool), sources.sha256(modules), needed]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -195,8 +195,15 @@ def shown_by(tool: Tool) -> list[Json]:
     """The facts of a tool's card, and the schema of its arguments."""
     card = tool.card
     backends: list[Json] = [
-        [one.name, one.version, one.weights, one.batch, one.package, [need.tool for need in one.needs]]
-        for one in card.backends
+        [
+            backend.name,
+            backend.version,
+            backend.weights,
+            backend.batch,
+            backend.package,
+            [need.tool for need in backend.needs],
+        ]
+        for backend in card.backends
     ]
     facts: list[Json] = [card.name, card.summary, card.limits, list(card.images), backends]
     return [facts, tool.args.model_json_schema()]
@@ -204,15 +211,15 @@ def shown_by(tool: Tool) -> list[Json]:
 
 def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
     """The classes and functions that a tool is made of: its arguments, its backends, its needs, its checks."""
-    made: list[Callable[..., Any]] = [tool.args, *(card.make for card in tool.card.backends)]
-    made += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
-    return (*made, *(check.pose for check in tool.checks))
+    factories: list[Callable[..., Any]] = [tool.args, *(card.make for card in tool.card.backends)]
+    factories += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
+    return (*factories, *(check.pose for check in tool.checks))
 
 
-def _module(made: Callable[..., Any]) -> str:
-    while isinstance(made, partial):
-        made = made.func
-    return made.__module__
+def _module(factory: Callable[..., Any]) -> str:
+    while isinstance(factory, partial):
+        factory = factory.func
+    return factory.__module__
 
 
 def _needs(tool: Tool) -> tuple[Need, ...]:
@@ -221,7 +228,9 @@ def _needs(tool: Tool) -> tuple[Need, ...]:
 
 @cache
 def _installed(
-    tools: tuple[str, ...], offered: tuple[tuple[str, tuple[str, ...]], ...], others_files: tuple[tuple[str, Path], ...]
+    tools: tuple[str, ...],
+    extra_packages: tuple[tuple[str, tuple[str, ...]], ...],
+    others_files: tuple[tuple[str, Path], ...],
 ) -> Sources:
-    packages = {"hybrid": folders("hybrid"), "tools": tools, **dict(offered)}
+    packages = {"hybrid": folders("hybrid"), "tools": tools, **dict(extra_packages)}
     return Sources({name: [Path(place) for place in places] for name, places in packages.items()}, dict(others_files))

@@ -189,7 +189,7 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
         evidence.text.encode()
     except UnicodeEncodeError as error:
         raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
-    if not isinstance(evidence.data, Mapping) or not _named(evidence.data, MAX_DEPTH):
+    if not isinstance(evidence.data, Mapping) or not _has_plain_keys(evidence.data, MAX_DEPTH):
         raise ToolError(f"the tool gave data that is no JSON object with names as keys, at most {MAX_DEPTH} deep")
     try:
         # A number that is not finite would be another one when it is read from the cache, a half of a character none.
@@ -199,19 +199,21 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
     if size > MAX_DATA:
         raise ToolError(f"the tool gave {size:,} bytes of data; {MAX_DATA:,} is the most")
     if not overlays:
-        evidence = replace(evidence, pictures=tuple(one for one in evidence.pictures if one.box is not None))
+        evidence = replace(
+            evidence, pictures=tuple(picture for picture in evidence.pictures if picture.box is not None)
+        )
     for picture in evidence.pictures:
         _check_picture(picture, images)
     return evidence
 
 
-def _named(value: Any, depth: int) -> bool:
+def _has_plain_keys(value: Any, depth: int) -> bool:
     """Whether all keys in some data are texts and no container lies deeper than that."""
     if not isinstance(value, Mapping | list | tuple):
         return True
     inner = value.values() if isinstance(value, Mapping) else value
     names = all(isinstance(key, str) for key in value) if isinstance(value, Mapping) else True
-    return depth > 0 and names and all(_named(one, depth - 1) for one in inner)
+    return depth > 0 and names and all(_has_plain_keys(item, depth - 1) for item in inner)
 
 
 def _check_picture(picture: Picture, images: int) -> None:

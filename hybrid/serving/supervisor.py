@@ -94,13 +94,13 @@ class ProcessExecutor(MessageExecutor):
             UsageError: as `hybrid.registry.load`.
             Outage: no worker process can be started.
         """
-        return cast(ImportResponse, await self._asked(DescribeRequest(0, name, package)))
+        return cast(ImportResponse, await self._ask_and_wait(DescribeRequest(0, name, package)))
 
     async def next_step(self, request: RuleRequest) -> RuleResponse:
         """A rule's next step about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
-        return cast(RuleResponse, await self._asked(request))
+        return cast(RuleResponse, await self._ask_and_wait(request))
 
-    async def _asked(self, request: Request) -> Response:
+    async def _ask_and_wait(self, request: Request) -> Response:
         """The response to a request that is no call, and that this caller waits for."""
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
@@ -199,21 +199,21 @@ class _Supervisor:
             return
         if not self._worker.up:
             return
-        suspects = [one for one in self._pending.values() if one.suspect]
+        suspects = [pending for pending in self._pending.values() if pending.suspect]
         if suspects:
-            waiting = [] if any(one.sent for one in self._pending.values()) else suspects[:1]
+            waiting = [] if any(pending.sent for pending in self._pending.values()) else suspects[:1]
         else:
-            waiting = [one for one in self._pending.values() if not one.sent]
-        for one in waiting:
-            one.sent = True
-            self._worker.process.send(one.request)
+            waiting = [pending for pending in self._pending.values() if not pending.sent]
+        for pending in waiting:
+            pending.sent = True
+            self._worker.process.send(pending.request)
 
     def _start(self) -> None:
         cache = self._executor.cache
         findings = None if cache.folder is None else cache.folder.absolute()
         setup = Setup(tuple(sys.path), looked_in(), cache.store.root.absolute(), findings, self._options)
         try:
-            process = WorkerProcess(setup, self._hear, lambda how: self._lose(WorkerEnd(how)))
+            process = WorkerProcess(setup, self._hear, lambda reason: self._lose(WorkerEnd(reason)))
         except OSError as error:
             self._give_up(f"no worker process for the tools can be started: {error}")
             return
@@ -222,22 +222,22 @@ class _Supervisor:
         if self._timer is None:
             self._timer = self._loop.call_later(self._tick_s, self._look)
 
-    def _give_up(self, why: str) -> None:
-        self._dead = why
+    def _give_up(self, reason: str) -> None:
+        self._dead = reason
         loads(self, ())
         # In an event loop that has ended nobody waits.
-        for one in [] if self._loop.is_closed() else list(self._pending.values()):
-            self._settle(one, Outage(why))
+        for pending in [] if self._loop.is_closed() else list(self._pending.values()):
+            self._settle(pending, Outage(reason))
 
-    def _settle(self, one: PendingRequest, outcome: Response | HybridError) -> None:
+    def _settle(self, pending: PendingRequest, outcome: Response | HybridError) -> None:
         """End a request, which is then no longer pending."""
-        self._pending.pop(one.request.number, None)
-        if one.response.done():
+        self._pending.pop(pending.request.number, None)
+        if pending.response.done():
             return
         if isinstance(outcome, HybridError):
-            one.response.set_exception(outcome)
+            pending.response.set_exception(outcome)
         else:
-            one.response.set_result(outcome)
+            pending.response.set_result(outcome)
 
     # Messages of the worker
 
@@ -249,24 +249,26 @@ class _Supervisor:
         match message:
             case JobStart():
                 requests = (self._pending.get(number) for number in message.requests)
-                job = worker.jobs[message.job] = Job(message, tuple(one for one in requests if one is not None))
+                job = worker.jobs[message.job] = Job(
+                    message, tuple(pending for pending in requests if pending is not None)
+                )
                 job.begin()
             case JobEnd():
-                if (ended := worker.jobs.pop(message.job, None)) is not None:
-                    ended.end(message.at)
+                if (finished_job := worker.jobs.pop(message.job, None)) is not None:
+                    finished_job.end(message.at)
             case WorkerReady():
                 worker.up, self._starts = True, 0
                 self._go_on()
             case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | RuleResponse() | ImportResponse():
                 for line in message.notices:
                     self._executor.notice(line)
-                if (one := self._pending.get(message.number)) is not None:
+                if (pending := self._pending.get(message.number)) is not None:
                     if isinstance(message, Failure):
-                        self._settle(one, error_of(message))
+                        self._settle(pending, error_of(message))
                     else:
-                        self._loads.pop(one.request.tool, None)
-                        self._calls.pop(one.request.tool, None)
-                        self._settle(one, message)
+                        self._loads.pop(pending.request.tool, None)
+                        self._calls.pop(pending.request.tool, None)
+                        self._settle(pending, message)
 
     # Faults of the worker
 
@@ -279,12 +281,12 @@ class _Supervisor:
         if self._worker is not None and (end := judge(self._worker, self._options, passed, now)) is not None:
             self._lose(end)
         # A person is told of what has been loaded for long enough.
-        told: list[str] = []
+        busy: list[str] = []
         if (worker := self._worker) is not None:
             now = time.monotonic()
             long = {job.start.tool for job in worker.jobs.values() if job.prepares and now - job.start.at >= TOLD_S}
-            told = sorted(long) if worker.up else ["the process of the tools"]
-        loads(self, tuple(told))
+            busy = sorted(long) if worker.up else ["the process of the tools"]
+        loads(self, tuple(busy))
         if self._dead is None:
             self._timer = self._loop.call_later(self._tick_s, self._look)
 
@@ -294,31 +296,33 @@ class _Supervisor:
         if worker is None:
             return
         jobs = tuple(worker.jobs.values()) if end.jobs is None else end.jobs
-        sent = [one for one in self._pending.values() if one.sent]
+        sent = [pending for pending in self._pending.values() if pending.sent]
         for job in worker.jobs.values():
             job.end()
         worker.process.kill()
         self._worker = None
         # The next one has been sent nothing yet.
-        for one in self._pending.values():
-            one.sent = False
+        for pending in self._pending.values():
+            pending.sent = False
         if not worker.up:
             self._starts += 1
             if self._starts >= MAX_STARTS:
                 self._give_up(f"the worker process of the tools does not start: {end.how}")
             self._go_on()
             return
-        for one in [one for one in self._pending.values() if not one.awaited]:
-            self._settle(one, Outage("its callers have given up"))
-        ran = [one for one in dict.fromkeys(one for job in jobs for one in job.requests) if one.awaited]
+        for pending in [pending for pending in self._pending.values() if not pending.awaited]:
+            self._settle(pending, Outage("its callers have given up"))
+        ran = [
+            pending for pending in dict.fromkeys(pending for job in jobs for pending in job.requests) if pending.awaited
+        ]
         if not ran and end.jobs is None:
-            ran = [one for one in sent if one.awaited]
-        sure = end.certain and len(ran) == 1
-        for one in ran:
-            if sure or one.suspect:
-                self._settle(one, ToolError(end.sentence(one.request.tool), end.fault))
-                self._count_call(one.request.tool, end)
-            one.suspect = True
+            ran = [pending for pending in sent if pending.awaited]
+        is_certain = end.certain and len(ran) == 1
+        for pending in ran:
+            if is_certain or pending.suspect:
+                self._settle(pending, ToolError(end.sentence(pending.request.tool), end.fault))
+                self._count_call(pending.request.tool, end)
+            pending.suspect = True
         if not ran and end.jobs is not None:
             self._count_call(end.jobs[0].start.tool, end)
         # Of several jobs each may have ended it, and a load that did will do it again.
@@ -328,7 +332,7 @@ class _Supervisor:
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
         # The caller that asked for a description keeps the error.
-        if job.prepares and not any(isinstance(one.request, DescribeRequest) for one in job.requests):
+        if job.prepares and not any(isinstance(pending.request, DescribeRequest) for pending in job.requests):
             name = job.start.tool
             # A load that takes too long does so the next time; a process may have been killed by others.
             self._loads[name] += MAX_LOADS if end.jobs is not None else 1
@@ -340,12 +344,12 @@ class _Supervisor:
         if (calls := self._calls[tool]) >= MAX_CALLS:
             self._refuse(tool, f"{end.sentence(tool)}, after {calls - 1} calls in a row that also cost one")
 
-    def _refuse(self, tool: str, why: str) -> None:
+    def _refuse(self, tool: str, reason: str) -> None:
         """Not run a tool any more."""
         if tool in self._refused:
             return
-        self._refused[tool] = f"{why}; the tool is not run any more"
+        self._refused[tool] = f"{reason}; the tool is not run any more"
         self._executor.notice(self._refused[tool])
         log.warning(self._refused[tool])
-        for one in [one for one in self._pending.values() if one.request.tool == tool]:
-            self._settle(one, ToolError(self._refused[tool]))
+        for pending in [pending for pending in self._pending.values() if pending.request.tool == tool]:
+            self._settle(pending, ToolError(self._refused[tool]))

@@ -137,9 +137,9 @@ class JobReports:
         self._channel.send(JobStart(job, tool, stage, tuple(requests), first, time.monotonic()))
         try:
             yield
-        except DeviceLost as lost:
+        except DeviceLost as error:
             # While the job runs: the run then knows which calls were in it.
-            sys.stderr.write(f"{tool}: {lost}\n")
+            sys.stderr.write(f"{tool}: {error}\n")
             os._exit(DEVICE_LOST)
         finally:
             # Without its socket the process could say nothing, and would count as one that hangs.
@@ -232,10 +232,10 @@ class Desk:
 
     def _described(self, request: DescribeRequest) -> Response:
         with self._reports.timed(request.tool, IMPORT, (request.number,), True), tool_errors():
-            thing: Any = load(request.package, request.tool)
+            plugin: Any = load(request.package, request.tool)
             if request.package != TOOLS:
                 return ImportResponse(request.number)
-            return description_of(request.number, thing, code_of(thing))
+            return description_of(request.number, plugin, code_of(plugin))
 
     def _ruled(self, tool: Tool, request: RuleRequest) -> Response:
         with self._reports.timed(request.tool, "rule", (request.number,), False), tool_errors():

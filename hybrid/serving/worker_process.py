@@ -45,14 +45,14 @@ class WorkerProcess:
     def __init__(self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> None:
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair()
+        parent_end, child_end = socket.socketpair()
         try:
-            with theirs:
-                self._process = _started(theirs)
+            with child_end:
+                self._process = _started(child_end)
         except BaseException:
-            ours.close()
+            parent_end.close()
             raise
-        self._channel = LoopChannel(ours, on_message, self._ended)
+        self._channel = LoopChannel(parent_end, on_message, self._on_socket_closed)
         self._channel.send(setup)
         self._gone = False
 
@@ -97,14 +97,14 @@ class WorkerProcess:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _ended(self, polls: int = 0) -> None:
+    def _on_socket_closed(self, polls: int = 0) -> None:
         """The socket has closed, which comes just before the end of the process."""
         if self._gone:
             return
         if self._process.poll() is None:
             if polls >= MAX_POLLS:
                 self._kill()
-            self._loop.call_later(POLL_S, self._ended, polls + 1)
+            self._loop.call_later(POLL_S, self._on_socket_closed, polls + 1)
             return
         self._gone = True
         self._kill()

@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol
 
 from hybrid.errors import BudgetSpent
 from hybrid.images import SHOWN_IMAGES, ImageStore, home
-from hybrid.messages import AssistantMessage, ToolCall, readable, shortened, whole_text, whole_value
+from hybrid.messages import AssistantMessage, ToolCall, readable, replace_surrogates, replace_surrogates_in, shortened
 from hybrid.models.chat_completions.codec import wire_messages
 from hybrid.models.images import ImageEncoder, ImageRules, arrange, image_block
 from hybrid.models.literals import read_object
@@ -190,7 +190,7 @@ class _Conversation:
 
 def _result(message: Any, call: ToolCall | None) -> Step:
     """The step of a tool message."""
-    text = shortened(whole_text(_text(message)))
+    text = shortened(replace_surrogates(_text(message)))
     name = call.name if call else str(_field(message, "name") or _field(message, "function") or "unknown")
     failed = _field(message, "status") == "error" or bool(_field(message, "error"))
     error = _field(_field(message, "error"), "message")
@@ -205,7 +205,7 @@ def _result(message: Any, call: ToolCall | None) -> Step:
     whole = (
         isinstance(found, Mapping) and isinstance(found.get("data"), Mapping) and all(key in found for key in FINDING)
     )
-    finding = whole_value(json.loads(json.dumps(found, default=str))) if whole else {}
+    finding = replace_surrogates_in(json.loads(json.dumps(found, default=str))) if whole else {}
     said = finding.get("text")
     facts = {key: finding[key] for key in FINDING} if finding else {}
     return Step("tool", name, said if isinstance(said, str) else text, data={**data, **facts})

@@ -34,7 +34,7 @@ from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.solving.styles import PLAIN, Style
-from hybrid.timing import CallTime, Clock, counted
+from hybrid.timing import CallTime, Clock, count_call
 from hybrid.tool import Tool
 from hybrid.types import Fault, ImageRef, Json, Step, Usage
 
@@ -138,7 +138,7 @@ class ModelCalls:
         left, at_least = self._meter.seconds_left(), 0.0
         spent, used, started = CallTime(left), Usage(), self._clock()
         try:
-            async with counted(spent, self._clock) as limit:
+            async with count_call(spent, self._clock) as limit:
                 if self._options and not tools:
                     assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
                     message = readable(await model.likelihood(messages, self._options))

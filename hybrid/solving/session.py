@@ -1,7 +1,7 @@
 """One question and one solver: makes the context of each ask and keeps its steps.
 
     session = Session(question, solver, resources)
-    exchanges = await benchmark.dialogue(question.asked(), session.ask)
+    exchanges = await benchmark.dialogue(question.without_target(), session.ask)
 
 The identity of the question stays in here, and its target does not even come in: of a question a session keeps id, unit
 and images. Every model and tool call goes through a wrapper that checks the budget, counts what was used and writes a

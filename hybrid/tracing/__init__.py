@@ -6,7 +6,7 @@
 
 An exception that leaves the block is the error of its span. An installed package offers a tracer in the entry-point
 group `hybrid.tracing` under a word (`otlp`) or the ending of a file (`jsonl`): a context manager that takes the value
-of `--trace`, the `Facts` of the run and whether texts are kept, and sets `TRACER`.
+of `--trace`, the `SpanFacts` of the run and whether texts are kept, and sets `TRACER`.
 
 Names follow the semantic conventions for generative AI (https://github.com/open-telemetry/semantic-conventions-genai);
 attributes without a name there are `hybrid.*`. Of images there are the first digits of their hash.
@@ -31,7 +31,7 @@ NO_ERROR = frozenset({Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED})
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SpanFacts:
     """The attributes of a span that are known when it begins or ends, by the names of docs/tracing.md.
 
     Attributes that are None are left out. `texts` are exported with `--trace-text` alone. `name` is that of a span that
@@ -44,49 +44,49 @@ class Facts:
     error: str = ""
 
 
-Describe = Callable[[], Facts]
+Describe = Callable[[], SpanFacts]
 End = Callable[[Describe], None]
 # Gives the block of a span. Called in one event loop; raises nothing and does not wait.
-Tracer = Callable[[Facts], AbstractContextManager[End]]
+Tracer = Callable[[SpanFacts], AbstractContextManager[End]]
 TRACER: ContextVar[Tracer | None] = ContextVar("the tracer of the run", default=None)
 
 
-def span(begun: Describe) -> AbstractContextManager[End]:
+def span(describe: Describe) -> AbstractContextManager[End]:
     """The block of a span of the run's tracer; gives the function that takes how it ended."""
     tracer = TRACER.get()
-    return nullcontext(lambda _: None) if tracer is None else tracer(begun())
+    return nullcontext(lambda _: None) if tracer is None else tracer(describe())
 
 
-def run_span(benchmark: str, folder: str) -> Facts:
+def run_span(benchmark: str, folder: str) -> SpanFacts:
     """A command asks the open questions of a run; `folder` is the name of its folder, without its location."""
-    return Facts({"hybrid.benchmark": benchmark, "hybrid.run": folder}, name=f"run {benchmark}")
+    return SpanFacts({"hybrid.benchmark": benchmark, "hybrid.run": folder}, name=f"run {benchmark}")
 
 
-def question(solver: str, id_: str, task: str) -> Facts:
+def question(solver: str, id_: str, task: str) -> SpanFacts:
     """A question is put to a solver, under its name in the run."""
     name = f"question {solver}"
-    return Facts({"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}, name=name)
+    return SpanFacts({"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}, name=name)
 
 
-def attempted(attempt: Attempt) -> Facts:
+def attempted(attempt: Attempt) -> SpanFacts:
     """The outcome of a question's last exchange, which is an error unless the solver replied."""
     if not attempt.exchanges:
-        return Facts({})
+        return SpanFacts({})
     outcome = attempt.exchanges[-1].reply.outcome
-    return Facts({"hybrid.outcome": outcome.value}, error="" if outcome in NO_ERROR else outcome.value)
+    return SpanFacts({"hybrid.outcome": outcome.value}, error="" if outcome in NO_ERROR else outcome.value)
 
 
-def model_call(typed: str, provider: str, messages: Sequence[Message]) -> Facts:
+def model_call(typed: str, provider: str, messages: Sequence[Message]) -> SpanFacts:
     """A conversation is sent to a model, under its name as typed."""
     model = typed.partition(":")[2] or typed
     # The location of a folder of weights is private.
-    shown = Path(model).name if names_directory(model) else model
-    named = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": shown}
+    model_name = Path(model).name if names_directory(model) else model
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model_name}
     texts = {"gen_ai.input.messages": [_message(message) for message in messages]}
-    return Facts({**named, **_images(images_of(messages))}, texts, f"chat {shown}")
+    return SpanFacts({**attributes, **_images(images_of(messages))}, texts, f"chat {model_name}")
 
 
-def model_reply(message: AssistantMessage, cost_usd: float | None) -> Facts:
+def model_reply(message: AssistantMessage, cost_usd: float | None) -> SpanFacts:
     """The reply of a model, and what it costs."""
     used = message.usage
     attributes: Mapping[str, Json] = {
@@ -98,20 +98,20 @@ def model_reply(message: AssistantMessage, cost_usd: float | None) -> Facts:
         "hybrid.cost_usd": cost_usd,
         "hybrid.requests": message.attempts,
     }
-    return Facts(attributes, {"gen_ai.output.messages": [_message(message)]})
+    return SpanFacts(attributes, {"gen_ai.output.messages": [_message(message)]})
 
 
-def tool_call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Facts:
+def tool_call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> SpanFacts:
     """A tool is called."""
-    named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
-    return Facts(named, {"gen_ai.tool.call.arguments": {"images": images, **args}}, f"execute_tool {name}")
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
+    return SpanFacts(attributes, {"gen_ai.tool.call.arguments": {"images": images, **args}}, f"execute_tool {name}")
 
 
-def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) -> Facts:
+def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) -> SpanFacts:
     """A finding, on which images, and whether an earlier call had given it."""
     backend = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
-    made = {**backend, "hybrid.tool.cached": cached, **_images(images)}
-    return Facts(made, {"gen_ai.tool.call.result": finding.text})
+    attributes = {**backend, "hybrid.tool.cached": cached, **_images(images)}
+    return SpanFacts(attributes, {"gen_ai.tool.call.result": finding.text})
 
 
 def _images(images: Sequence[ImageRef]) -> dict[str, Json]:

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def otlp(trace: str, begun: tracing.Facts, *, text: bool) -> Iterator[None]:
+def otlp(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
     """Send the spans of the block over OTLP/HTTP. Raises `UsageError` for a variable of OpenTelemetry with no sense."""
     for value in (value for name in HEADERS for value in parse_env_headers(os.environ.get(name, ""), True).values()):
         keep_secret(value, value.rpartition(" ")[2])
@@ -45,7 +45,7 @@ def otlp(trace: str, begun: tracing.Facts, *, text: bool) -> Iterator[None]:
     propagated, logger.propagate = logger.propagate, False
     logger.addHandler(losses)
     try:
-        with kept(processor, begun, text=text):
+        with export_spans(processor, facts, text=text):
             yield
     finally:
         logger.removeHandler(losses)
@@ -53,19 +53,19 @@ def otlp(trace: str, begun: tracing.Facts, *, text: bool) -> Iterator[None]:
 
 
 @contextmanager
-def lines(trace: str, begun: tracing.Facts, *, text: bool) -> Iterator[None]:
+def lines(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
     """Append the spans of the block to a file. Raises `UsageError` where it cannot be written."""
     try:
         file = Path(trace).expanduser().open("a", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--trace {trace}: cannot be written: {error.strerror or error}") from error
-    written = ConsoleSpanExporter(out=file, formatter=lambda span: f"{span.to_json(indent=None)}\n")
-    with file, kept(SimpleSpanProcessor(written), begun, text=text):
+    exporter = ConsoleSpanExporter(out=file, formatter=lambda span: f"{span.to_json(indent=None)}\n")
+    with file, export_spans(SimpleSpanProcessor(exporter), facts, text=text):
         yield
 
 
 @contextmanager
-def kept(processor: SpanProcessor, begun: tracing.Facts, *, text: bool) -> Iterator[None]:
+def export_spans(processor: SpanProcessor, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
     """Give a processor the spans of the block, in one of the run."""
     service = {"service.version": __version__, "service.name": os.environ.get("OTEL_SERVICE_NAME", "hybrid")}
     provider = TracerProvider(resource=Resource.create(service), shutdown_on_exit=False)
@@ -73,7 +73,7 @@ def kept(processor: SpanProcessor, begun: tracing.Facts, *, text: bool) -> Itera
     tracer = _Tracer(provider.get_tracer("hybrid", __version__), text=text)
     token = tracing.TRACER.set(tracer.span)
     try:
-        with tracer.span(begun):
+        with tracer.span(facts):
             yield
     finally:
         tracing.TRACER.reset(token)
@@ -96,25 +96,25 @@ class _Tracer:
     text: bool
 
     @contextmanager
-    def span(self, begun: tracing.Facts) -> Iterator[tracing.End]:
+    def span(self, facts: tracing.SpanFacts) -> Iterator[tracing.End]:
         """A span until the block ends, with the kind of the error that leaves it."""
-        kind = api.SpanKind.CLIENT if begun.name.startswith("chat ") else api.SpanKind.INTERNAL
+        kind = api.SpanKind.CLIENT if facts.name.startswith("chat ") else api.SpanKind.INTERNAL
         with self.tracer.start_as_current_span(
-            begun.name, kind=kind, record_exception=False, set_status_on_exception=False
+            facts.name, kind=kind, record_exception=False, set_status_on_exception=False
         ) as span:
-            self._tell(span, begun)
+            self._tell(span, facts)
             try:
                 yield lambda describe: self._tell(span, describe())
             except BaseException as error:
                 # Without its words: they may hold what was asked or answered.
                 fault = error.fault.value if isinstance(error, ToolError) else type(error).__name__
-                self._tell(span, tracing.Facts({}, error=fault))
+                self._tell(span, tracing.SpanFacts({}, error=fault))
                 raise
 
-    def _tell(self, span: api.Span, facts: tracing.Facts) -> None:
+    def _tell(self, span: api.Span, facts: tracing.SpanFacts) -> None:
         span.set_attributes({key: value for key, value in facts.attributes.items() if value is not None})
-        for key, said in facts.texts.items() if self.text else ():
-            span.set_attribute(key, redact(json.dumps(said, ensure_ascii=False, default=str)))
+        for key, content in facts.texts.items() if self.text else ():
+            span.set_attribute(key, redact(json.dumps(content, ensure_ascii=False, default=str)))
         if facts.error:
             span.set_attribute("error.type", facts.error)
             span.set_status(api.StatusCode.ERROR)

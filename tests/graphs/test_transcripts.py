@@ -119,7 +119,7 @@ async def transcript(kind: Kind, folder: Path, fakes: Any) -> tuple[str, Exchang
     question, *_ = plan.sound
     session = Session(question, load_solver("controller"), replace(plan.resources, model=model))
     try:
-        exchanges = await plan.benchmark.dialogue(question.asked(), session.ask)
+        exchanges = await plan.benchmark.dialogue(question.without_target(), session.ask)
     finally:
         plan.service.close()
     number, exchange = next((n, one) for n, one in enumerate(exchanges) if one.prompt.kind is kind)
@@ -176,7 +176,7 @@ async def test_what_a_perfect_tool_says_is_read_and_said_in_the_form_asked_for(k
         asked.append(prompt.kind)
         return Reply(reply_to(prompt.kind, plan.benchmark.oracle(question, prompt)))
 
-    exchanges = await plan.benchmark.dialogue(question.asked(), ask)
+    exchanges = await plan.benchmark.dialogue(question.without_target(), ask)
     plan.service.close()
     score = plan.benchmark.score(question, exchanges, ScoreOptions())
     assert kind in asked

@@ -24,7 +24,7 @@ from hybrid.models.chat_completions import codec
 from hybrid.models.chat_completions.stream import Assembly
 from hybrid.models.dialects import read
 from hybrid.models.failures import StatusError, UnreadableReplyError
-from hybrid.models.langchain.messages import holdable
+from hybrid.models.langchain.messages import coerce_arguments
 from hybrid.models.literals import MAX_WRITTEN, read_object, read_value, without_entities
 from hybrid.models.yaml_text import read_yaml
 from hybrid.registry import load
@@ -83,7 +83,7 @@ def as_styled(text: str) -> Any:
 # Each reader, and the errors that it may raise of a text.
 READERS: dict[str, tuple[Callable[[str], Any], tuple[type[Exception], ...]]] = {
     "dialects": (lambda text: read(text, tools()), ()),
-    "asked": (lambda text: read(text, tools(), asked=True), ()),
+    "asked": (lambda text: read(text, tools(), is_text_protocol=True), ()),
     "object": (lambda text: read_object(text)[0], ()),
     "value": (lambda text: read_value(text)[0], (ValueError,)),
     "YAML": (read_yaml, (ValueError,)),
@@ -92,7 +92,7 @@ READERS: dict[str, tuple[Callable[[str], Any], tuple[type[Exception], ...]]] = {
     "arguments": (as_arguments, ()),
     "body": (as_body, (UnreadableReplyError, StatusError)),
     "stream": (as_stream, (UnreadableReplyError, StatusError)),
-    "LangChain": (lambda text: holdable(text.encode("utf-8", "replace")), ()),
+    "LangChain": (lambda text: coerce_arguments(text.encode("utf-8", "replace")), ()),
     "answers": (as_answers, ()),
     "judge": (as_judged, ()),
     "styles": (as_styled, ()),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.rotation import asked_unturned, rotated, rotation_metrics, with_rotations
+from hybrid.rotation import rotated, rotation_metrics, unrotated_note, with_rotations
 from hybrid.types import LETTERS, Kind, Outcome, Question, Score
 from tests.tables import cases
 
@@ -99,9 +99,9 @@ def test_questions_without_rotations_are_counted_as_excluded() -> None:
     alone = Score("other", "Jigsaw", 1.0, Outcome.ANSWERED, "A")
     told = values(questions, [*found, alone])
     assert (told["excluded"], told["excluded_in.Jigsaw"], "excluded_in.Counting" in told) == (1.0, 1.0, False)
-    assert asked_unturned([*questions.values(), asked(["no", "more"])]) == ()
+    assert unrotated_note([*questions.values(), asked(["no", "more"])]) == ()
     other = Question("other", "Jigsaw", (), "Which?", Kind.CHOICE, ("x", "y"), "(A)")
-    assert asked_unturned([*questions.values(), other]) == (
+    assert unrotated_note([*questions.values(), other]) == (
         "--rotate: 1 of Jigsaw have no options to move and are asked once",
     )
     assert rotation_metrics({}, [alone]) == ()

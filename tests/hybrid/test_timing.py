@@ -16,7 +16,7 @@ from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
-from hybrid.timing import CallTime, Stopwatch, Timeouts, counted, finished, running, waiting
+from hybrid.timing import CallTime, Stopwatch, Timeouts, count_call, finished, running, waiting
 from hybrid.tool import Tool
 from hybrid.types import Finding
 
@@ -98,7 +98,7 @@ def test_a_watch_adds_up_what_ran_and_nothing_else(spells: list[tuple[int, int, 
 
 async def test_a_model_call_counts_without_its_waiting(clock: Any) -> None:
     spent = CallTime(10.0)
-    async with counted(spent, clock):
+    async with count_call(spent, clock):
         clock.passes(1.0)
         with waiting():
             clock.passes(100.0)
@@ -110,7 +110,7 @@ async def test_a_model_call_counts_without_its_waiting(clock: Any) -> None:
 
 async def test_a_model_call_that_does_not_get_its_turn_is_an_outage() -> None:
     async def call() -> None:
-        async with counted(CallTime(60.0), time.monotonic, queue_s=0.01):
+        async with count_call(CallTime(60.0), time.monotonic, queue_s=0.01):
             with waiting():
                 await asyncio.Event().wait()
 

@@ -20,7 +20,7 @@ FAULTY = tool_source(
 WITH_THE_TOOL = (
     "-c",
     "import sys, pathlib; from hybrid import cli, registry as r; "  # noqa: ISC004
-    "r.look_also_in([pathlib.Path(sys.argv.pop(1))], '--path'); cli.main()",
+    "r.add_search_path([pathlib.Path(sys.argv.pop(1))], '--path'); cli.main()",
 )
 HANGING = ("hang", "hold")
 # Faults that end a process.

@@ -8,36 +8,36 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal
 
-from hybrid.cards import Unfit
+from hybrid.cards import ValueMismatch
 
 
 def check_template(text: str, known: Collection[str]) -> None:
-    """Raise `Unfit` for a text with another placeholder than these."""
+    """Raise `ValueMismatch` for a text with another placeholder than these."""
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError as error:
-        raise Unfit((), f"{error}; a brace that is none of a placeholder is written twice") from error
+        raise ValueMismatch((), f"{error}; a brace that is none of a placeholder is written twice") from error
     for _, name, form, conversion in parts:
         if name is not None and (name not in known or form or conversion):
             there = ", ".join(f"{{{each}}}" for each in sorted(known))
-            raise Unfit((), f"{{{name}}} is no placeholder; there are: {there}")
+            raise ValueMismatch((), f"{{{name}}} is no placeholder; there are: {there}")
 
 
 def check_units(rows: int) -> None:
-    """Raise `Unfit` for another number of rows than units can have."""
+    """Raise `ValueMismatch` for another number of rows than units can have."""
     if not 2 <= rows <= 1000:
-        raise Unfit((), f"{rows}: a whole number from 2 to 1000")
+        raise ValueMismatch((), f"{rows}: a whole number from 2 to 1000")
 
 
 def _inside(patterns: tuple[str, ...]) -> None:
     for pattern in patterns:
         if pattern.startswith("/") or ".." in pattern.split("/"):
-            raise Unfit((), f"{pattern!r}: a path inside of the data set")
+            raise ValueMismatch((), f"{pattern!r}: a path inside of the data set")
 
 
 def _fraction(value: float) -> None:
     if not 0 <= value <= 1:
-        raise Unfit((), f"{value:g}: a number from 0 to 1")
+        raise ValueMismatch((), f"{value:g}: a number from 0 to 1")
 
 
 _SHOWN: Final = {"check": partial(check_template, known=("question", "choices", "unit"))}

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 from hybrid.benchmarks.questions.options import PATTERNS
 from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene, check_template, check_units
 from hybrid.benchmarks.questions.statistics import Counted, counted
-from hybrid.cards import Reader, Steps, Unfit
+from hybrid.cards import Reader, Steps, ValueMismatch
 from hybrid.config.nodes import Node, read_nodes
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.files import read_small
@@ -51,14 +51,16 @@ def _known(columns: Mapping[str, tuple[str, ...]]) -> None:
     for name, theirs in columns.items():
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)
-            raise Unfit((name,), f"columns has no {name!r}{hint}; there are: {', '.join(COLUMNS)}", named=False)
+            raise ValueMismatch(
+                (name,), f"columns has no {name!r}{hint}; there are: {', '.join(COLUMNS)}", is_named=False
+            )
         if len(theirs) > 1 and name not in SEVERAL:
-            raise Unfit((name,), f"one column, not {len(theirs)}")
+            raise ValueMismatch((name,), f"one column, not {len(theirs)}")
 
 
 def _one_of(word: str, words: Collection[str]) -> None:
     if word not in words:
-        raise Unfit((), f"{word!r:.60} is none{did_you_mean(word, words)}; there are: {', '.join(words)}")
+        raise ValueMismatch((), f"{word!r:.60} is none{did_you_mean(word, words)}; there are: {', '.join(words)}")
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def _read(kind: type[T], path: Path) -> T:
         raise UsageError(f"{path}: write one entry a line, KEY: VALUE, beginning with columns:")
     try:
         return _Yaml().root(kind, _plain(root), path.stem)
-    except Unfit as error:
+    except ValueMismatch as error:
         node = root
         for step in error.steps:
             inner: Mapping[Any, Node] = node.entries or dict(enumerate(node.items))
@@ -183,79 +185,79 @@ class _Yaml(Reader):
     def root(self, kind: type[T], table: Mapping[str, Any], name: str) -> T:
         """The content of a file of this name."""
         if kind is not Recipe:
-            return cast(T, self.made(kind, table))
+            return cast(T, self.read_value(kind, table))
         if "name" in table:
             raise self.unknown(kind, ("name",), [one.name for one in fields(Recipe)])
-        recipe: Any = self.made(kind, {"name": name, **table})
+        recipe: Any = self.read_value(kind, {"name": name, **table})
         for place, metric in enumerate(recipe.metrics):
             groups = recipe.columns.get("group", ())
             if missing := [one for one in metric.groups if one not in groups]:
                 said = self.items(table["metrics"], ())[place]
                 hint = did_you_mean(missing[0], groups)
-                raise Unfit(("metrics",), f"{said}: no column {missing[0]!r} in columns: group:{hint}")
+                raise ValueMismatch(("metrics",), f"{said}: no column {missing[0]!r} in columns: group:{hint}")
         return cast(T, recipe)
 
-    def made(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
+    def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
         """Metrics are words, and units the name of a column where they are no number of rows."""
         if kind is Kind:
             return Kind(self.word(value, KINDS, steps))
         if kind is Units and not isinstance(value, dict):
             return Units(column=self.scalar(str, value, steps))
         if kind is not Counted:
-            return super().made(kind, value, steps)
+            return super().read_value(kind, value, steps)
         try:
             return counted(self.scalar(str, value, steps))
         except ValueError as error:
-            raise Unfit(steps, str(error)) from error
+            raise ValueMismatch(steps, str(error)) from error
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
         """The one that an item of a list is."""
-        return (self.made(kind, value, steps),)
+        return (self.read_value(kind, value, steps),)
 
     def _called(self, kind: type, steps: Steps) -> str:
         named = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}
         return named.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
 
-    def unknown(self, kind: type, steps: Steps, known: Collection[str]) -> Unfit:
+    def unknown(self, kind: type, steps: Steps, known: Collection[str]) -> ValueMismatch:
         """The last step is no key of what a person calls so."""
         there = [key for key in known if key != "name"]
         hint = did_you_mean(str(steps[-1]), there)
         said = f"{self._called(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(there)}"
-        return Unfit(steps, said, named=False)
+        return ValueMismatch(steps, said, is_named=False)
 
-    def needs(self, kind: type, steps: Steps, name: str) -> Unfit:
+    def needs(self, kind: type, steps: Steps, name: str) -> ValueMismatch:
         """A key must be there."""
-        return Unfit(steps, f"{self._called(kind, steps)} needs {name}:", named=False)
+        return ValueMismatch(steps, f"{self._called(kind, steps)} needs {name}:", is_named=False)
 
     def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
         """One of some words, with what is near."""
         text = self.scalar(str, value, steps)
         try:
             _one_of(text, [str(word) for word in words])
-        except Unfit as error:
-            raise Unfit(steps, str(error)) from error
+        except ValueMismatch as error:
+            raise ValueMismatch(steps, str(error)) from error
         return text
 
     def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
         """A text as the annotation says."""
         if not isinstance(value, str):
             found = "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
-            raise Unfit(steps, f"one value, not {found}")
+            raise ValueMismatch(steps, f"one value, not {found}")
         if kind is bool:
             return self.word(value, ("true", "false"), steps) == "true"
         if kind is int and not (value.isascii() and value.isdigit()):
-            raise Unfit(steps, f"{value!r:.40} is no number of questions or rows")
+            raise ValueMismatch(steps, f"{value!r:.40} is no number of questions or rows")
         try:
             return kind(value)
         except ValueError as error:
-            raise Unfit(steps, f"{value!r:.40} is no number") from error
+            raise ValueMismatch(steps, f"{value!r:.40} is no number") from error
 
     def items(self, value: Any, steps: Steps) -> Sequence[Any]:
         """One value, or a list of at least one."""
         listed = value if isinstance(value, list) else [value]
         texts = [one for one in listed if isinstance(one, str)]
         if not listed or "" in texts:
-            raise Unfit(steps, "a name is empty")
+            raise ValueMismatch(steps, "a name is empty")
         if len(set(texts)) < len(texts):
-            raise Unfit(steps, "a name stands there twice")
+            raise ValueMismatch(steps, "a name stands there twice")
         return listed

@@ -1,7 +1,7 @@
-"""The cluster of a run: found or started, how many actors it gets, and whether these run the same program.
+"""The cluster of a run: connect to it or start it, size its actors, and check that they run the same program.
 
-async with connected(None): ...                              # a cluster of this machine, as long as the run
-async with connected("10.0.0.4:6379"): ...                   # one that is there
+async with connected(None): ...                              # a local cluster that ends with the run
+async with connected("10.0.0.4:6379"): ...                   # an existing one
 sizes(cpus=16, gpus=0, concurrency=64, learned=False, in_process=False)
 """
 
@@ -28,29 +28,29 @@ import ray
 from hybrid.config import MAX_THREADS
 from hybrid.config.plugin_path import PATH
 from hybrid.display.notes import tell
-from hybrid.engines.ray.messages import Place
+from hybrid.engines.ray.messages import NodeCode
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
-from hybrid.plugins import KINDS, TOOLS, folders, look_also_in, outside, outside_folders
+from hybrid.plugins import KINDS, TOOLS, add_search_path, folders, outside, outside_folders
 from hybrid.registry import load, package_of_solver
 from hybrid.repeats import word_of
 from hybrid.running.invocation import invocation
 from hybrid.running.resolve import ResolvedRun
-from hybrid.serving.sources import code_outside, codes_outside
+from hybrid.serving.sources import code_hash_of_plugin, plugin_code_hashes
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
-# Questions that one worker has in flight before another is worth its memory: they wait for models most of the time.
+# Questions in flight per worker before another worker is worth its memory: questions mostly wait for models.
 MIN_IN_FLIGHT = 16
-# The exit code of a run that has not answered all.
+# The exit code of a run that left questions unanswered.
 SOME_FAILED = 3
-# How long the head node of a cluster may take to answer a knock.
+# Seconds that the head node may take to accept a connection.
 REACH_S = 10.0
 # Environment variables that a provider without a row in `PROVIDERS` reads.
 OTHER_NAMES = {"hf": ("HF_TOKEN",)}
 
 
 class ClusterDown(ServerDown):
-    """No worker of the cluster can be had: the run ends, and what is finished is kept."""
+    """The cluster provides no worker: the run ends, and finished questions are kept."""
 
 
 def first_line(error: BaseException) -> str:
@@ -60,34 +60,34 @@ def first_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many actors of a kind a run gets, and the GPUs of each: a share where both kinds need one."""
+    """Number of actors of each kind, and GPUs per actor (a fraction if both kinds need one)."""
 
     workers: int
     tools: int
-    # In which one tool actor decodes and draws, and runs tools without weights.
+    # Threads in which one tool actor decodes and draws, and runs tools without weights.
     tool_threads: int = 1
     worker_gpus: float = 0.0
     tool_gpus: float = 0.0
 
 
 def loads_weights(model: str | None) -> bool:
-    """Whether the model of that name has its weights in the process that asks it."""
+    """Whether this model runs inside the process that calls it (`hf:`, `embedded`)."""
     return model is not None and model.partition(":")[0] in IN_PROCESS
 
 
 def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: bool, gpu_share: float = 1.0) -> Sizes:
     """The actors of a run.
 
-    Questions wait for models, so a worker takes many and no CPU of its own. Tools compute: one actor for each GPU where
-    a learned backend answers, which the CPUs decode and draw for, else one for each CPU.
+    Questions wait for models, so a worker takes many and reserves no CPU. Tools compute: one actor per GPU if a learned
+    backend answers (the CPUs decode and draw for it), else one per CPU.
 
     Args:
-        cpus: those of the cluster.
-        gpus: those of the cluster.
+        cpus: number of CPUs in the cluster.
+        gpus: number of GPUs in the cluster.
         concurrency: questions in flight, over all workers.
         learned: whether a learned backend answers for any tool.
         in_process: whether each worker loads the model itself (`hf:`, `embedded`).
-        gpu_share: the most that a tool actor takes of a GPU.
+        gpu_share: largest fraction of a GPU that one tool actor takes.
     """
     share = 1 / max(1, learned + in_process) if gpus else 0.0
     workers = max(1, gpus) if in_process else min(max(1, cpus), math.ceil(concurrency / MIN_IN_FLIGHT))
@@ -111,14 +111,16 @@ def environment_of(model: str | None) -> dict[str, str]:
 
 
 def code() -> str:
-    """Hex sha256 over the program's files as they lie on this machine, whatever folder they lie in."""
-    own = {room: tuple(place for place in folders(room) if place not in outside_folders(room)) for room in ROOMS}
-    return _code(tuple(own.items()), ("**/*.py",))
+    """Hex sha256 of the program's source files on this machine, independent of the folder."""
+    own_folders = {
+        room: tuple(place for place in folders(room) if place not in outside_folders(room)) for room in ROOMS
+    }
+    return _code(tuple(own_folders.items()), ("**/*.py",))
 
 
-def code_beside() -> str:
-    """Hex sha256 over the files in the folders that `--path` names."""
-    # The folder around a user's own file may hold anything.
+def plugin_code_hash() -> str:
+    """Hex sha256 of the Python files in the folders of `--path`."""
+    # Only Python files: a user's folder may contain anything else.
     return _code(tuple((kind.package, outside_folders(kind.package)) for kind in KINDS), ("*.py", "*/*.py"))
 
 
@@ -133,52 +135,52 @@ def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], forms: tuple[str, ...]
     return total.hexdigest()
 
 
-def place_of_run(run: ResolvedRun) -> Place:
-    """The program of this process, with what a run uses from outside: an actor compares itself with it."""
+def place_of_run(run: ResolvedRun) -> NodeCode:
+    """The program of this process and the plug-ins of the run; each actor compares its own with these."""
     solvers = ((package_of_solver(word), word) for word in map(word_of, run.solvers))
-    beside = codes_outside((*solvers, *((TOOLS, name) for name in run.tools.tools)))
+    plugin_codes = plugin_code_hashes((*solvers, *((TOOLS, name) for name in run.tools.tools)))
     of_identity = cast("Mapping[str, str]", run.identity.get("plugins", {}))
-    return Place(code(), Path.cwd(), outside(), code_beside(), {**of_identity, **beside})
+    return NodeCode(code(), Path.cwd(), outside(), plugin_code_hash(), {**of_identity, **plugin_codes})
 
 
-def other_program(place: Place, node: str) -> str | None:
-    """Why an actor must not be asked: another program would give other answers under the same name.
+def other_program(place: NodeCode, node: str) -> str | None:
+    """Why an actor must not be used: another program would give other answers under the same name. None if it may.
 
     Args:
-        place: the run's own program. Its folders with things outside of the project are looked in from now on.
-        node: where the actor is.
+        place: the run's program. Its plug-in folders are added to the search path.
+        node: the actor's node.
     """
     try:
-        look_also_in(place.named, PATH.name)
+        add_search_path(place.named, PATH.name)
     except UsageError as error:
         return f"node {node}: {error}"
     if code() != place.code:
-        where = Path(folders("hybrid")[0]).parent
-        return f"node {node} runs another version of this program ({where}): install the same one on every node"
+        location = Path(folders("hybrid")[0]).parent
+        return f"node {node} runs another version of this program ({location}): install the same one on every node"
     for plugin, code_there in place.plugins.items():
         folder, _, name = plugin.partition("/")
         package = next(kind.package for kind in KINDS if kind.folder == folder)
         try:
             load(package, name)
-            code_here = code_outside(package, name)
-            why = f"has the code {code_here}, in this run it has {code_there}" if code_here != code_there else ""
+            code_here = code_hash_of_plugin(package, name)
+            problem = f"has the code {code_here}, in this run it has {code_there}" if code_here != code_there else ""
         except UsageError as error:
-            why = f"of this run (code {code_there}) cannot be had: {error}"
-        if why:
+            problem = f"of this run (code {code_there}) cannot be had: {error}"
+        if problem:
             install = "install the same package, or copy the same folder, on every node"
-            return f"on node {node} the plug-in {plugin} {why}: {install}"
-    if code_beside() != place.beside:
-        named = ", ".join(map(str, place.named))
-        return f"on node {node} the folders of {PATH.name} ({named}) hold other files than in this run: copy them there"
+            return f"on node {node} the plug-in {plugin} {problem}: {install}"
+    if plugin_code_hash() != place.beside:
+        names = ", ".join(map(str, place.named))
+        return f"on node {node} the folders of {PATH.name} ({names}) hold other files than in this run: copy them there"
     return None
 
 
 @asynccontextmanager
 async def connected(address: str | None) -> AsyncIterator[None]:
-    """In a cluster: the one at the address, else one of this machine that ends with the block.
+    """Connect to the cluster at the address, or start a local one that ends with the block.
 
-    A cluster that this process is connected to already is used and left as it is. What Ray writes to stdout goes to
-    stderr: stdout is for results.
+    If this process is already connected to a cluster, that one is used and stays connected. What Ray writes to stdout
+    goes to stderr: stdout is for results.
 
     Raises:
         UsageError: nothing answers at the address, or no cluster can be started.
@@ -187,23 +189,23 @@ async def connected(address: str | None) -> AsyncIterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Ray gives its workers a niceness of 15: next to any other work they would hardly run. Tools of a run have none.
+    # Ray's default niceness of 15 would starve its workers next to any other load.
     os.environ.setdefault("RAY_worker_niceness", "0")
     logging.getLogger("ray").setLevel(logging.ERROR)
     with redirect_stdout(sys.stderr):
-        # In a thread: it takes seconds, and in the main one it would take SIGTERM away from the run.
+        # In a thread: it takes seconds, and in the main thread Ray would replace the run's SIGTERM handler.
         await asyncio.to_thread(_connect, address)
-        ended = threading.Event()
-        threading.Thread(target=_watch_node, args=(ended,), daemon=True, name="node of Ray").start()
+        stop_event = threading.Event()
+        threading.Thread(target=_watch_node, args=(stop_event,), daemon=True, name="node of Ray").start()
         try:
             yield
         finally:
-            ended.set()
+            stop_event.set()
             await asyncio.to_thread(ray.shutdown)
 
 
-def _watch_node(ended: threading.Event) -> None:
-    """Have the last word where the node that this process started dies: Ray then ends the process, and says nothing."""
+def _watch_node(stop_event: threading.Event) -> None:
+    """Print a message if the node that this process started dies: Ray would end the process silently."""
     nodes = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -214,7 +216,7 @@ def _watch_node(ended: threading.Event) -> None:
         return
     process, command = os.pidfd_open(int(nodes[0].parent.name)), invocation().command
     select.select([process], [], [])
-    if ended.is_set():
+    if stop_event.is_set():
         return
     tell(
         "\nhybrid: Ray's node on this machine has died (its raylet, or an agent of it): what was in flight is lost, "
@@ -225,7 +227,7 @@ def _watch_node(ended: threading.Event) -> None:
 
 def _connect(address: str | None) -> None:
     if address is not None:
-        # Where no server listens, Ray itself goes on trying for minutes.
+        # Without a listening server, Ray itself would retry for minutes.
         host, colon, port = address.rpartition(":")
         if not (colon and host and port.isdigit()) or "/" in host:
             raise UsageError(f"--address {address}: write HOST:PORT, as `ray start --head` names it (HOST:6379)")

@@ -1,7 +1,7 @@
-"""The workers of a run on Ray: started at once, used evenly, each replaced when it is lost.
+"""The pool of workers of a run on Ray: starts them together, spreads questions evenly, replaces lost ones.
 
-crew = Crew(hire, size=2, most=16)
-hand = await crew.take()
+pool = WorkerPool(hire, size=2, most=16)
+slot = await pool.acquire()
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
     from hybrid.engines.ray.worker import Worker
 
-# Workers in a row that end before they can be asked.
+# Workers in a row that may fail to start.
 MAX_STARTS = 3
 
 
 @dataclass(eq=False)
-class Hand:
-    """A worker that can be asked, and how many questions it has in flight."""
+class WorkerSlot:
+    """A ready worker and the number of its questions in flight."""
 
     actor: ActorHandle[Worker]
     ready: Ready
     in_flight: int = 0
 
 
-class Crew:
-    """The workers of a run: started at once, used evenly, each replaced when it is lost.
+class WorkerPool:
+    """Starts the workers of a run together, spreads questions evenly, and replaces a worker that is lost.
 
     Args:
-        hire: starts one worker. What it raises is why it did not start.
-        size: how many there are.
-        most: questions that one has in flight at most.
+        hire: starts one worker, or raises why it cannot.
+        size: number of workers.
+        most: most questions in flight per worker.
     """
 
-    def __init__(self, hire: Callable[[], Awaitable[Hand]], size: int, most: int) -> None:
-        self.hands: list[Hand] = []
+    def __init__(self, hire: Callable[[], Awaitable[WorkerSlot]], size: int, most: int) -> None:
+        self.hands: list[WorkerSlot] = []
         self._hire = hire
         self._most = most
         self._failed = 0
@@ -50,26 +50,26 @@ class Crew:
         self._changed = asyncio.Event()
         self._starting = {asyncio.create_task(self._start()) for _ in range(size)}
 
-    async def take(self) -> Hand:
-        """The worker with the fewest questions, as soon as one can take another. Raises `ClusterDown`."""
+    async def acquire(self) -> WorkerSlot:
+        """Return the worker with the fewest questions in flight; waits for a free one. Raises `ClusterDown`."""
         while True:
             if self._dead is not None:
                 raise self._dead
             free = [hand for hand in self.hands if hand.in_flight < self._most]
             if free:
-                chosen = min(free, key=lambda hand: hand.in_flight)
-                chosen.in_flight += 1
-                return chosen
+                target = min(free, key=lambda hand: hand.in_flight)
+                target.in_flight += 1
+                return target
             self._changed.clear()
             await self._changed.wait()
 
-    def give_back(self, hand: Hand) -> None:
-        """A question of the worker has ended."""
+    def release(self, hand: WorkerSlot) -> None:
+        """Record that a question of this worker has ended."""
         hand.in_flight -= 1
         self._changed.set()
 
-    def lose(self, hand: Hand) -> bool:
-        """The worker is lost, and another takes its place; whether that was not known."""
+    def lose(self, hand: WorkerSlot) -> bool:
+        """Replace a lost worker; returns whether the loss is new."""
         if hand not in self.hands:
             return False
         self.hands.remove(hand)
@@ -77,7 +77,7 @@ class Crew:
         return True
 
     def close(self) -> None:
-        """Start no more."""
+        """Cancel workers that are still starting."""
         for task in self._starting:
             task.cancel()
 

@@ -1,8 +1,8 @@
-"""The run's side of a question under way on Ray: all that a worker may ask of the run, or tell it.
+"""The run's side of one question on Ray: the methods that a worker may call in the run's process.
 
-line.tell(Desk.notice, "depth runs on the CPU")         # in the worker (`line.py`); a method travels by its name
-caption = await line.want(Desk.take, image)
-answer = await call.method(desk, *call.args)            # in the run
+line.tell(QuestionHandler.notice, "depth runs on the CPU")      # in the worker (`line.py`); sent by method name
+caption = await line.request(QuestionHandler.take, image)
+answer = await call.method(handler, *call.args)                 # in the run
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hybrid.engines.ray.images import Shelf
+from hybrid.engines.ray.images import SharedImages
 from hybrid.engines.ray.messages import ModelReply
 from hybrid.running.replies import RunReplies
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
@@ -22,41 +22,41 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
-    # Of `ToolActor`, whose module stands above this one.
+    # `ActorHandle[ToolActor]`, but that module imports this one.
     ToolActors = tuple[ActorHandle[Any], ...]
 
 
-class Desk:
-    """Serves one question. What its worker began and did not end is ended by `close`.
+class QuestionHandler:
+    """Serves one question; `close` ends what its worker started and did not finish.
 
     Args:
         meter: the budget of the run.
-        cache: its captions.
-        shelf: its images.
-        replies: where replies of models are kept.
-        said: the replies to this question so far; new ones are added.
+        cache: captions of the run.
+        shelf: images of the run.
+        replies: stores the replies of models.
+        logged_replies: the replies to this question so far; new ones are appended.
         notices: lines for the user.
-        start_tools: gives the actors that run tools, which start when they are first wanted.
+        start_tools: returns the actors that run tools, and starts them on first use.
     """
 
     def __init__(
         self,
         meter: RunMeter,
         cache: CaptionCache,
-        shelf: Shelf,
+        shelf: SharedImages,
         replies: RunReplies,
-        said: list[ModelReply],
+        logged_replies: list[ModelReply],
         notices: list[str],
         start_tools: Callable[[], Awaitable[ToolActors]],
     ) -> None:
         self._meter, self._cache, self._shelf = meter, cache, shelf
-        self._replies, self._said, self._notices, self._start_tools = replies, said, notices, start_tools
-        # Model calls that the run's budget has allowed and that have not ended, and captions that are to be made.
+        self._replies, self._said, self._notices, self._start_tools = replies, logged_replies, notices, start_tools
+        # Model calls that the budget has allowed and that have not ended, and captions being made.
         self._open = 0
         self._making: set[StoredImage] = set()
 
     async def images(self, sha256s: Iterable[str]) -> dict[str, ObjectRef[bytes]]:
-        """Of these images those that the run has, as objects by hash."""
+        """Ray objects of the images that the run has, by hash."""
         return self._shelf.refs(sha256s)
 
     async def tools(self) -> ToolActors:
@@ -69,14 +69,14 @@ class Desk:
             self._notices.append(line)
 
     async def reply(self, reply: ModelReply) -> None:
-        """Keep what a model said."""
+        """Store a model's reply."""
         self._said.append(reply)
-        # A full disk is met again, and told, where answers are written.
+        # A full disk will be reported when answers are written.
         with suppress(OSError):
             self._replies.keep(reply.call, reply.request_sha256, reply.reply)
 
     async def begin_call(self) -> str | None:
-        """Allow a model call; else why the run's budget does not."""
+        """Reserve a model call in the budget; returns the reason if the budget is spent."""
         try:
             await self._meter.begin()
         except RunBudgetSpent as error:
@@ -85,7 +85,7 @@ class Desk:
         return None
 
     async def end_call(self, used: Usage) -> None:
-        """Count what a call that was allowed has used."""
+        """Add the usage of a reserved call to the budget."""
         self._open -= 1
         self._meter.end(used)
 
@@ -98,9 +98,9 @@ class Desk:
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """See `CaptionCache`."""
-        kept = await self._cache.keep(image, caption)
+        result = await self._cache.keep(image, caption)
         self._making.discard(image)
-        return kept
+        return result
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""
@@ -109,7 +109,7 @@ class Desk:
             await self._cache.give_up(image)
 
     async def close(self) -> None:
-        """The question has ended, or its worker is lost."""
+        """Release what the question still holds: it has ended, or its worker is lost."""
         while self._open:
             # The end of the call was never reported: the provider may charge for it.
             await self.end_call(Usage(model_calls=1))

@@ -1,11 +1,11 @@
-"""The run's side of Ray: questions go to workers, what they say comes back, what a lost one had in flight goes again.
+"""The run's side of Ray: sends questions to workers, receives attempts, and retries what a lost worker had in flight.
 
     async with on_ray(run, replies, tell) as engine:
         attempt = await engine.ask(question, "mllm")
 
-A question is recorded by the run when its attempt is here, so a worker that is lost costs what it had in flight; what
-models had said to that by then is here as well and is not said again. A question whose worker is lost `MAX_LOSSES`
-times is an `Outage`, open for the next run.
+The run records a question when its attempt arrives, so a lost worker costs only its questions in flight; replies that
+models gave to these are stored here and are not requested again. A question whose workers are lost `MAX_LOSSES` times
+ends with an `Outage` and stays open for the next run.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from hybrid.engines.ray.cluster import (
     place_of_run,
     sizes,
 )
-from hybrid.engines.ray.crew import Crew, Hand
-from hybrid.engines.ray.desk import Desk
-from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
+from hybrid.engines.ray.crew import WorkerPool, WorkerSlot
+from hybrid.engines.ray.desk import QuestionHandler
+from hybrid.engines.ray.images import SharedImages, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
-    DeskCall,
     FromWorker,
+    HandlerCall,
     ModelReply,
-    Place,
+    NodeCode,
     QuestionFailure,
     QuestionRequest,
     Ready,
@@ -58,11 +58,11 @@ from hybrid.types import Attempt, Question
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
-# Workers that a question may lose before it is left open.
+# Lost workers per question before it is left open.
 MAX_LOSSES = 3
-# How long an actor may take to find a place and to start.
+# Seconds that an actor may take to be scheduled and to start.
 START_S = 600.0
-# How much longer the other tool actors may take than the first: a cluster may be partly taken.
+# Seconds that the other tool actors may take after the first: part of the cluster may be in use.
 OTHERS_S = 120.0
 # Solver and question.
 Key = tuple[str, str]
@@ -70,7 +70,7 @@ Key = tuple[str, str]
 
 @asynccontextmanager
 async def on_ray(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
-    """The engine of a run on Ray: an `Opener`. A run with nothing open needs no cluster.
+    """Open the engine of a run on Ray (an `Opener`). A run without open questions needs no cluster.
 
     Raises:
         UsageError: there is no cluster.
@@ -96,35 +96,35 @@ async def on_ray(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIter
 
 
 class RayEngine:
-    """Asks the questions of a run by workers of the cluster that this process is connected to."""
+    """Runs the questions of a run on workers of the connected cluster."""
 
     def __init__(self, run: ResolvedRun, replies: RunReplies, tell: Tell, size: Sizes) -> None:
         self._run = run
         self._replies = replies
         self._tell = tell
         self._size = size
-        self._place = place_of_run(run) if size.workers else Place("", Path())
+        self._place = place_of_run(run) if size.workers else NodeCode("", Path())
         self._meter = run.resources.run_meter
-        self.shelf = Shelf(run.service.store)
-        """The images that workers elsewhere have wanted."""
+        self.shelf = SharedImages(run.service.store)
+        """Images that other nodes have requested."""
         self._numbers = itertools.count()
         self._said: dict[Key, list[ModelReply]] = {}
         for call, sha256, reply in replies.earlier():
             self._said.setdefault((call.solver, call.question), []).append(ModelReply(call, sha256, reply))
-        self._crew: Crew | None = None
+        self._crew: WorkerPool | None = None
         self._tools: asyncio.Task[tuple[ActorHandle[ToolActor], ...]] | None = None
         self._actors: list[ActorHandle[Any]] = []
 
     async def ask(self, question: Question, solver: str) -> Attempt:
-        """One question, asked by some worker; by another where that is lost.
+        """Run one question on a worker; on another worker if that one is lost.
 
         Raises:
             Outage: its workers were lost `MAX_LOSSES` times.
-            ClusterDown: no worker can be had.
+            ClusterDown: no worker can be started.
             BaseException: what ended the question at the worker, of the same type.
         """
         for _ in range(MAX_LOSSES):
-            hand = await self.crew.take()
+            hand = await self.crew.acquire()
             try:
                 return await self._ask(hand, question, solver)
             except RayTaskError:
@@ -136,23 +136,23 @@ class RayEngine:
                         f"note: a worker on node {hand.ready.node} was lost ({type(error).__name__}); what it had in "
                         f"flight ({count}) is asked again by others"
                     )
-                    # One that cannot be reached may still be there.
+                    # An unreachable actor may still be running.
                     with suppress(RayError):
                         ray.kill(hand.actor)
             finally:
-                self.crew.give_back(hand)
+                self.crew.release(hand)
         raise Outage(f"its worker was lost {MAX_LOSSES} times")
 
     @property
-    def crew(self) -> Crew:
-        """The workers, which start when the first is wanted."""
+    def crew(self) -> WorkerPool:
+        """The pool of workers, started on first use."""
         if self._crew is None:
             most = -(-self._run.config.concurrency // self._size.workers)
-            self._crew = Crew(self._hire, self._size.workers, most)
+            self._crew = WorkerPool(self._hire, self._size.workers, most)
         return self._crew
 
     def close(self) -> None:
-        """End all workers, and what they have in flight."""
+        """Kill all workers and their questions in flight."""
         if self._crew is not None:
             self._crew.close()
         if self._tools is not None:
@@ -160,35 +160,37 @@ class RayEngine:
         for actor in self._actors:
             ray.kill(actor)
 
-    async def _ask(self, hand: Hand, question: Question, solver: str) -> Attempt:
+    async def _ask(self, hand: WorkerSlot, question: Question, solver: str) -> Attempt:
         run, key = self._run, (solver, question.id)
         control = run.resources.control
-        said = self._said.setdefault(key, [])
-        shown = question if control.mode == "oracle" else question.asked()
+        logged = self._said.setdefault(key, [])
+        visible_question = question if control.mode == "oracle" else question.without_target()
         partner = control.partners.get(question.id)
-        asked = QuestionRequest(next(self._numbers), shown, solver, partner, tuple(said))
+        request = QuestionRequest(next(self._numbers), visible_question, solver, partner, tuple(logged))
         captions, notices = run.resources.captions or RunCaptions(), run.service.notices
-        desk = Desk(self._meter, captions, self.shelf, self._replies, said, notices, self._tools_when_started)
+        desk = QuestionHandler(
+            self._meter, captions, self.shelf, self._replies, logged, notices, self._tools_when_started
+        )
         end: Attempt | QuestionFailure | None = None
         try:
-            async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
+            async for ref in hand.actor.ask.options(num_returns="streaming").remote(request):
                 message: FromWorker = await ref
-                if not isinstance(message, DeskCall):
+                if not isinstance(message, HandlerCall):
                     end = message
                     continue
                 answer = await message.method(desk, *message.args)
                 if message.number is not None:
-                    hand.actor.answer.remote(asked.number, message.number, answer)
+                    hand.actor.answer.remote(request.number, message.number, answer)
         finally:
             await desk.close()
         if isinstance(end, QuestionFailure):
             raise end.error
         if end is None:
             raise Outage("its worker ended without an answer")
-        # Take the pictures that were made elsewhere, so that the run's own store is complete.
+        # Fetch pictures that were made on other nodes, so that the run's store is complete.
         store = run.service.store
-        if wanted := lacking(store, of_attempt(end)):
-            for sha256, data in (await hand.actor.images.remote(wanted)).items():
+        if missing := lacking(store, of_attempt(end)):
+            for sha256, data in (await hand.actor.images.remote(missing)).items():
                 keep(store, sha256, data)
         self._said.pop(key, None)
         return end
@@ -196,28 +198,28 @@ class RayEngine:
     async def _tools_when_started(self) -> tuple[ActorHandle[ToolActor], ...]:
         if self._tools is None:
             self._tools = asyncio.create_task(self._start_tools())
-        # A question that gives up does not stop what others wait for.
+        # Shielded: other questions wait for the same start.
         return await asyncio.shield(self._tools)
 
-    async def _hire(self) -> Hand:
+    async def _hire(self) -> WorkerSlot:
         run = self._run
         # Models, tools and budget stay in this process.
         nothing = cast("Any", None)
         sent = replace(run.resources, model=None, captioner=None, captions=None, control=nothing, run_meter=nothing)
         sent = replace(sent, config=replace(run.config, out=None), tools_offered=())
-        offered = tuple(tool.card.name for tool in run.resources.tools_offered)
-        setup = WorkerSetup(run.benchmark, sent, offered, metered=self._meter.limits != RunLimits())
+        tool_names = tuple(tool.card.name for tool in run.resources.tools_offered)
+        setup = WorkerSetup(run.benchmark, sent, tool_names, metered=self._meter.limits != RunLimits())
         most, gpus = 2 * run.config.concurrency + 8, self._size.worker_gpus
-        # A worker waits more than it works; what computes is the tools.
+        # A worker mostly waits, so it reserves no CPU: the tools compute.
         kind: Any = ray.remote(Worker).options(
             num_cpus=0, num_gpus=gpus, scheduling_strategy="SPREAD", max_concurrency=most
         )
         actor = kind.remote(self._place, [ray.put(setup)])
         self._actors.append(actor)
-        # Keys go to the process itself: Ray writes the variables of a `runtime_env` to its log files, and keeps what an
-        # actor is made with.
+        # Keys are sent in a call: Ray writes the variables of a `runtime_env` to its log files, and stores the
+        # arguments that an actor is created with.
         ready = await self._ready(actor, {**environment_of(run.config.captioner), **environment_of(run.config.model)})
-        return Hand(actor, ready)
+        return WorkerSlot(actor, ready)
 
     async def _ready(self, actor: ActorHandle[Any], *args: Any) -> Ready:
         try:
@@ -229,7 +231,7 @@ class RayEngine:
         return ready
 
     async def _start_tools(self) -> tuple[ActorHandle[ToolActor], ...]:
-        """The tool actors that find a place. Raises `ClusterDown` for none, or for one that must not be asked."""
+        """Start the tool actors that fit into the cluster. Raises `ClusterDown` if none starts or one is refused."""
         run, size = self._run, self._size
         options = replace(run.config.service, threads=size.tool_threads)
         nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
@@ -242,11 +244,11 @@ class RayEngine:
         self._actors += actors
         starts = {asyncio.create_task(self._ready(actor)): actor for actor in actors}
         await asyncio.wait(starts, return_when=asyncio.FIRST_COMPLETED)
-        done, late = await asyncio.wait(starts, timeout=OTHERS_S)
+        finished, late = await asyncio.wait(starts, timeout=OTHERS_S)
         for task in late:
             task.cancel()
             ray.kill(starts[task])
-        errors = [error for task in done if (error := task.exception()) is not None]
+        errors = [error for task in finished if (error := task.exception()) is not None]
         if errors:
             raise ClusterDown(f"the tools cannot be started: {first_line(errors[0])}")
-        return tuple(starts[task] for task in done)
+        return tuple(starts[task] for task in finished)

@@ -1,8 +1,8 @@
-"""Images between the stores of nodes: bytes by their sha256, put into Ray's object store once.
+"""Images shared between the stores of nodes: bytes by sha256, put into Ray's object store once.
 
-shelf = Shelf(store)
-refs = shelf.refs(["9f2c..."])            # objects of the cluster; one put an image, however many ask
-await take(store, refs)                   # on another node: fetched, checked, kept in its store
+images = SharedImages(store)
+refs = images.refs(["9f2c..."])           # Ray objects; each image is put once, however often it is requested
+await take(store, refs)                   # on another node: fetch, verify, store
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from hybrid.types import SHA256, Attempt, Question
 if TYPE_CHECKING:
     from ray import ObjectRef
 
-# Images whose objects are held: questions about one image come close to each other, and a run has many images.
+# Images whose Ray objects are held: questions about one image follow each other closely, and a run has many images.
 MAX_HELD = 512
 
 
-class Shelf:
-    """The images of a store as objects of the cluster. Used from one event loop."""
+class SharedImages:
+    """The images of a store as Ray objects. Used from one event loop."""
 
     def __init__(self, store: ImageStore) -> None:
         self._store = store
         self._held: OrderedDict[str, ObjectRef[bytes]] = OrderedDict()
         self.puts = 0
-        """How many images were put."""
+        """Number of images put into the object store."""
 
     def refs(self, sha256s: Iterable[str]) -> dict[str, ObjectRef[bytes]]:
-        """Those of the images that the store has, each as one object, however often it is wanted."""
+        """Ray objects of the images that the store has; each image is put only once."""
         by_hash: dict[str, ObjectRef[bytes]] = {}
         for sha256 in sha256s:
             if sha256 not in self._held and self._store.path(sha256).exists():
@@ -52,26 +52,26 @@ class Shelf:
 
 
 def lacking(store: ImageStore, sha256s: Iterable[str]) -> tuple[str, ...]:
-    """Those that a store does not have, each once."""
+    """Return the hashes that the store lacks, without duplicates."""
     return tuple(sha256 for sha256 in dict.fromkeys(sha256s) if not store.path(sha256).exists())
 
 
 async def take(store: ImageStore, refs: Mapping[str, ObjectRef[bytes]]) -> None:
-    """Fetch what the store lacks and keep it. Raises `DataError` for bytes that are not those of their hash."""
-    wanted = lacking(store, refs)
-    for sha256, data in zip(wanted, await asyncio.gather(*(refs[one] for one in wanted)), strict=True):
+    """Fetch the images that the store lacks. Raises `DataError` if bytes do not match their hash."""
+    missing = lacking(store, refs)
+    for sha256, data in zip(missing, await asyncio.gather(*(refs[digest] for digest in missing)), strict=True):
         keep(store, sha256, data)
 
 
 def keep(store: ImageStore, sha256: str, data: bytes) -> None:
-    """Keep an image that comes from elsewhere. Raises `DataError` for bytes that are not those of the hash."""
+    """Store an image from another node. Raises `DataError` if the bytes do not match the hash."""
     if hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"image {sha256[:12]} arrived damaged: its bytes have another hash")
     write_atomic(store.path(sha256), data)
 
 
 def bytes_of(store: ImageStore, sha256s: Sequence[str]) -> dict[str, bytes]:
-    """The images by their hashes. Raises `DataError` where the store lacks one or holds it damaged."""
+    """Read images by hash. Raises `DataError` if one is missing or damaged."""
     return {sha256: _read_image(store, sha256) for sha256 in sha256s}
 
 
@@ -86,13 +86,13 @@ def _read_image(store: ImageStore, sha256: str) -> bytes:
 
 
 def of_question(question: Question) -> Iterator[str]:
-    """The hashes of every image that a dialogue about the question may show."""
+    """Hashes of all images that a dialogue about the question may show."""
     yield from (image.sha256 for image in question.images)
     yield from _hashes(question.protocol)
 
 
 def _hashes(value: Any) -> Iterator[str]:
-    """Whatever looks like a sha256 in some JSON: a dialogue keeps the images it may reveal there."""
+    """Yield every string in a JSON value that looks like a sha256: a dialogue stores the images it may reveal so."""
     if isinstance(value, str):
         yield from (value,) if SHA256.fullmatch(value) else ()
     elif isinstance(value, Mapping | Sequence):
@@ -101,7 +101,7 @@ def _hashes(value: Any) -> Iterator[str]:
 
 
 def of_attempt(attempt: Attempt) -> Iterator[str]:
-    """The hashes of every image that an attempt speaks of: those shown, and those that tools made."""
+    """Hashes of all images in an attempt: those shown and those that tools made."""
     for exchange in attempt.exchanges:
-        made = (ref for step in exchange.reply.steps for ref in step.images)
-        yield from (ref.image.sha256 for ref in (*exchange.prompt.images, *exchange.prompt.derived, *made))
+        derived_refs = (ref for step in exchange.reply.steps for ref in step.images)
+        yield from (ref.image.sha256 for ref in (*exchange.prompt.images, *exchange.prompt.derived, *derived_refs))

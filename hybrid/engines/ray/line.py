@@ -1,8 +1,8 @@
-"""Messages of a question under way to the run, and the answers of the run: one line a question, in the worker.
+"""The worker's side of one question: messages to the run and the responses to them, one channel per question.
 
-line.tell(Desk.notice, "...")                 # in any thread
-refs = await line.want(Desk.images, sha256s)  # in the worker's event loop
-async for message in line: ...                # what is to be sent, until `close`
+line.tell(QuestionHandler.notice, "...")                    # from any thread
+refs = await line.request(QuestionHandler.images, sha256s)  # in the worker's event loop
+async for message in line: ...                              # messages to send, until `close`
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from hybrid.engines.ray.desk import Desk
-from hybrid.engines.ray.messages import DeskCall, FromWorker
+from hybrid.engines.ray.desk import QuestionHandler
+from hybrid.engines.ray.messages import FromWorker, HandlerCall
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Line:
-    """Messages to the run in order, and its answers. Made and used in one event loop; `tell` works in any thread."""
+class MessageChannel:
+    """Ordered messages to the run, and its responses. Used in one event loop; `tell` works from any thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -29,29 +29,33 @@ class Line:
         self._wishes: dict[int, asyncio.Future[Any]] = {}
 
     def send(self, message: FromWorker | None) -> None:
-        """Send a message; None is the last."""
+        """Queue a message; None closes the channel."""
         self._loop.call_soon_threadsafe(self._out.put_nowait, message)
 
-    def tell(self, method: Callable[Concatenate[Desk, P], Awaitable[None]], *args: P.args, **_: P.kwargs) -> None:
-        """Have the run call a method of its desk."""
-        self.send(DeskCall(None, method, args))
+    def tell(
+        self, method: Callable[Concatenate[QuestionHandler, P], Awaitable[None]], *args: P.args, **_: P.kwargs
+    ) -> None:
+        """Have the run call a method of its `QuestionHandler`; returns at once."""
+        self.send(HandlerCall(None, method, args))
 
-    async def want(self, method: Callable[Concatenate[Desk, P], Awaitable[R]], *args: P.args, **_: P.kwargs) -> R:
-        """As `tell`; what the method gave."""
+    async def request(
+        self, method: Callable[Concatenate[QuestionHandler, P], Awaitable[R]], *args: P.args, **_: P.kwargs
+    ) -> R:
+        """As `tell`, and return the method's result."""
         number = next(self._numbers)
         wish: asyncio.Future[R] = self._loop.create_future()
         self._wishes[number] = wish
-        self.send(DeskCall(number, method, args))
+        self.send(HandlerCall(number, method, args))
         return await wish
 
     def answer(self, number: int, value: Any) -> None:
-        """Fulfil a wish. One whose question has given up is passed over."""
+        """Resolve a pending request; one whose question has given up is ignored."""
         wish = self._wishes.pop(number, None)
         if wish is not None and not wish.done():
             wish.set_result(value)
 
     def close(self) -> None:
-        """Send no more; what is still wanted is not answered any more."""
+        """Stop sending, and cancel the requests that have no response yet."""
         for wish in self._wishes.values():
             wish.cancel()
         self.send(None)

@@ -1,8 +1,8 @@
-"""Messages between the processes of a run on Ray: frozen values, pickled by Ray.
+"""Messages between the processes of a run on Ray: frozen dataclasses, pickled by Ray.
 
-A question is one stream: the run sends a `QuestionRequest`, the worker yields `DeskCall`s until an `Attempt` or a
-`QuestionFailure`. What a `DeskCall` wants comes by a call of the run, with the numbers of the question and of the call.
-Requests to tools and their responses are those of a worker process (`hybrid/serving/protocol.py`).
+A question is one stream: the run sends a `QuestionRequest`, the worker yields `HandlerCall`s and ends with an `Attempt`
+or a `QuestionFailure`. The run sends the response to a `HandlerCall` in a separate call, with the numbers of the
+question and of the call. Requests to tools are those of a worker process (`hybrid/serving/protocol.py`).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from hybrid.types import Attempt, Question, StoredImage
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a run was started, and which program it is: an actor elsewhere must be the same one."""
+class NodeCode:
+    """The program and folder that a run was started with; actors on other nodes must run the same program."""
 
     # The hash of the program's files (`cluster.code`).
     code: str
-    # Relative names of recordings and weights count from here, where a node has such a folder.
+    # Base of relative paths of recordings and weights, on nodes that have this folder.
     folder: Path
-    # Folders with things outside of the project.
+    # The folders of `--path`.
     named: tuple[Path, ...] = ()
-    # The hash of the files in them (`cluster.code_beside`).
+    # The hash of the files in them (`cluster.plugin_code_hash`).
     beside: str = ""
-    # By `folder/name` the code of each thing from outside that the run uses, as its manifest has it.
+    # Code hash of each plug-in that the run uses, by `folder/name`, as in its manifest.
     plugins: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Ready:
-    """An actor that can be asked: its process, its node, and why it must not be asked, if so."""
+    """A started actor: its process and node, and why it must not be used, if so."""
 
     pid: int
     node: str
@@ -52,16 +52,16 @@ class Ready:
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """The options of the run and everything that it has resolved of them, for a worker.
+    """The options of the run and what it has resolved from them, for a worker.
 
-    An object of the store, which is read once the worker knows where to look for a benchmark from outside.
+    Sent as a Ray object, which the worker reads after it knows the search path of plug-in benchmarks.
     """
 
     benchmark: Benchmark
-    # The options, and what the run resolved of them without what stays in a process: model and tools.
+    # Options and resolved values, without model and tools, which stay in their process.
     resources: AskSetup
     tools_offered: tuple[str, ...]
-    # Whether the run has a budget: then each model call is allowed by it first.
+    # Whether the run has a budget, which must then allow each model call.
     metered: bool
 
 
@@ -69,10 +69,10 @@ class WorkerSetup:
 class ToolSetup:
     """The options of a tool actor, and which backend answers for each tool in the run."""
 
-    place: Place
+    place: NodeCode
     options: ServiceOptions
     backends: Mapping[str, str]
-    # Tool actors on one node, this one included, as far as they are spread evenly: they share its memory.
+    # Tool actors per node, including this one, if spread evenly: they share its memory.
     neighbours: int
 
 
@@ -87,19 +87,19 @@ class ModelReply:
 
 @dataclass(frozen=True)
 class QuestionRequest:
-    """One question for one solver; `number` is of the run. `said` is what need not be said again."""
+    """One question for one solver, numbered by the run; `said` has the replies that are already known."""
 
     number: int
     question: Question
     solver: str
-    # The images of its partner where tools look at those instead (`--tool-output shuffled`).
+    # Images of the partner question that tools see instead (`--tool-output shuffled`).
     partner: tuple[StoredImage, ...] | None
     said: tuple[ModelReply, ...] = ()
 
 
 @dataclass(frozen=True)
-class DeskCall:
-    """A method of the run's `Desk` that a question under way calls; answered where it has a number."""
+class HandlerCall:
+    """A call of a method of the run's `QuestionHandler` by a running question; with a number it gets a response."""
 
     number: int | None
     method: Callable[..., Awaitable[Any]]
@@ -114,11 +114,11 @@ class QuestionFailure:
 
     @classmethod
     def of(cls, error: BaseException) -> QuestionFailure:
-        """The error as it is where it survives the way; else one that says the same."""
+        """Wrap the error itself if it can be copied, else a `RemoteError` with the same text."""
         trace = redact("".join(traceback.format_exception(error)))
         sent: BaseException = RemoteError(f"{type(error).__name__}: {error}")
         with suppress(Exception):
-            # Made anew from the same parts as where it arrives.
+            # A copy is rebuilt from the same parts as after unpickling.
             arrived = copy.deepcopy(error)
             sent = error if (type(arrived), str(arrived)) == (type(error), str(error)) else sent
         sent.__traceback__ = None
@@ -130,8 +130,8 @@ class RemoteError(Exception):
     """An error of a worker whose own class cannot be sent."""
 
 
-# Of a question: what its worker asks or tells, and how it ends.
-FromWorker = DeskCall | Attempt | QuestionFailure
+# What a worker sends about a question: calls to the run, then its end.
+FromWorker = HandlerCall | Attempt | QuestionFailure
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,10 @@ class TimedResponse:
 
 @dataclass(frozen=True)
 class ImagesLacking:
-    """A request that has not begun: the store of the tool's node lacks these images."""
+    """The request was not started: the store of the tool's node lacks these images."""
 
     sha256s: tuple[str, ...]
 
 
-# Of a tool actor to a request.
+# A tool actor's answer to a request.
 ToolAnswer = TimedResponse | ImagesLacking

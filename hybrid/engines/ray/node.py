@@ -1,4 +1,4 @@
-"""Where an actor is: its node, the folder from which relative names count, and its process for code from outside."""
+"""Set up an actor on its node: working folder, search path of plug-ins, and the process that imports them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import ray
 
 from hybrid.engines.ray.cluster import other_program
-from hybrid.engines.ray.messages import Place
+from hybrid.engines.ray.messages import NodeCode
 from hybrid.registry import described_by
 from hybrid.serving.described import Describer
 
@@ -16,15 +16,15 @@ _DESCRIBED = ExitStack()
 
 
 def here() -> str:
-    """The node of this process, by the first digits of its id and its address."""
+    """Describe the node of this process: first digits of its id, and its address."""
     context = ray.get_runtime_context()
     return f"{context.get_node_id()[:8]} ({ray.util.get_node_ip_address()})"  # type: ignore[no-untyped-call]
 
 
-def settle(place: Place) -> str | None:
-    """Work as the process of the run does that was started there; why this actor must not be asked, if so.
+def settle(place: NodeCode) -> str | None:
+    """Take over the folder and search path of the run; returns why this actor must not be used, if so.
 
-    Until the actor ends, what lies outside of the project is imported in a process of its own, as in a run.
+    Until the actor ends, plug-ins are imported in a separate process, as in a run.
     """
     if place.folder.is_dir():
         os.chdir(place.folder)

@@ -1,4 +1,4 @@
-"""The engine as it is offered in the entry-point group `hybrid.engines`: importing this needs no Ray."""
+"""The engine's entry point in the group `hybrid.engines`; importing it does not need Ray."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hybrid.running.engine import Opener
 
 
 def engine(config: RunConfig) -> Opener:
-    """The opener of a cluster, which is at `--address` or started for the run.
+    """Return the opener of a cluster: the one at `--address`, or one started for the run.
 
     Raises:
         UsageError: the package is not installed.

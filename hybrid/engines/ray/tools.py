@@ -1,8 +1,8 @@
-"""Specialists for all workers: an actor that runs them, and the `Executor` by which the tool service of a worker asks.
+"""Specialists for all workers: an actor that runs them, and the `Executor` that a worker's tool service calls it with.
 
-The actor itself runs no tool. As a run on one machine does, it has them in a process of their own (`ProcessExecutor`),
-so that the same rules say which request is the culprit of a hang or a crash; and so nothing that a tool does ends the
-actor. An actor that is lost was lost with its node: Ray starts it again elsewhere and sends its requests again.
+The actor itself runs no tool. As in a run on one machine, tools run in a separate process (`ProcessExecutor`), so the
+same rules decide which request caused a hang or a crash, and no tool can end the actor. An actor is only lost with its
+node: Ray restarts it elsewhere and resends its requests.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ray.exceptions import RayError, RayTaskError
 
 from hybrid.config import ServiceOptions
 from hybrid.config.memory import memory_to_use
-from hybrid.engines.ray.desk import Desk
-from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
-from hybrid.engines.ray.line import Line
+from hybrid.engines.ray.desk import QuestionHandler
+from hybrid.engines.ray.images import SharedImages, bytes_of, keep, lacking, take
+from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import ImagesLacking, Ready, TimedResponse, ToolAnswer, ToolSetup
 from hybrid.engines.ray.node import here, settle
 from hybrid.errors import Outage, ServerDown
@@ -41,30 +41,30 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
-# How often a request is sent again when its actor is lost.
+# How often a request is resent if its actor is lost.
 MAX_RETRIES = 3
-# How often a worker asks how long a request has run that has no response yet.
+# Interval in seconds at which a worker asks how long a pending request has run.
 LOOK_S = 1.0
 NOTHING = ElapsedTime(0.0, 0.0, runs=False, rate=0.0)
-LINE: ContextVar[Line] = ContextVar("line of the question under way")
+LINE: ContextVar[MessageChannel] = ContextVar("line of the question under way")
 
 
 class ToolActor:
-    """Runs tools on one device. An actor of Ray; it can be started again at any time, from its setup alone."""
+    """A Ray actor that runs tools on one device; it can be restarted at any time from its setup."""
 
     def __init__(self, setup: ToolSetup) -> None:
         self._refusal = settle(setup.place) or other_tools(setup, here())
         self._store = ImageStore(home() / "images")
-        # Findings are kept where they are asked for.
+        # Findings are cached by the worker that asks.
         self._executor = ProcessExecutor(FindingCache(None, self._store), options_of(setup))
         self._watches: dict[str, Stopwatch] = {}
 
     async def ready(self) -> Ready:
-        """Whether it can be asked, or why it must not be."""
+        """Return the actor's process and node, with a refusal if it must not be used."""
         return Ready(os.getpid(), here(), self._refusal)
 
     async def ask(self, request: Request, token: str, refs: Mapping[str, ObjectRef[bytes]]) -> ToolAnswer:
-        """The outcome of a request, for which these images are at hand if the store lacks them."""
+        """Run a request; `refs` provides the images that the store may lack."""
         if self._refusal is not None:
             return TimedResponse(failure_of(request.number, ServerDown(self._refusal)), NOTHING)
         watch = self._watches[token] = Stopwatch(time.monotonic)
@@ -73,8 +73,8 @@ class ToolActor:
         try:
             await take(self._store, refs)
             images = request.images if isinstance(request, ToolRequest) else ()
-            if wanted := lacking(self._store, (ref.image.sha256 for ref in images)):
-                return ImagesLacking(wanted)
+            if missing := lacking(self._store, (ref.image.sha256 for ref in images)):
+                return ImagesLacking(missing)
             outcome = await self._executor.ask(request, watch)
         except Exception as error:
             outcome = failure_of(request.number, error)
@@ -83,7 +83,7 @@ class ToolActor:
         return TimedResponse(outcome, watch.read())
 
     async def look(self, token: str, awaited: bool) -> ElapsedTime | None:
-        """How long a request has run; None where it has ended. `awaited` says whether a caller still waits."""
+        """How long a request has run, or None if it has ended. `awaited`: whether a caller still waits."""
         watch = self._watches.get(token)
         if watch is None:
             return None
@@ -91,20 +91,20 @@ class ToolActor:
         return watch.read()
 
     async def images(self, sha256s: Sequence[str]) -> dict[str, bytes]:
-        """Pictures that its tools made."""
+        """Read pictures that the tools of this actor made."""
         return bytes_of(self._store, sha256s)
 
 
 def options_of(setup: ToolSetup) -> ServiceOptions:
-    """The options of an actor, which has its share of a node's memory and sees no GPU but its own, under number 0."""
+    """The options of an actor: its share of the node's memory, and its GPU as device 0 (Ray hides the others)."""
     share = memory_to_use() * 4 // 5 // setup.neighbours
     return replace(setup.options, device=setup.options.device.partition(":")[0], process_bytes=share)
 
 
 def other_tools(setup: ToolSetup, node: str) -> str | None:
-    """Why a node must not run tools: with other weights others would answer."""
-    called: list[Tool] = [load("tools", name) for name in setup.backends]
-    answering = backends_in_use(called, setup.options.backend, setup.options.weights)
+    """Why a node must not run tools: its weights select another backend than the run's. None if it may."""
+    loaded_tools: list[Tool] = [load("tools", name) for name in setup.backends]
+    answering = backends_in_use(loaded_tools, setup.options.backend, setup.options.weights)
     for name, backend in setup.backends.items():
         if answering[name] != backend:
             return (
@@ -119,10 +119,10 @@ class ActorExecutor(MessageExecutor):
 
     Args:
         cache: findings and images of the worker's node.
-        shelf: what the worker has put for others.
+        shelf: images that the worker has put into the object store.
     """
 
-    def __init__(self, cache: FindingCache, shelf: Shelf) -> None:
+    def __init__(self, cache: FindingCache, shelf: SharedImages) -> None:
         super().__init__()
         self._cache, self._store, self._shelf = cache, cache.store, shelf
 
@@ -130,30 +130,30 @@ class ActorExecutor(MessageExecutor):
         """As `MessageExecutor.ask`.
 
         Raises:
-            Outage: besides, the actor was lost more than `MAX_RETRIES` times.
+            Outage: also if the actor was lost more than `MAX_RETRIES` times.
         """
         line = LINE.get()
-        actors = await line.want(Desk.tools)
+        actors = await line.request(QuestionHandler.tools)
         first = request.images[0].image.sha256 if isinstance(request, ToolRequest) and request.images else "0"
         actor: ActorHandle[ToolActor] = actors[int(first[:8], 16) % len(actors)]
         try:
             answer = await self._answer(actor, request, watch, {})
             if isinstance(answer, ImagesLacking):
-                # The images as objects: those of the run, which are put once for all, and what was made since.
-                refs = await line.want(Desk.images, answer.sha256s)
-                refs |= self._shelf.refs(one for one in answer.sha256s if one not in refs)
+                # The run's images, which are put once for all workers, and those that were made since.
+                refs = await line.request(QuestionHandler.images, answer.sha256s)
+                refs |= self._shelf.refs(digest for digest in answer.sha256s if digest not in refs)
                 answer = await self._answer(actor, request, watch, refs)
             if isinstance(answer, ImagesLacking):
                 raise Outage(f"{request.tool}: no store has the image {answer.sha256s[0][:12]}")
             watch.show(answer.elapsed)
             for notice in answer.outcome.notices:
-                line.tell(Desk.notice, notice)
+                line.tell(QuestionHandler.notice, notice)
             if isinstance(answer.outcome, Failure):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
-                # Take the pictures of a finding where the actor's store is not this one.
-                if wanted := lacking(self._store, (ref.image.sha256 for ref in answer.outcome.finding.images)):
-                    for sha256, data in (await actor.images.remote(wanted)).items():
+                # Fetch the finding's pictures if the actor has another store.
+                if missing := lacking(self._store, (ref.image.sha256 for ref in answer.outcome.finding.images)):
+                    for sha256, data in (await actor.images.remote(missing)).items():
                         keep(self._store, sha256, data)
                 if isinstance(request, ToolRequest) and request.answering == answer.outcome.answering:
                     with on_disk("written"):
@@ -165,15 +165,15 @@ class ActorExecutor(MessageExecutor):
         return answer.outcome
 
     def warm(self) -> None:
-        """Nothing: the actors of the cluster are there before the first question."""
+        """Do nothing: the actors of the cluster start before the first question."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the executor holds no resources."""
 
     async def _answer(
         self, actor: ActorHandle[ToolActor], request: Request, watch: Stopwatch, refs: Mapping[str, ObjectRef[bytes]]
     ) -> ToolAnswer:
-        """The answer of the actor; until it is there, the watch shows what its own watch does."""
+        """Wait for the actor's answer; meanwhile mirror the elapsed time of its watch."""
         token = uuid.uuid4().hex
         answer: asyncio.Future[ToolAnswer] = asyncio.ensure_future(actor.ask.remote(request, token, refs))
         while not answer.done():

@@ -1,4 +1,4 @@
-"""An actor that asks questions of a run, many at once, with a model of its own and the tools of the cluster."""
+"""An actor that works on many questions of a run at once, with its own model and the tools of the cluster."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import RunLimits
-from hybrid.engines.ray.desk import Desk
-from hybrid.engines.ray.images import Shelf, bytes_of, lacking, of_question, take
-from hybrid.engines.ray.line import Line
+from hybrid.engines.ray.desk import QuestionHandler
+from hybrid.engines.ray.images import SharedImages, bytes_of, lacking, of_question, take
+from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import (
     FromWorker,
     ModelReply,
-    Place,
+    NodeCode,
     QuestionFailure,
     QuestionRequest,
     Ready,
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Asks questions. An actor of Ray; everything happens in its one event loop."""
+    """A Ray actor that runs questions; everything happens in its event loop."""
 
-    def __init__(self, place: Place, setup: Sequence[ObjectRef[WorkerSetup]]) -> None:
+    def __init__(self, place: NodeCode, setup: Sequence[ObjectRef[WorkerSetup]]) -> None:
         self._place, self._refs = place, setup
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, MessageChannel] = {}
         self._log = _Log()
         self._store = ImageStore(home() / "images")
         self._solvers: dict[str, Solver] = {}
 
     async def ready(self, environment: Mapping[str, str]) -> Ready:
-        """Open the model, with these variables of the run's environment; or say why it must not be asked."""
+        """Open the model with these environment variables; the result has a refusal if the actor must not be used."""
         os.environ.update(environment)
         refusal = settle(self._place)
         if refusal is None:
@@ -66,57 +66,57 @@ class Worker:
     def _open(self, setup: WorkerSetup) -> None:
         config = setup.resources.config
         cache = FindingCache(home() / "findings" if config.cache else None, self._store)
-        executor = ActorExecutor(cache, Shelf(self._store))
+        executor = ActorExecutor(cache, SharedImages(self._store))
         self._setup = setup
         self._tools = CachedTools(self._store, cache, config.service, executor=executor)
         model, captioner = open_models(config, self._store)
         if model is not None:
             model = remembering(model, self._log)
-        offered = tuple(load("tools", name) for name in setup.tools_offered)
-        self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=offered)
+        tools = tuple(load("tools", name) for name in setup.tools_offered)
+        self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=tools)
 
-    async def ask(self, asked: QuestionRequest) -> AsyncIterator[FromWorker]:
-        """Everything that the run has to know of a question; its end comes last."""
-        line = self._lines[asked.number] = Line()
-        key = (asked.solver, asked.question.id)
-        self._log.begin(key, line, asked.said)
-        task = asyncio.create_task(self._to_the_end(asked, line))
+    async def ask(self, request: QuestionRequest) -> AsyncIterator[FromWorker]:
+        """Run a question and yield its messages to the run; the last one is its end."""
+        line = self._lines[request.number] = MessageChannel()
+        key = (request.solver, request.question.id)
+        self._log.begin(key, line, request.said)
+        task = asyncio.create_task(self._to_the_end(request, line))
         try:
             async for message in line:
                 yield message
         finally:
             task.cancel()
             self._log.end(key)
-            del self._lines[asked.number]
+            del self._lines[request.number]
 
     async def answer(self, number: int, wish: int, value: Any) -> None:
-        """Fulfil what a question under way has wished for."""
+        """Deliver the response to a request of a running question."""
         if (line := self._lines.get(number)) is not None:
             line.answer(wish, value)
 
     async def images(self, sha256s: Sequence[str]) -> dict[str, bytes]:
-        """Images of its store, by their hashes."""
+        """Read images of this node's store by hash."""
         return bytes_of(self._store, sha256s)
 
-    async def _to_the_end(self, asked: QuestionRequest, line: Line) -> None:
+    async def _to_the_end(self, request: QuestionRequest, line: MessageChannel) -> None:
         LINE.set(line)
         try:
-            question = asked.question
-            if wanted := lacking(self._store, of_question(question)):
-                await take(self._store, await line.want(Desk.images, wanted))
-            if asked.solver not in self._solvers:
-                # Importing it takes seconds, in which the other questions go on.
-                self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
-            # Tools, budget and targets of other questions are out of its reach.
+            question = request.question
+            if missing := lacking(self._store, of_question(question)):
+                await take(self._store, await line.request(QuestionHandler.images, missing))
+            if request.solver not in self._solvers:
+                # In a thread: the import takes seconds, and other questions must go on.
+                self._solvers[request.solver] = await asyncio.to_thread(load_solver, word_of(request.solver))
+            # The question cannot reach the tools, budget and targets of others.
             mode = self._setup.resources.config.tool_output
-            partners = {} if asked.partner is None else {question.id: asked.partner}
+            partners = {} if request.partner is None else {question.id: request.partner}
             oracle = oracle_of(self._setup.benchmark, lambda _: question) if mode == "oracle" else None
             control = ToolCondition(self._tools, mode, oracle, partners)
             meter = MeterOfRun(line, self._resources.config.run_limits) if self._setup.metered else RunMeter()
-            own = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
-            solver = self._solvers[asked.solver]
-            line.send(await attempt_question(self._setup.benchmark, own, solver, question, asked.solver))
-        # Whatever ends a question is for the run to judge; nothing of it may end this process.
+            resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
+            solver = self._solvers[request.solver]
+            line.send(await attempt_question(self._setup.benchmark, resources, solver, question, request.solver))
+        # The run decides what an error means; no error may end this process.
         except BaseException as error:
             line.send(QuestionFailure.of(error))
         finally:
@@ -126,20 +126,20 @@ class Worker:
 class _Captions:
     """The captions of the run, which it keeps: a caption is made by one question of all workers."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: MessageChannel) -> None:
         self._line = line
 
     async def take(self, image: StoredImage) -> str | None:
         """See `CaptionCache`."""
-        return await self._line.want(Desk.take, image)
+        return await self._line.request(QuestionHandler.take, image)
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """See `CaptionCache`."""
-        return await self._line.want(Desk.keep, image, caption)
+        return await self._line.request(QuestionHandler.keep, image, caption)
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""
-        self._line.tell(Desk.give_up, image)
+        self._line.tell(QuestionHandler.give_up, image)
 
 
 class _Log:
@@ -149,41 +149,41 @@ class _Log:
     """
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[str, str], Line] = {}
+        self._lines: dict[tuple[str, str], MessageChannel] = {}
         self._known: dict[tuple[str, str], dict[tuple[int, int, str], bytes]] = {}
 
-    def begin(self, key: tuple[str, str], line: Line, replies: Sequence[ModelReply]) -> None:
+    def begin(self, key: tuple[str, str], line: MessageChannel, replies: Sequence[ModelReply]) -> None:
         """A question, by solver and id, is under way, and this was said to it."""
-        self._known[key] = {(one.call.ask, one.call.call, one.request_sha256): one.reply for one in replies}
+        self._known[key] = {(reply.call.ask, reply.call.call, reply.request_sha256): reply.reply for reply in replies}
         self._lines[key] = line
 
     def end(self, key: tuple[str, str]) -> None:
         """The question has ended."""
         del self._lines[key], self._known[key]
 
-    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+    def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as the run knows it, or None."""
-        known = self._known.get((call.solver, call.question), {})
-        return known.get((call.ask, call.call, request_sha256))
+        cached = self._known.get((call.solver, call.question), {})
+        return cached.get((call.ask, call.call, request_sha256))
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Send a reply to the run."""
         if (line := self._lines.get((call.solver, call.question))) is not None:
-            line.tell(Desk.reply, ModelReply(call, request_sha256, reply))
+            line.tell(QuestionHandler.reply, ModelReply(call, request_sha256, reply))
 
 
 class MeterOfRun(RunMeter):
     """The budget of the run over all workers: the run allows each call, and is told what it used."""
 
-    def __init__(self, line: Line, limits: RunLimits) -> None:
+    def __init__(self, line: MessageChannel, limits: RunLimits) -> None:
         super().__init__(limits)
         self._line = line
 
     async def begin(self) -> None:
         """Ask the run. Raises `RunBudgetSpent` where it allows no further call."""
-        if (refusal := await self._line.want(Desk.begin_call)) is not None:
+        if (refusal := await self._line.request(QuestionHandler.begin_call)) is not None:
             raise RunBudgetSpent(refusal)
 
     def end(self, used: Usage) -> None:
         """Tell the run."""
-        self._line.tell(Desk.end_call, used)
+        self._line.tell(QuestionHandler.end_call, used)

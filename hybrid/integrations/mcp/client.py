@@ -24,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from hybrid.errors import DataError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.integrations.mcp import foreign
-from hybrid.integrations.mcp.foreign import Address, McpTool, clean, one_line
+from hybrid.integrations.mcp.foreign import McpTool, ServerAddress, clean, one_line
 from hybrid.integrations.pictures import read_image
 from hybrid.interface.findings import wait_for
 from hybrid.models.chat_completions.wire import is_loopback
@@ -58,7 +58,7 @@ class BrokenConnection(ToolError):
 
 
 @asynccontextmanager
-async def connected(server: Address) -> AsyncIterator[tuple[ClientSession, protocol.InitializeResult]]:
+async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession, protocol.InitializeResult]]:
     """A session with a server and its greeting. Raises `BrokenConnection` where it cannot be had, or breaks."""
     with tempfile.TemporaryFile() as stderr:
         try:
@@ -90,13 +90,15 @@ async def connected(server: Address) -> AsyncIterator[tuple[ClientSession, proto
             raise BrokenConnection(f"the MCP server {server} cannot be used: {one_line(redact(reason))}") from error
 
 
-def foreign_tools(written: Sequence[str], image_arguments: Mapping[str, str], taken: Sequence[str]) -> ForeignTools:
+def foreign_tools(
+    servers_given: Sequence[str], image_arguments: Mapping[str, str], used_names: Sequence[str]
+) -> ForeignTools:
     """The tools that the servers list now. Each server is started or reached, asked, and left again.
 
     Args:
-        written: the values of `--mcp`.
+        servers_given: the values of `--mcp`.
         image_arguments: those of `--mcp-image`, by the name of the tool.
-        taken: the names of our own tools.
+        used_names: the names of our own tools.
 
     Raises:
         UsageError: a server cannot be reached, two have one name, or `--mcp-image` names no tool.
@@ -104,46 +106,46 @@ def foreign_tools(written: Sequence[str], image_arguments: Mapping[str, str], ta
     servers: dict[str, ForeignServer] = {}
     tools: dict[str, McpTool] = {}
     left_out: dict[str, str] = {}
-    for address in map(foreign.read_server, written):
+    for address in map(foreign.read_server, servers_given):
         keep_words(address.words)
         if address.is_url:
             keep_address(address.words[0])
         if address.name in servers:
             raise UsageError(f"--mcp {address}: there is a server {address.name} already")
         try:
-            server, listed = wait_for(_listed(address))
+            server, remote_tools = wait_for(_list_tools(address))
         except ToolError as error:
             raise UsageError(f"--mcp: {error}") from error
         servers[server.name] = server
-        for one in listed[:MAX_TOOLS]:
-            name = foreign.foreign_name(server.name, one.name)
+        for remote_tool in remote_tools[:MAX_TOOLS]:
+            name = foreign.foreign_name(server.name, remote_tool.name)
             try:
-                added = foreign.foreign_tool(address, server, one, image_arguments.get(name, ""))
+                added = foreign.foreign_tool(address, server, remote_tool, image_arguments.get(name, ""))
             except UsageError as error:
                 left_out[name] = f"{name}: {error}"
             else:
-                if name in taken or tools.setdefault(name, added) is not added:
+                if name in used_names or tools.setdefault(name, added) is not added:
                     left_out[name] = f"{name}: there is a tool of that name already"
     if unknown := image_arguments.keys() - tools.keys() - left_out.keys():
-        there = ", ".join(tools) or "none"
-        raise UsageError(f"--mcp-image {min(unknown)}: there is no such foreign tool; there are: {there}")
+        available = ", ".join(tools) or "none"
+        raise UsageError(f"--mcp-image {min(unknown)}: there is no such foreign tool; there are: {available}")
     return ForeignTools(tuple(servers.values()), tools, left_out, partial(McpTools, tools))
 
 
-async def _listed(address: Address) -> tuple[ForeignServer, list[protocol.Tool]]:
+async def _list_tools(address: ServerAddress) -> tuple[ForeignServer, list[protocol.Tool]]:
     async with connected(address) as (session, greeting), asyncio.timeout(START_S):
         title, version = (one_line(text)[:80] for text in (greeting.serverInfo.name, greeting.serverInfo.version))
         return ForeignServer(address.name, str(address), title, version), (await session.list_tools()).tools
 
 
-class Connection:
+class McpConnection:
     """A session that a task of its own keeps open: the package wants it closed in the task that opened it."""
 
-    def __init__(self, server: Address) -> None:
+    def __init__(self, server: ServerAddress) -> None:
         self.session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._hold(server))
 
-    async def _hold(self, server: Address) -> None:
+    async def _hold(self, server: ServerAddress) -> None:
         broken: ToolError = BrokenConnection("the connection is closed")
         try:
             async with connected(server) as (session, _):
@@ -155,11 +157,11 @@ class Connection:
             if not self.session.done():
                 self.session.set_exception(broken)
 
-    async def ask(self, asked: McpTool, arguments: dict[str, Json], watch: Stopwatch) -> protocol.CallToolResult:
+    async def ask(self, mcp_tool: McpTool, arguments: dict[str, Json], watch: Stopwatch) -> protocol.CallToolResult:
         """The result of a call, which runs from when there is a session. Raises `ToolError`, `BrokenConnection`."""
-        name = asked.tool.card.name
+        name = mcp_tool.tool.card.name
         session = await asyncio.shield(self.session)
-        params = protocol.CallToolRequestParams(name=asked.called, arguments=arguments)
+        params = protocol.CallToolRequestParams(name=mcp_tool.called, arguments=arguments)
         # Not by `call_tool`: it matches results against patterns that the server wrote.
         request = protocol.ClientRequest(protocol.CallToolRequest(params=params))
         answer = asyncio.create_task(session.send_request(request, protocol.CallToolResult))
@@ -190,7 +192,7 @@ class McpTools(CachedTools):
         super().__init__(*args, **options)
         self._foreign = foreign_tools
         self._encoder = ImageEncoder(self.store, ImageRules())
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, McpConnection] = {}
         self._repeating: dict[str, asyncio.Lock] = {}
         # Servers that were waited for in vain.
         self._given_up: set[str] = set()
@@ -207,42 +209,44 @@ class McpTools(CachedTools):
     ) -> Finding:
         """The finding of a call: see `CachedTools.call`."""
         name = tool.card.name
-        asked = self._foreign.get(name)
-        if asked is None or asked.tool is not tool:
+        mcp_tool = self._foreign.get(name)
+        if mcp_tool is None or mcp_tool.tool is not tool:
             return await super().call(tool, args, images, seed, spent, overlays=overlays)
         if self._closed:
             raise Outage("the tool service is closed")
-        if len(images) != len(asked.images):
-            raise ToolError(f"{name} takes {len(asked.images)} images, not {len(images)}", Fault.BAD_ARGUMENTS)
+        if len(images) != len(mcp_tool.images):
+            raise ToolError(f"{name} takes {len(mcp_tool.images)} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         encoded = [await asyncio.to_thread(self._encoder.encoded, ref.image) for ref in images]
-        sent = asked.arguments([(data.decode("ascii"), image.media_type) for image, data in encoded])
+        sent = mcp_tool.arguments([(data.decode("ascii"), image.media_type) for image, data in encoded])
         arguments = args.model_dump(mode="json", exclude_none=True) | sent
         spent = spent or CallTime()
         try:
-            answer = await self._ask(asked, arguments, spent)
+            answer = await self._ask(mcp_tool, arguments, spent)
         except BrokenConnection:
             # One call at a time asks a server anew.
-            async with self._repeating.setdefault(asked.address.name, asyncio.Lock()):
-                answer = await self._ask_again(asked, arguments, spent)
-        self._given_up.discard(asked.address.name)
-        finding = await asyncio.to_thread(finding_of, name, asked.server.about, answer, images, self.store)
+            async with self._repeating.setdefault(mcp_tool.address.name, asyncio.Lock()):
+                answer = await self._ask_again(mcp_tool, arguments, spent)
+        self._given_up.discard(mcp_tool.address.name)
+        finding = await asyncio.to_thread(finding_of, name, mcp_tool.server.about, answer, images, self.store)
         self.computed += 1
         return finding
 
-    async def _ask_again(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
+    async def _ask_again(
+        self, mcp_tool: McpTool, arguments: dict[str, Json], spent: CallTime
+    ) -> protocol.CallToolResult:
         """The result of a call whose connection broke; no other such call is under way.
 
         Raises `ToolError`, or `Outage` where the server stays away or this is closed.
         """
-        server, began, breaks, pause = asked.address.name, self._clock(), 0, 0.25
+        server, start, breaks, pause = mcp_tool.address.name, self._clock(), 0, 0.25
         while True:
             try:
-                return await self._ask(asked, arguments, spent)
+                return await self._ask(mcp_tool, arguments, spent)
             except BrokenConnection as error:
                 breaks += error.sent
                 if breaks == MAX_BREAKS:
                     raise ToolError(str(error)) from error
-                if not error.sent and (server in self._given_up or self._clock() - began > AWAY_S):
+                if not error.sent and (server in self._given_up or self._clock() - start > AWAY_S):
                     self._given_up.add(server)
                     raise Outage(str(error)) from error
             await asyncio.sleep(pause)
@@ -250,14 +254,14 @@ class McpTools(CachedTools):
             if self._closed:
                 raise Outage("the tool service is closed")
 
-    async def _ask(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
-        connection = self._connections.get(asked.address.name)
+    async def _ask(self, mcp_tool: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
+        connection = self._connections.get(mcp_tool.address.name)
         if connection is None or connection.task.done() or connection.task.cancelling():
-            connection = self._connections[asked.address.name] = Connection(asked.address)
+            connection = self._connections[mcp_tool.address.name] = McpConnection(mcp_tool.address)
         watch = Stopwatch(self._clock)
-        answer = asyncio.create_task(connection.ask(asked, arguments, watch))
+        answer = asyncio.create_task(connection.ask(mcp_tool, arguments, watch))
         try:
-            return await finished(asked.tool.card.name, answer, watch, spent, self._timeouts, self._clock)
+            return await finished(mcp_tool.tool.card.name, answer, watch, spent, self._timeouts, self._clock)
         except ToolError as error:
             if self._closed:
                 raise Outage("the tool service is closed") from error
@@ -285,12 +289,12 @@ def _part(content: protocol.ContentBlock) -> str | bytes:
         return "[a sound, which is left out]"
     if isinstance(content, protocol.ResourceLink):
         return f"[a link to {content.uri}{f': {content.description}' if content.description else ''}]"
-    held = content.resource
-    if isinstance(held, protocol.TextResourceContents):
-        return held.text
-    if (held.mimeType or "").startswith("image/") and held.mimeType != "image/svg+xml":
-        return held.blob.encode()
-    return f"[{held.uri}: {len(held.blob) * 3 // 4:,} bytes of {held.mimeType or 'no type'}, left out]"
+    resource = content.resource
+    if isinstance(resource, protocol.TextResourceContents):
+        return resource.text
+    if (resource.mimeType or "").startswith("image/") and resource.mimeType != "image/svg+xml":
+        return resource.blob.encode()
+    return f"[{resource.uri}: {len(resource.blob) * 3 // 4:,} bytes of {resource.mimeType or 'no type'}, left out]"
 
 
 def texts_match(texts: Sequence[str], structured: Mapping[str, Json]) -> bool:
@@ -334,20 +338,20 @@ def finding_of(
     """
     parts = [_part(content) for content in result.content]
     text = clean(redact("\n".join(part for part in parts if isinstance(part, str))), MAX_TEXT)
-    shown = [part.decode() for part in parts if isinstance(part, bytes)]
+    encoded = [part.decode() for part in parts if isinstance(part, bytes)]
     # JSON has no number that is none; the rest of the result is as good as without it.
-    whole = json.loads(json.dumps(result.structuredContent or {}), parse_constant=lambda _: None)
-    written = json.dumps(whole)
-    data = json.loads(redact(written))
+    structured = json.loads(json.dumps(result.structuredContent or {}), parse_constant=lambda _: None)
+    data_text = json.dumps(structured)
+    data = json.loads(redact(data_text))
     texts = [part for part in parts if isinstance(part, str)]
-    if data and not (text and texts_match(texts, whole)):
+    if data and not (text and texts_match(texts, structured)):
         text = clean(json.dumps(data, ensure_ascii=False), MAX_TEXT)
     if result.isError:
         raise ToolError(f"{name}: {text or 'the call failed, and the server does not say why'}")
     try:
-        if len(written) > MAX_DATA or len(shown) > MAX_IMAGES:
-            raise ValueError(f"it has {len(shown)} images and {len(written):,} characters of data")  # noqa: TRY301
-        stored = [store.put(read_image({"data": data}, None), "an image") for data in shown]
+        if len(data_text) > MAX_DATA or len(encoded) > MAX_IMAGES:
+            raise ValueError(f"it has {len(encoded)} images and {len(data_text):,} characters of data")  # noqa: TRY301
+        stored = [store.put(read_image({"data": data}, None), "an image") for data in encoded]
     except (DataError, ValueError) as error:
         raise ToolError(f"{name}: the result cannot be used: {one_line(str(error))}") from error
     except OSError as error:
@@ -355,6 +359,6 @@ def finding_of(
     if not (text or stored):
         raise ToolError(f"{name}: the result has no text, image or structured content")
     value = data.get("confidence")
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
+    is_confidence = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
     refs = tuple(ImageRef("", image, images[0].name if images else None) for image in stored)
-    return Finding(text, data, float(value) if known else 0.0, foreign.BACKEND, version, refs)
+    return Finding(text, data, float(value) if is_confidence else 0.0, foreign.BACKEND, version, refs)

@@ -42,8 +42,12 @@ SENT_AS = ("data_url", "base64")
 
 def clean(text: str, most: int) -> str:
     """The text without invisible characters except newline and tab; a cut after `most` characters is noted."""
-    kept = "".join(char for char in text if char in "\n\t" or unicodedata.category(char)[0] != "C").strip()
-    return kept if len(kept) <= most else f"{kept[:most]}\n[{len(kept) - most:,} more characters are left out]"
+    printable = "".join(char for char in text if char in "\n\t" or unicodedata.category(char)[0] != "C").strip()
+    return (
+        printable
+        if len(printable) <= most
+        else f"{printable[:most]}\n[{len(printable) - most:,} more characters are left out]"
+    )
 
 
 def one_line(text: str) -> str:
@@ -53,7 +57,7 @@ def one_line(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """Where a server is reached: its name in the run, and the words of its command or its URL alone."""
 
     name: str
@@ -69,66 +73,70 @@ class Address:
         return re.match(r"https?://", self.words[0], re.IGNORECASE) is not None
 
 
-def read_server(written: str) -> Address:
+def read_server(spec: str) -> ServerAddress:
     """The address in a value of `--mcp`. Raises `UsageError`."""
-    name, _, where = written.strip().partition("=")
+    name, _, command = spec.strip().partition("=")
     try:
-        words = shlex.split(where)
+        words = shlex.split(command)
     except ValueError as error:
         raise UsageError(f"--mcp: the value is no URL and no command: {error}") from error
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,23}", name) or not words or not words[0]:
         raise UsageError("--mcp: write NAME=URL or NAME=COMMAND, with a name of at most 24 of a-z, 0-9 and _")
-    return Address(name.strip("_"), tuple(words))
+    return ServerAddress(name.strip("_"), tuple(words))
 
 
 @dataclass(frozen=True)
 class McpTool(ForeignTool):
     """A tool of a server, which calls it `called`; each argument in `images` takes an image, in a form of `SENT_AS`."""
 
-    address: Address
+    address: ServerAddress
     called: str
     images: Mapping[str, str]
 
     def arguments(self, images: Sequence[tuple[str, str]]) -> dict[str, Json]:
         """Images, each as base64 and media type, as arguments."""
         return {
-            name: base64 if how == "base64" else f"data:{media_type};base64,{base64}"
-            for (name, how), (base64, media_type) in zip(self.images.items(), images, strict=True)
+            name: base64 if form == "base64" else f"data:{media_type};base64,{base64}"
+            for (name, form), (base64, media_type) in zip(self.images.items(), images, strict=True)
         }
 
 
-def foreign_name(server: str, called: str) -> str:
+def foreign_name(server: str, tool_name: str) -> str:
     """The name in a run of what the server calls `called`: lower-case letters, digits and underscores."""
-    words = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", called).lower())
+    words = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", tool_name).lower())
     return f"{server}_{words.strip('_')}"[:MAX_NAME_LENGTH].strip("_")
 
 
-def foreign_tool(address: Address, server: ForeignServer, listed: protocol.Tool, image_arguments: str = "") -> McpTool:
+def foreign_tool(
+    address: ServerAddress, server: ForeignServer, remote_tool: protocol.Tool, image_arguments: str = ""
+) -> McpTool:
     """A tool as the server lists it, with the value of `--mcp-image`: `ARGUMENT[:data_url|base64],...`.
 
     Raises:
         UsageError: it cannot be offered; the message says why.
     """
-    name, properties = foreign_name(server.name, listed.name), listed.inputSchema.get("properties", {})
-    split = [one.strip().partition(":") for one in image_arguments.split(",") if one]
-    images = {argument: how or SENT_AS[0] for argument, _, how in split}
-    summary = clean(listed.description or "", MAX_DESCRIPTION) or f"The tool {name} of the server {server.name}."
+    name, properties = foreign_name(server.name, remote_tool.name), remote_tool.inputSchema.get("properties", {})
+    split = [entry.strip().partition(":") for entry in image_arguments.split(",") if entry]
+    images = {argument: form or SENT_AS[0] for argument, _, form in split}
+    summary = clean(remote_tool.description or "", MAX_DESCRIPTION) or f"The tool {name} of the server {server.name}."
     card = Card(name, summary, "", (), (len(images), len(images)))
     try:
-        for argument, how in images.items():
-            if how not in SENT_AS or argument not in properties:
-                there, forms = ", ".join(properties) or "none", ", ".join(SENT_AS)
-                raise UsageError(f"--mcp-image {argument}:{how}: its arguments are {there}; sent as {forms}")
-        tool = Tool(card, args_of_schema(arguments_schema(listed.inputSchema, images), dict))
+        for argument, form in images.items():
+            if form not in SENT_AS or argument not in properties:
+                available, forms = ", ".join(properties) or "none", ", ".join(SENT_AS)
+                raise UsageError(f"--mcp-image {argument}:{form}: its arguments are {available}; sent as {forms}")
+        tool = Tool(card, args_of_schema(arguments_schema(remote_tool.inputSchema, images), dict))
         # The server's own schema is not checked: only what `spec` keeps of it goes out.
         Draft202012Validator.check_schema(spec(tool)["function"]["parameters"], format_checker=None)
     except DataError as error:
         raise UsageError(f"{error}; if it takes an image, write --mcp-image {name}=ARGUMENT") from None
     except (SchemaError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         raise UsageError("its arguments are no JSON schema that can be shown to a model") from None
-    facts = json.dumps([listed.name, listed.description, listed.inputSchema, image_arguments], sort_keys=True)
+    facts = json.dumps(
+        [remote_tool.name, remote_tool.description, remote_tool.inputSchema, image_arguments], sort_keys=True
+    )
     code = hashlib.sha256(facts.encode()).hexdigest()
-    return McpTool(server, tool, f"{BACKEND}:{server.about}", code, address, listed.name, images)
+    return McpTool(server, tool, f"{BACKEND}:{server.about}", code, address, remote_tool.name, images)
 
 
 def arguments_schema(schema: Mapping[str, Any], images: Collection[str]) -> dict[str, Any]:
@@ -136,15 +144,15 @@ def arguments_schema(schema: Mapping[str, Any], images: Collection[str]) -> dict
     text = json.dumps(schema)
     if len(text) > MAX_SCHEMA or text.count('"$ref"') > MAX_REFERENCES:
         raise UsageError(f"its schema has over {MAX_SCHEMA:,} characters or {MAX_REFERENCES} references")
-    whole = json.loads(
+    clean_schema = json.loads(
         text,
         object_hook=lambda node: {
             key: clean(value, MAX_WORDS) if isinstance(value, str) else value for key, value in node.items()
         },
     )
-    fields = {name: node for name, node in whole.get("properties", {}).items() if name not in images}
+    fields = {name: node for name, node in clean_schema.get("properties", {}).items() if name not in images}
     if odd := [name for name in fields if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", name)]:
         raise UsageError(f"{one_line(odd[0])!r} is no name of an argument")
-    required = [name for name in whole.get("required", ()) if name in fields]
-    definitions = {**whole.get("definitions", {}), **whole.get("$defs", {})}
+    required = [name for name in clean_schema.get("required", ()) if name in fields]
+    definitions = {**clean_schema.get("definitions", {}), **clean_schema.get("$defs", {})}
     return {"type": "object", "properties": fields, "required": required, "$defs": definitions}

@@ -68,7 +68,7 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
     )
 
     async def list_tools(request: protocol.ListToolsRequest) -> protocol.ServerResult:
-        listed = [
+        tool_list = [
             protocol.Tool(
                 name=name,
                 description=toolbox.describe(name),
@@ -78,7 +78,7 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
             )
             for name in toolbox.tools
         ]
-        return protocol.ServerResult(protocol.ListToolsResult(tools=listed))
+        return protocol.ServerResult(protocol.ListToolsResult(tools=tool_list))
 
     async def call_tool(request: protocol.CallToolRequest) -> protocol.ServerResult:
         name = request.params.name
@@ -92,13 +92,13 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
             text = protocol.TextContent(type="text", text=facts["text"])
             result = protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
         except (HybridError, OSError) as error:
-            said = redact(str(error))
+            message = redact(str(error))
         except Exception as error:
             log.exception("a defect in the tool %s", name)
-            said = redact(f"{name} failed: {type(error).__name__}: {error}")
+            message = redact(f"{name} failed: {type(error).__name__}: {error}")
         else:
             return protocol.ServerResult(result)
-        failed = protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
+        failed = protocol.CallToolResult(content=[protocol.TextContent(type="text", text=message)], isError=True)
         return protocol.ServerResult(failed)
 
     # Not by the decorators: theirs checks arguments first, and would answer with the data of an image in its error.

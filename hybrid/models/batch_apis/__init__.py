@@ -44,7 +44,7 @@ class BatchError(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class BatchStatus:
     """The state of a batch, in its provider's own word."""
 
     state: str
@@ -55,7 +55,7 @@ class Look:
     missing: int = FAILED  # The status of requests of which the results say nothing.
 
 
-class Result(NamedTuple):
+class BatchResult(NamedTuple):
     """The end of one request, as the single form would have ended: a status and a body in JSON."""
 
     id: str
@@ -85,13 +85,13 @@ class BatchApi(Protocol):
     async def create(self, file: Path, name: str, uploaded: str) -> str:
         """Make a batch of the requests in a file, or in what was uploaded of it; the id of the batch."""
 
-    async def find(self, batch: LoggedBatch, known: Collection[str | None]) -> str | None:
+    async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """The id of a batch that may have been created without our hearing of it, none of those that are `known`."""
 
-    async def look(self, identity: str) -> Look:
+    async def look(self, identity: str) -> BatchStatus:
         """How far a batch is."""
 
-    def read(self, line: bytes) -> Result:
+    def read(self, line: bytes) -> BatchResult:
         """The result in a line. Raises `ValueError`, `KeyError` or `TypeError` where there is none."""
 
     async def cancel(self, identity: str) -> None:

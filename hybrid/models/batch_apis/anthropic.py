@@ -13,7 +13,7 @@ from pathlib import Path
 from hybrid.config import ModelSettings
 from hybrid.log.batches import LoggedBatch
 from hybrid.models import batch_apis as seam
-from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, Look, Result, dumped
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchResult, BatchStatus, dumped
 from hybrid.models.chat_completions.wire import Address, proxy_for
 from hybrid.models.failures import TABLES
 from hybrid.models.options import connection
@@ -47,37 +47,37 @@ class AnthropicBatches(seam.BatchApi):
         with file.open("rb") as stream:
             return str((await self.http.say("POST", "messages/batches", stream))["id"])
 
-    async def find(self, batch: LoggedBatch, known: Collection[str | None]) -> str | None:
+    async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """See `BatchApi`."""
         # By its size: these have no names. Its results tell whether it is the one.
-        for one in (await self.http.say("GET", f"messages/batches?limit={LISTED}"))["data"]:
-            made = datetime.fromisoformat(one["created_at"]).timestamp()
-            size = sum(one["request_counts"].values())
-            if size == len(batch.calls) and made > batch.at - CLOCKS_S and one["id"] not in known:
-                return str(one["id"])
+        for remote_batch in (await self.http.say("GET", f"messages/batches?limit={LISTED}"))["data"]:
+            created_at = datetime.fromisoformat(remote_batch["created_at"]).timestamp()
+            size = sum(remote_batch["request_counts"].values())
+            if size == len(batch.calls) and created_at > batch.at - CLOCKS_S and remote_batch["id"] not in known_ids:
+                return str(remote_batch["id"])
         return None
 
-    async def look(self, identity: str) -> Look:
+    async def look(self, identity: str) -> BatchStatus:
         """See `BatchApi`."""
-        said = await self.http.say("GET", f"messages/batches/{identity}")
-        counts, ended = said["request_counts"], said["processing_status"] == "ended"
+        reply = await self.http.say("GET", f"messages/batches/{identity}")
+        counts, has_ended = reply["request_counts"], reply["processing_status"] == "ended"
         back = sum(counts.values()) - counts.get("processing", 0)
         # Its own address of the results is not followed: keys go to the host that was named alone.
-        results = [f"messages/batches/{identity}/results"] if ended and said.get("results_url") else []
-        return Look(said["processing_status"], back, ended, results)
+        results = [f"messages/batches/{identity}/results"] if has_ended and reply.get("results_url") else []
+        return BatchStatus(reply["processing_status"], back, has_ended, results)
 
-    def read(self, line: bytes) -> Result:
+    def read(self, line: bytes) -> BatchResult:
         """See `BatchApi`."""
-        said = json.loads(line)
-        identity, result = said["custom_id"], said["result"]
+        record = json.loads(line)
+        identity, result = record["custom_id"], record["result"]
         if result["type"] == "succeeded":
-            return Result(identity, 200, dumped(result["message"]))
+            return BatchResult(identity, 200, dumped(result["message"]))
         if (status := _NO_RESULT.get(result["type"])) is not None:
             error = {"type": "error", "error": {"type": "timeout_error", "message": f"the batch {result['type']}"}}
-            return Result(identity, status, dumped(error))
+            return BatchResult(identity, status, dumped(error))
         error = result["error"]
         kind = (error.get("error") or error)["type"]
-        return Result(identity, TABLES["anthropic"].get(kind, FAILED), dumped(error))
+        return BatchResult(identity, TABLES["anthropic"].get(kind, FAILED), dumped(error))
 
     async def cancel(self, identity: str) -> None:
         """See `BatchApi`."""

@@ -13,7 +13,7 @@ from typing import Any
 from hybrid.config import ModelSettings
 from hybrid.log.batches import LoggedBatch
 from hybrid.models import batch_apis as seam
-from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, Look, Result, dumped
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, BatchResult, BatchStatus, dumped
 from hybrid.models.chat_completions.wire import Address, proxy_for
 from hybrid.models.langchain.pools import GOOGLE
 from hybrid.models.options import connection
@@ -54,40 +54,42 @@ class GeminiBatches(seam.BatchApi):
         _, headers = await self.http.exchange("POST", place, {"file": {"display_name": name}}, begin)
         finish = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
         with file.open("rb") as stream:
-            said = await self.http.say("POST", headers["x-goog-upload-url"], stream, finish)
-        return str(said["file"]["name"])
+            reply = await self.http.say("POST", headers["x-goog-upload-url"], stream, finish)
+        return str(reply["file"]["name"])
 
     async def create(self, file: Path, name: str, uploaded: str) -> str:
         """See `BatchApi`."""
-        asked = {"batch": {"displayName": name, "inputConfig": {"fileName": uploaded}}}
-        return str((await self.http.say("POST", f"models/{self._model}:batchGenerateContent", asked))["name"])
+        body = {"batch": {"displayName": name, "inputConfig": {"fileName": uploaded}}}
+        return str((await self.http.say("POST", f"models/{self._model}:batchGenerateContent", body))["name"])
 
-    async def find(self, batch: LoggedBatch, known: Collection[str | None]) -> str | None:
+    async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """See `BatchApi`."""
-        said = await self.http.say("GET", f"batches?pageSize={LISTED}")
-        listed = said.get("operations") or said.get("batches") or []
-        return next((one["name"] for one in listed if _of(one, "displayName") == batch.name), None)
+        reply = await self.http.say("GET", f"batches?pageSize={LISTED}")
+        batches = reply.get("operations") or reply.get("batches") or []
+        return next(
+            (remote_batch["name"] for remote_batch in batches if _of(remote_batch, "displayName") == batch.name), None
+        )
 
-    async def look(self, identity: str) -> Look:
+    async def look(self, identity: str) -> BatchStatus:
         """See `BatchApi`."""
-        said = await self.http.say("GET", identity)
-        state = str(_of(said, "state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
-        counts = _of(said, "batchStats") or {}
+        operation = await self.http.say("GET", identity)
+        state = str(_of(operation, "state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
+        counts = _of(operation, "batchStats") or {}
         back = sum(int(counts.get(f"{kind}RequestCount") or 0) for kind in ("successful", "failed"))
-        file = (_of(said, "output") or said.get("response") or {}).get("responsesFile")
+        file = (_of(operation, "output") or operation.get("response") or {}).get("responsesFile")
         results = [f"{self._base}/download/v1beta/{file}:download?alt=media"] if file else []
-        error = said.get("error") if state == "FAILED" else None
+        error = operation.get("error") if state == "FAILED" else None
         errors = [BatchError({"error": error}, is_queue=error.get("code") == _QUEUE)] if error else []
-        return Look(state, back, state in _ENDED, results, errors, _ENDED.get(state, FAILED))
+        return BatchStatus(state, back, state in _ENDED, results, errors, _ENDED.get(state, FAILED))
 
-    def read(self, line: bytes) -> Result:
+    def read(self, line: bytes) -> BatchResult:
         """See `BatchApi`."""
-        said = json.loads(line)
-        if (response := said.get("response")) is not None:
-            return Result(said["key"], 200, dumped(response))
-        error = said.get("error") or said["status"]
+        record = json.loads(line)
+        if (response := record.get("response")) is not None:
+            return BatchResult(record["key"], 200, dumped(response))
+        error = record.get("error") or record["status"]
         status = error["code"] if error["code"] >= 100 else _STATUS.get(error["code"], FAILED)
-        return Result(said["key"], status, dumped({"error": {**error, "code": status}}))
+        return BatchResult(record["key"], status, dumped({"error": {**error, "code": status}}))
 
     async def cancel(self, identity: str) -> None:
         """See `BatchApi`."""

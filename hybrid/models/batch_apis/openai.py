@@ -13,7 +13,7 @@ from typing import Any
 from hybrid.config import ModelSettings
 from hybrid.log.batches import LoggedBatch
 from hybrid.models import batch_apis as seam
-from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, Look, Result, dumped
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, BatchResult, BatchStatus, dumped
 from hybrid.models.chat_completions.client import address
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
@@ -50,38 +50,45 @@ class OpenAIBatches(seam.BatchApi):
 
     async def create(self, file: Path, name: str, uploaded: str) -> str:
         """See `BatchApi`."""
-        asked: dict[str, Any] = {"input_file_id": uploaded.removeprefix("files/"), "endpoint": self._endpoint}
+        body: dict[str, Any] = {"input_file_id": uploaded.removeprefix("files/"), "endpoint": self._endpoint}
         # There is no other window.
-        asked |= {"completion_window": "24h", "metadata": {NAME: name}}
-        return str((await self.http.say("POST", "batches", asked))["id"])
+        body |= {"completion_window": "24h", "metadata": {NAME: name}}
+        return str((await self.http.say("POST", "batches", body))["id"])
 
-    async def find(self, batch: LoggedBatch, known: Collection[str | None]) -> str | None:
+    async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """See `BatchApi`."""
-        listed = (await self.http.say("GET", f"batches?limit={LISTED}"))["data"]
-        return next((one["id"] for one in listed if (one.get("metadata") or {}).get(NAME) == batch.name), None)
+        batches = (await self.http.say("GET", f"batches?limit={LISTED}"))["data"]
+        return next(
+            (
+                remote_batch["id"]
+                for remote_batch in batches
+                if (remote_batch.get("metadata") or {}).get(NAME) == batch.name
+            ),
+            None,
+        )
 
-    async def look(self, identity: str) -> Look:
+    async def look(self, identity: str) -> BatchStatus:
         """See `BatchApi`."""
-        said = await self.http.say("GET", f"batches/{identity}")
-        state, counts = said["status"], said.get("request_counts") or {}
-        files = filter(None, (said.get("output_file_id"), said.get("error_file_id")))
-        errors = (said.get("errors") or {}).get("data") or [] if state == "failed" else []
-        return Look(
+        reply = await self.http.say("GET", f"batches/{identity}")
+        state, counts = reply["status"], reply.get("request_counts") or {}
+        files = filter(None, (reply.get("output_file_id"), reply.get("error_file_id")))
+        errors = (reply.get("errors") or {}).get("data") or [] if state == "failed" else []
+        return BatchStatus(
             state,
             (counts.get("completed") or 0) + (counts.get("failed") or 0),
             state in _ENDED,
             [f"files/{file}/content" for file in files],
-            [BatchError({"error": one}, one.get("line"), one.get("code") in _QUEUE) for one in errors],
+            [BatchError({"error": error}, error.get("line"), error.get("code") in _QUEUE) for error in errors],
             _ENDED.get(state, FAILED),
         )
 
-    def read(self, line: bytes) -> Result:
+    def read(self, line: bytes) -> BatchResult:
         """See `BatchApi`."""
-        said = json.loads(line)
-        if (response := said.get("response")) is not None:
-            return Result(said["custom_id"], response["status_code"], dumped(response["body"]))
-        error = said["error"]
-        return Result(said["custom_id"], _STATUS.get(error.get("code"), FAILED), dumped({"error": error}))
+        record = json.loads(line)
+        if (response := record.get("response")) is not None:
+            return BatchResult(record["custom_id"], response["status_code"], dumped(response["body"]))
+        error = record["error"]
+        return BatchResult(record["custom_id"], _STATUS.get(error.get("code"), FAILED), dumped({"error": error}))
 
     async def cancel(self, identity: str) -> None:
         """See `BatchApi`."""

@@ -25,7 +25,7 @@ from hybrid.log.batches import BATCHES, BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import CallKey
 from hybrid.models.batch_apis import BatchApi, dumped
 from hybrid.models.batching.follow import LOST, LOST_TWICE, Follower
-from hybrid.models.batching.ticket import Live, Said, Ticket
+from hybrid.models.batching.ticket import BatchItem, Live, Said
 from hybrid.secrets import redact_bytes
 from hybrid.timing import waiting
 
@@ -39,7 +39,7 @@ class _Writing(NamedTuple):
 
     path: Path
     file: BinaryIO
-    tickets: list[Ticket]
+    tickets: list[BatchItem]
 
 
 class Batches:
@@ -81,14 +81,14 @@ class Batches:
             if batch.state not in ("refused", "lost"):
                 self._note_sent(batch)
         self._back: dict[BatchedCall, Said] = {}  # Replies to calls that were not made again yet.
-        self._waiting: dict[BatchedCall, Ticket] = {}
+        self._waiting: dict[BatchedCall, BatchItem] = {}
         self._writing: _Writing | None = None
         self._live = self._parked = 0
         self._slots = asyncio.Semaphore(1)
 
     def _note_sent(self, batch: LoggedBatch) -> None:
         self._sent_of |= dict.fromkeys(batch.calls, batch.name)
-        self._sent |= {one[:4] for one in batch.calls}
+        self._sent |= {call[:4] for call in batch.calls}
 
     def has_sent(self, call: CallKey) -> bool:
         """Whether a call has gone out in a batch."""
@@ -128,13 +128,13 @@ class Batches:
             self._slots.release()
         live.holds = True
 
-    def ticket(self, call: BatchedCall) -> Ticket:
+    def ticket(self, call: BatchedCall) -> BatchItem:
         """The ticket of a request. Raises what ended the batches."""
         if self._follower.over is not None:
             raise type(self._follower.over)(str(self._follower.over))
         if (times := self._follower.times_lost[call]) > 1:
             self._back[call] = LOST, dumped(LOST_TWICE)
-        ticket = Ticket(call, _LIVE.get(), self._put, said=self._back.pop(call, None), sent=times)
+        ticket = BatchItem(call, _LIVE.get(), self._put, said=self._back.pop(call, None), sent=times)
         if ticket.said is not None:
             return ticket
         if (name := self._sent_of.get(call)) is not None:
@@ -145,7 +145,7 @@ class Batches:
             ticket.direct = ticket.live is None or self._live < self._tail
         return ticket
 
-    def leave(self, ticket: Ticket) -> None:
+    def leave(self, ticket: BatchItem) -> None:
         """A request is over, or was given up."""
         if self._waiting.get(ticket.call) is ticket:
             del self._waiting[ticket.call]
@@ -154,7 +154,7 @@ class Batches:
                 ticket.live.parked -= 1
                 self._parked -= ticket.live.parked == 0
 
-    async def answered(self, ticket: Ticket) -> None:
+    async def answered(self, ticket: BatchItem) -> None:
         """Wait for a reply, or until the request is to be made again. Raises what ended the batches."""
         with waiting(long=True):
             if ticket.live is not None and ticket.live.holds and ticket.live.parked:
@@ -166,21 +166,21 @@ class Batches:
             if ticket.live is not None:
                 await self._hold(ticket.live)
 
-    def _wait(self, ticket: Ticket) -> None:
+    def _wait(self, ticket: BatchItem) -> None:
         ticket.parked = True
         self._waiting[ticket.call] = ticket
         if ticket.live is not None:
             ticket.live.parked += 1
             self._parked += ticket.live.parked == 1
 
-    def _wake(self, ticket: Ticket, error: Exception | None = None) -> None:
+    def _wake(self, ticket: BatchItem, error: Exception | None = None) -> None:
         self.leave(ticket)
         if error is not None and not ticket.arrived.done():
             ticket.arrived.set_exception(error)
         elif not ticket.arrived.done():
             ticket.arrived.set_result(None)
 
-    def _put(self, ticket: Ticket, body: bytes) -> Said | None:
+    def _put(self, ticket: BatchItem, body: bytes) -> Said | None:
         """Write a request into the batch; its ticket waits from now on. Or what is said of one that no batch takes."""
         rules = self._api.rules
         if redact_bytes(body) != body:
@@ -230,15 +230,15 @@ class Batches:
         self._note_sent(batch)
         self._follower.send(batch, now.path, ends_round=ends_round)
 
-    def _give(self, call: BatchedCall, said: Said | None) -> None:
+    def _give(self, call: BatchedCall, reply: Said | None) -> None:
         """Hand a reply to its call; or None for a request that was not taken, which is made again unpaid."""
         self._sent_of.pop(call, None)
         if (ticket := self._waiting.get(call)) is not None:
-            ticket.said, ticket.sent = said, self._follower.times_lost[call]
+            ticket.said, ticket.sent = reply, self._follower.times_lost[call]
             self._wake(ticket)
-        elif said is not None and said[0] < 300:
+        elif reply is not None and reply[0] < 300:
             # What failed in an earlier command is asked again.
-            self._back[call] = said
+            self._back[call] = reply
 
     def _stop(self, error: HybridError) -> None:
         for ticket in tuple(self._waiting.values()):

@@ -14,7 +14,7 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.batch_apis import BatchApi
 from hybrid.models.batching.batches import Batches
-from hybrid.models.batching.ticket import TICKET, Ticket
+from hybrid.models.batching.ticket import TICKET, BatchItem
 from hybrid.models.caller import Caller, ChatClient, ChatRequest, Keep
 from hybrid.registry import load, names
 from hybrid.tool import Tool
@@ -27,8 +27,8 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
     word = name.partition(":")[0]
     if word not in names(APIS):
         raise UsageError(f"--batch: {word} has no batches; there are those of {', '.join(names(APIS))}")
-    opened: type[BatchApi] = load(APIS, word)
-    return opened(name, settings)
+    api_class: type[BatchApi] = load(APIS, word)
+    return api_class(name, settings)
 
 
 def batched(model: ChatModel, batches: Batches, settings: ModelSettings) -> ChatModel:
@@ -64,8 +64,10 @@ class BatchedClient:
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[_Conversation]:
         """As `ChatClient.request`."""
-        made = self._inner.request(messages, tools, call)
-        return ChatRequest(call, _Conversation(messages, tools, made), made.sha256, made.images)
+        inner_request = self._inner.request(messages, tools, call)
+        return ChatRequest(
+            call, _Conversation(messages, tools, inner_request), inner_request.sha256, inner_request.images
+        )
 
     async def send(self, request: ChatRequest[_Conversation], keep: Keep) -> AssistantMessage:
         """The reply that a batch brings. Raises as the inner client, and what ended the batches."""
@@ -80,15 +82,19 @@ class BatchedClient:
         finally:
             self.batches.leave(ticket)
 
-    async def _once(self, request: ChatRequest[_Conversation], ticket: Ticket, keep: Keep) -> AssistantMessage | None:
+    async def _once(
+        self, request: ChatRequest[_Conversation], ticket: BatchItem, keep: Keep
+    ) -> AssistantMessage | None:
         """The reply, or None where the request waits in a batch. No frame with its bytes is left then."""
-        whole = request.body
-        made, whole.made = whole.made, None
-        if made is None:
-            made = await asyncio.to_thread(self._inner.request, whole.messages, whole.tools, request.call)
+        conversation = request.body
+        inner_request, conversation.made = conversation.made, None
+        if inner_request is None:
+            inner_request = await asyncio.to_thread(
+                self._inner.request, conversation.messages, conversation.tools, request.call
+            )
         token = TICKET.set(ticket)
         try:
-            return await self._inner.send(made, keep)
+            return await self._inner.send(inner_request, keep)
         except Exception:
             if ticket.parked:
                 return None

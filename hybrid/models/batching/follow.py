@@ -1,7 +1,7 @@
 """Batches on their way: sent, looked at until they end, and their results handed out.
 
 No request is paid twice: a batch that cannot be found is looked for, by its id and in the provider's list, before its
-requests are sent again; that happens once for each request, is reported, and counts as paid (`_lost`).
+requests are sent again; that happens once for each request, is reported, and counts as paid (`_give_up`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hybrid.display.notes import tell
 from hybrid.errors import HybridError, ServerDown
 from hybrid.log.batches import BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import ModelRefused
-from hybrid.models.batch_apis import BatchApi, Look, dumped
+from hybrid.models.batch_apis import BatchApi, BatchStatus, dumped
 from hybrid.models.batching.ticket import Said
 from hybrid.models.failures import CHECK, FailedRequest, Failure, StatusError, read_failure
 from hybrid.timing import Clock
@@ -65,7 +65,7 @@ class _LostError(Exception):
 
 
 @dataclass
-class _Out:
+class _OpenBatch:
     """A batch that is with the provider."""
 
     since: float
@@ -99,7 +99,7 @@ class Follower:
         self.news: Callable[[str], None] = log.info
         self._round, self._begins_round = 0, True
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._out: dict[str, _Out] = {}
+        self._out: dict[str, _OpenBatch] = {}
         self._creating = asyncio.Lock()
         self._timer, self._count_lost = REAL_TIME, count_lost
         self._refused_in_a_row = 0  # Batches that the queue refused, without a result in between.
@@ -116,12 +116,12 @@ class Follower:
         """Send the requests in a file."""
         self._round += self._begins_round
         self._begins_round = ends_round
-        self._tasks[batch.name] = asyncio.create_task(self._carried(batch, path))
+        self._tasks[batch.name] = asyncio.create_task(self._process(batch, path))
 
     def follow(self, name: str) -> None:
         """Bring the results of a batch that an earlier command has sent."""
         if name not in self._tasks:
-            self._tasks[name] = asyncio.create_task(self._carried(self._journal.known[name], None))
+            self._tasks[name] = asyncio.create_task(self._process(self._journal.known[name], None))
 
     async def close(self) -> None:
         """Look no further."""
@@ -129,16 +129,16 @@ class Follower:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _carried(self, batch: LoggedBatch, path: Path | None) -> None:
+    async def _process(self, batch: LoggedBatch, path: Path | None) -> None:
         try:
             if batch.id is None:
                 # One after the other: each is a file of up to gigabytes.
                 async with self._creating:
                     if path is not None:
                         self._journal.begin(batch)
-                    batch = await self._created(batch, path)
+                    batch = await self._create(batch, path)
             if batch.id is not None:
-                await self._brought(batch, batch.id)
+                await self._deliver(batch, batch.id)
         except HybridError as error:
             self._end(error)
         # Whatever it is, no question may wait for ever.
@@ -152,7 +152,7 @@ class Follower:
         self.over = self.over or error
         self._stop(self.over)
 
-    async def _created(self, batch: LoggedBatch, path: Path | None) -> LoggedBatch:
+    async def _create(self, batch: LoggedBatch, path: Path | None) -> LoggedBatch:
         """The batch with its id; without one where the provider does not take it, and its requests have ended.
 
         `path` has its requests; None for a batch of an earlier command, of which only what was uploaded is left.
@@ -163,25 +163,25 @@ class Follower:
             young_s = ANSWER_LOST_S - (self._timer.wall() - batch.at) if in_doubt else 0.0
             identity = await self._search(batch, min(young_s, ANSWER_LOST_S))
             if identity is None and in_doubt:
-                return await self._lost(batch)
+                return await self._give_up(batch)
         if identity is None and (path is not None or batch.input):
             try:
                 taking = f"{batch.model} takes no batch"
-                identity = await self._retried(partial(self._handed_in, batch.name, path), taking, batch.name)
+                identity = await self._retry(partial(self._submit, batch.name, path), taking, batch.name)
             except _LostError:
-                return await self._lost(batch)
+                return await self._give_up(batch)
             except StatusError as error:
-                await input_deleted(self._api, self._journal, batch.name)
+                await delete_input(self._api, self._journal, batch.name)
                 if path is not None:
-                    return self._refused(batch.name, error, read_failure(error))
+                    return self._reject(batch.name, error, read_failure(error))
             finally:
                 if path is not None:
                     path.unlink(missing_ok=True)
         elif path is not None:
             path.unlink(missing_ok=True)
-        return self._confirmed(batch, identity)
+        return self._confirm(batch, identity)
 
-    async def _handed_in(self, name: str, path: Path | None) -> str:
+    async def _submit(self, name: str, path: Path | None) -> str:
         """The id of a batch that is created. Raises `_LostError` where it may have been, and cannot be found."""
         batch = self._journal.known[name]
         if path is not None and not batch.input and (uploaded := await self._api.upload(path, name)):
@@ -210,7 +210,7 @@ class Follower:
         pause, since = FIRST_LOOK_S, self._timer.clock()
         while True:
             try:
-                identity = await self._retried(partial(self._api.find, batch, self._journal.ids))
+                identity = await self._retry(partial(self._api.find, batch, self._journal.ids))
             except StatusError as error:
                 # A server that has no list has nothing in it.
                 if error.status_code not in NO_PATH:
@@ -222,24 +222,26 @@ class Follower:
             await self._timer.sleep(pause)
             pause = min(2 * pause, LAST_LOOK_S)
 
-    async def _lost(self, batch: LoggedBatch) -> LoggedBatch:
+    async def _give_up(self, batch: LoggedBatch) -> LoggedBatch:
         """Give a batch up that the provider does not have: its requests count as paid, and are sent again once."""
-        await input_deleted(self._api, self._journal, batch.name)
+        await delete_input(self._api, self._journal, batch.name)
         changed = self._journal.change(batch.name, state="lost")
         self.times_lost.update(batch.calls)
         affordable = self._count_lost(len(batch.calls))
-        again = [call for call in batch.calls if affordable and self.times_lost[call] == 1]
+        resent_calls = [call for call in batch.calls if affordable and self.times_lost[call] == 1]
         tell(
             f"note: {batch.model}: the provider does not have batch {batch.id or batch.name} any more: its "
-            f"{len(batch.calls):,} requests count as paid, {len(again):,} are sent again"
+            f"{len(batch.calls):,} requests count as paid, {len(resent_calls):,} are sent again"
         )
-        log.warning("batch %s is lost, %d of %d are sent again", batch.id or batch.name, len(again), len(batch.calls))
+        log.warning(
+            "batch %s is lost, %d of %d are sent again", batch.id or batch.name, len(resent_calls), len(batch.calls)
+        )
         for call in batch.calls:
-            said = LOST_TWICE if self.times_lost[call] > 1 else NOT_AGAIN
-            self._give(call, None if affordable and self.times_lost[call] == 1 else (LOST, dumped(said)))
+            error = LOST_TWICE if self.times_lost[call] > 1 else NOT_AGAIN
+            self._give(call, None if affordable and self.times_lost[call] == 1 else (LOST, dumped(error)))
         return changed
 
-    def _refused(self, name: str, error: StatusError, failed: FailedRequest) -> LoggedBatch:
+    def _reject(self, name: str, error: StatusError, failed: FailedRequest) -> LoggedBatch:
         """Each of its requests ends as the whole does."""
         batch = self._journal.change(name, state="refused")
         if failed.kind is Failure.KEY:
@@ -250,46 +252,48 @@ class Follower:
             self._give(call, (error.status_code, dumped(error.body)))
         return batch
 
-    def _confirmed(self, batch: LoggedBatch, identity: str | None) -> LoggedBatch:
+    def _confirm(self, batch: LoggedBatch, identity: str | None) -> LoggedBatch:
         """The batch with the provider's id, on disk; without one its requests are made again."""
         if identity is None:
             for call in batch.calls:
                 self._give(call, None)
         return self._journal.change(batch.name, state="sent" if identity else "refused", id=identity or batch.id)
 
-    async def _brought(self, batch: LoggedBatch, identity: str) -> None:
+    async def _deliver(self, batch: LoggedBatch, identity: str) -> None:
         """Look at a batch until it has ended, and hand its results out."""
-        out = self._out[batch.name] = _Out(batch.at, len(batch.calls))
-        done: set[int] = set()
-        look = await self._ended(batch, identity, done, out)
+        out = self._out[batch.name] = _OpenBatch(batch.at, len(batch.calls))
+        delivered_indices: set[int] = set()
+        look = await self._wait_for_end(batch, identity, delivered_indices, out)
         out.back, out.ended = out.requests, True
-        rest = [call for place, call in enumerate(batch.calls) if place not in done]
-        self._refused_in_a_row = 0 if done else self._refused_in_a_row
+        rest = [call for place, call in enumerate(batch.calls) if place not in delivered_indices]
+        self._refused_in_a_row = 0 if delivered_indices else self._refused_in_a_row
         if look is None:
-            await self._lost(self._journal.known[batch.name])
+            await self._give_up(self._journal.known[batch.name])
         else:
-            await input_deleted(self._api, self._journal, batch.name)
+            await delete_input(self._api, self._journal, batch.name)
             if look.errors:
-                await self._failed(batch, look)
+                await self._handle_failure(batch, look)
             else:
-                said = {"error": {"message": f"the batch is {look.state}, without this request", "code": look.state}}
+                error = {"error": {"message": f"the batch is {look.state}, without this request", "code": look.state}}
                 for call in rest:
-                    self._give(call, (look.missing, dumped(said)))
+                    self._give(call, (look.missing, dumped(error)))
                 self._journal.change(batch.name, state="over")
         state = "lost" if look is None else look.state
-        log.info("batch %s: %s, %d of %d", identity, state, len(done), len(batch.calls))
+        log.info("batch %s: %s, %d of %d", identity, state, len(delivered_indices), len(batch.calls))
         self._tell(0.0)
 
-    async def _ended(self, batch: LoggedBatch, identity: str, done: set[int], out: _Out) -> Look | None:
+    async def _wait_for_end(
+        self, batch: LoggedBatch, identity: str, delivered_indices: set[int], out: _OpenBatch
+    ) -> BatchStatus | None:
         """The batch as it has ended, its results handed out; None where the provider no longer has it."""
         missing_since: float | None = None
         while True:
             try:
-                look = await self._retried(partial(self._api.look, identity))
+                look = await self._retry(partial(self._api.look, identity))
                 if look.ended:
                     # A download that breaks off is begun again; each result is handed out once.
-                    await self._retried(partial(self._fetched, batch, look, done))
-                    if done or not look.results or look.errors:
+                    await self._retry(partial(self._fetch, batch, look, delivered_indices))
+                    if delivered_indices or not look.results or look.errors:
                         return look
                     # Another's of the same size, which was taken for ours, says nothing of these.
                     other = await self._search(batch, 0.0)
@@ -303,7 +307,7 @@ class Follower:
                     raise
                 now = self._timer.clock()
                 missing_since = now if missing_since is None else missing_since
-                other = await self._looked_for(batch, identity, now - missing_since)
+                other = await self._look_for(batch, identity, now - missing_since)
             if other is None:
                 return None
             if other != identity:
@@ -316,26 +320,26 @@ class Follower:
         self._tell(pause)
         await self._timer.sleep(pause)
 
-    async def _looked_for(self, batch: LoggedBatch, identity: str, missing_s: float) -> str | None:
+    async def _look_for(self, batch: LoggedBatch, identity: str, missing_s: float) -> str | None:
         """The id under which to look again, after a pause, at a batch missing for so long; None to give it up."""
         patience = MISSING_YOUNG_S if self._timer.wall() - batch.at < YOUNG_S else MISSING_S
-        found: str | None = identity
+        current_id: str | None = identity
         if missing_s >= patience:
             try:
                 # Its own id may be in the list too.
-                found = await self._retried(partial(self._api.find, batch, self._journal.ids - {identity}))
+                current_id = await self._retry(partial(self._api.find, batch, self._journal.ids - {identity}))
             except StatusError:
-                found = None
+                current_id = None
             patience = LISTED_S
-        if found is None or missing_s >= LISTED_S:
+        if current_id is None or missing_s >= LISTED_S:
             return None
         pause = min(LAST_LOOK_S, max(FIRST_LOOK_S, missing_s))
-        words = f"the provider does not know batch {found}, and is asked again for {patience / 60:.0f} minutes"
+        words = f"the provider does not know batch {current_id}, and is asked again for {patience / 60:.0f} minutes"
         self.news(f"{words}, next look in {pause:.0f} s")
         await self._timer.sleep(pause)
-        return found
+        return current_id
 
-    async def _fetched(self, batch: LoggedBatch, look: Look, done: set[int]) -> None:
+    async def _fetch(self, batch: LoggedBatch, look: BatchStatus, delivered_indices: set[int]) -> None:
         for address in look.results:
             # What a provider may say beside the results is little; the lines of a file have an end.
             most = 2 * len(batch.calls) + 1000
@@ -344,35 +348,39 @@ class Follower:
                 with suppress(ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
                     result = self._api.read(line)
                     name, _, place = result.id.rpartition("-")
-                    if name == batch.name and 0 <= (at := int(place)) < len(batch.calls) and at not in done:
-                        done.add(at)
+                    if (
+                        name == batch.name
+                        and 0 <= (at := int(place)) < len(batch.calls)
+                        and at not in delivered_indices
+                    ):
+                        delivered_indices.add(at)
                         self._give(batch.calls[at], (result.status, result.body))
 
-    async def _failed(self, batch: LoggedBatch, look: Look) -> None:
+    async def _handle_failure(self, batch: LoggedBatch, look: BatchStatus) -> None:
         """Nothing was done of a batch: lines that are named end by that, and what is about all of it ends all."""
         self._journal.change(batch.name, state="refused")
-        can_wait = self._out_beside(batch.name) > 0 or len(batch.calls) > 1
+        can_wait = self._other_open_batches(batch.name) > 0 or len(batch.calls) > 1
         if later := can_wait and any(error.is_queue for error in look.errors):
             self._refused_in_a_row += 1
             if self._refused_in_a_row > MAX_REFUSED:
                 raise ServerDown(f"{batch.model} took none of {MAX_REFUSED} batches: {look.errors[0].body}")
             # More than the account may have waiting: later, or in smaller batches.
-            if not self._out_beside(batch.name):
+            if not self._other_open_batches(batch.name):
                 self.most = max(1, len(batch.calls) // 2)
-            before = self._out_beside()
-            while before and self._out_beside() >= before:
+            running_before = self._other_open_batches()
+            while running_before and self._other_open_batches() >= running_before:
                 await self._timer.sleep(FIRST_LOOK_S)
-        named = {error.line - 1: error for error in look.errors if error.line is not None}
-        whole = next((error for error in look.errors if error.line is None), None)
+        by_line = {error.line - 1: error for error in look.errors if error.line is not None}
+        batch_error = next((error for error in look.errors if error.line is None), None)
         for place, call in enumerate(batch.calls):
-            error = None if later else named.get(place, whole)
+            error = None if later else by_line.get(place, batch_error)
             self._give(call, error and (BUSY if error.is_queue else WRONG, dumped(error.body)))
 
-    def _out_beside(self, name: str = "") -> int:
+    def _other_open_batches(self, name: str = "") -> int:
         """How many batches are with the provider, without the one of this name."""
-        return sum(not one.ended for other, one in self._out.items() if other != name)
+        return sum(not batch.ended for other, batch in self._out.items() if other != name)
 
-    async def _retried(
+    async def _retry(
         self, ask: Callable[[], Awaitable[R]], what: str = "no word of the batches", sending: str = ""
     ) -> R:
         """What a provider says, asked again while it does not answer. Raises what is no reason to ask again.
@@ -389,29 +397,29 @@ class Follower:
                 failed = read_failure(error)
                 if failed.kind is not Failure.RETRY:
                     raise
-                if sending and self._out_beside(sending):
+                if sending and self._other_open_batches(sending):
                     since = self._timer.clock()
                 if self._timer.clock() - since > patience:
                     if sending:
                         self._journal.change(sending, state="refused")
-                        await input_deleted(self._api, self._journal, sending)
+                        await delete_input(self._api, self._journal, sending)
                     raise ServerDown(f"{what} for {patience:.0f} s: {failed.text}") from None
                 self.news(f"{what} ({failed.text[:80]}), next try in {pause:.0f} s")
             await self._timer.sleep(max(pause, min(failed.retry_after_s or 0.0, LAST_LOOK_S)))
             pause = min(2 * pause, LAST_LOOK_S)
 
     def _tell(self, pause: float) -> None:
-        out = [one for one in self._out.values() if not one.ended]
-        back, sent = (sum(getattr(one, name) for one in self._out.values()) for name in ("back", "requests"))
+        out = [batch for batch in self._out.values() if not batch.ended]
+        back, sent = (sum(getattr(batch, name) for batch in self._out.values()) for name in ("back", "requests"))
         if not out:
             self._out.clear()
-        began = time.strftime("%H:%M", time.localtime(min((one.since for one in out), default=0.0)))
-        oldest = f", oldest batch since {began}" if out else ""
+        start_time = time.strftime("%H:%M", time.localtime(min((batch.since for batch in out), default=0.0)))
+        oldest = f", oldest batch since {start_time}" if out else ""
         look = f", next look in {pause:.0f} s" if pause and out else ""
         self.news(f"round {self._round}, {back:,} of {sent:,} back{oldest}{look}")
 
 
-async def input_deleted(api: BatchApi, journal: BatchJournal, name: str) -> None:
+async def delete_input(api: BatchApi, journal: BatchJournal, name: str) -> None:
     """Delete what was uploaded, pictures included; a provider that keeps it is told of in the log, and no more."""
     if not (uploaded := journal.known[name].input):
         return

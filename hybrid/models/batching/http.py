@@ -44,11 +44,11 @@ class Http:
     ) -> tuple[Any, Mapping[str, str]]:
         """The JSON that answers, and the headers. `body` is an object of JSON, a form or an open file."""
         async with self._answer(method, path, body, headers or {}) as response:
-            said = await whole_body(response)
+            content = await whole_body(response)
         try:
-            return json.loads(said) if said.strip() else None, response.headers
+            return json.loads(content) if content.strip() else None, response.headers
         except ValueError:
-            start = " ".join(said[:200].decode("utf-8", "replace").split())
+            start = " ".join(content[:200].decode("utf-8", "replace").split())
             raise UnreadableReplyError(f"the answer is no JSON: {start}") from None
 
     async def lines(self, path: str, most: int) -> AsyncIterator[bytes]:
@@ -79,16 +79,16 @@ class Http:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         is_whole, at = "://" in path, self._address
         url = path if is_whole else f"{self._base}/{path}"
-        there, here = urlsplit(url), urlsplit(at.url)
-        if there.netloc != here.netloc:
-            raise UnreadableReplyError(f"it points to {there.hostname}, another host, which is not asked")
-        if there.scheme not in (here.scheme, "https"):
-            raise UnreadableReplyError(f"it points from {here.scheme} to {there.scheme}, where nothing is sent")
+        target, server = urlsplit(url), urlsplit(at.url)
+        if target.netloc != server.netloc:
+            raise UnreadableReplyError(f"it points to {target.hostname}, another host, which is not asked")
+        if target.scheme not in (server.scheme, "https"):
+            raise UnreadableReplyError(f"it points from {server.scheme} to {target.scheme}, where nothing is sent")
         self._session = self._session or opened_session(at, None, self._timeout_s)
-        given: dict[str, Any] = {"params": {} if is_whole else at.query, "proxy": at.proxy, "allow_redirects": False}
-        given["headers"] = {name: value for name, value in {**at.headers, **headers}.items() if value}
+        options: dict[str, Any] = {"params": {} if is_whole else at.query, "proxy": at.proxy, "allow_redirects": False}
+        options["headers"] = {name: value for name, value in {**at.headers, **headers}.items() if value}
         data = json.dumps(body).encode() if isinstance(body, dict) else body
-        async with self._session.request(method, url, data=data, **given) as response:
+        async with self._session.request(method, url, data=data, **options) as response:
             if response.status >= 300:
                 raise await status_error(response)
             yield response

@@ -1,7 +1,7 @@
-"""One request between its client and the batch that it is in: the clients' connections ask `exchanged` first.
+"""One request that is sent in a batch: the clients' connections call `exchanged` before they send anything.
 
-The client makes the same request twice: the first one is written into a batch and ends by `ParkedError`, the second one
-is given the reply. Between the two nobody holds its bytes.
+The client makes the same request twice. The first one is written into a batch and ends with `PendingInBatch`; the
+second one gets the reply. In between, the bytes of the request are not kept in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hybrid.log.batches import BatchedCall
 Said = tuple[int, bytes]  # A status and a body in JSON.
 
 
-class ParkedError(Exception):
+class PendingInBatch(Exception):
     """The request waits in a batch. The packages of providers may wrap this."""
 
 
@@ -29,13 +29,13 @@ class Live:
 
 
 @dataclass(slots=True, eq=False)
-class Ticket:
+class BatchItem:
     """One request of one call, which goes into a batch or is sent `direct`."""
 
     call: BatchedCall
     live: Live | None
     # Writes it into a batch; returns what is said at once where none can hold it.
-    put: Callable[[Ticket, bytes], Said | None]
+    put: Callable[[BatchItem, bytes], Said | None]
     direct: bool = False
     said: Said | None = None
     parked: bool = False
@@ -43,19 +43,19 @@ class Ticket:
     arrived: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-TICKET: ContextVar[Ticket | None] = ContextVar("the ticket of the request that is being made", default=None)
+TICKET: ContextVar[BatchItem | None] = ContextVar("the ticket of the request that is being made", default=None)
 
 
 def exchanged(body: bytes) -> Said | None:
     """The status and the body by which a batch answers a request; None where the request is to be sent.
 
-    Raises `ParkedError` where it waits in a batch from now on.
+    Raises `PendingInBatch` where it waits in a batch from now on.
     """
     ticket = TICKET.get()
     if ticket is None or ticket.direct:
         return None
-    said, ticket.said = ticket.said or ticket.put(ticket, body), None
-    if said is None and not ticket.direct:
+    reply, ticket.said = ticket.said or ticket.put(ticket, body), None
+    if reply is None and not ticket.direct:
         ticket.parked = True
-        raise ParkedError
-    return said
+        raise PendingInBatch
+    return reply

@@ -23,14 +23,14 @@ from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import (
     PLACE,
     as_json,
-    fields_beside,
     message,
     readable,
     request_body,
+    server_specific_fields,
     wire_messages,
 )
-from hybrid.models.chat_completions.terms import PASSED_ON, PLAIN, Terms, learnt
-from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
+from hybrid.models.chat_completions.terms import PASSED_ON, PLAIN, ApiVariant, learn_terms
+from hybrid.models.chat_completions.wire import Address, HttpTransport, proxy_for
 from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder, image_block
 from hybrid.models.options import Connection, connection, image_rules, options, options_of_repetition, server_metadata
@@ -58,12 +58,12 @@ def speaks(settings: ModelSettings, name: str = "") -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RequestBody:
     """A request as it was written on some terms, and as it is on others."""
 
-    terms: Terms
+    terms: ApiVariant
     body: bytes
-    on: Callable[[Terms], list[bytes]]
+    on: Callable[[ApiVariant], list[bytes]]
 
 
 class ChatCompletionsClient:
@@ -83,8 +83,10 @@ class ChatCompletionsClient:
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings, name))
         self._tools_offered = ToolsOffered()
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
-        self._terms = Terms(stream=settings.stream == "on")  # Learnt from what the server says, once for all requests.
-        self._wire = Wire(address(self._connection, self._options), settings.timeout_s)
+        self._terms = ApiVariant(
+            stream=settings.stream == "on"
+        )  # Learnt from what the server says, once for all requests.
+        self._wire = HttpTransport(address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:
         """Model, options as sent, image rules and versions; neither key nor address."""
@@ -103,7 +105,7 @@ class ChatCompletionsClient:
         """Whether a reply has come in pieces."""
         return self._wire.streamed
 
-    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Written]:
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[RequestBody]:
         """The body of a request. Raises `DataError` for an image that is not in the store."""
         sent: list[SentImage] = []
         images: list[bytes] = []
@@ -116,28 +118,30 @@ class ChatCompletionsClient:
 
         wired = wire_messages(messages, image, self._model)
         cache_key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
-        given = with_switch(options_of_repetition(self._options, call.repetition), self._settings.thinking_switch)
+        request_options = with_switch(
+            options_of_repetition(self._options, call.repetition), self._settings.thinking_switch
+        )
         specs = self._tools_offered.specs(tools)
         if self._tools_json is None or self._tools_json[0] is not specs:
             # Made once for each list of tools.
             self._tools_json = specs, as_json(specs) if specs else b""
         schemas, terms = self._tools_json[1], self._terms
 
-        def on(terms: Terms) -> list[bytes]:
-            return request_body(self._model, given, wired, schemas, images, cache_key, terms)
+        def on(terms: ApiVariant) -> list[bytes]:
+            return request_body(self._model, request_options, wired, schemas, images, cache_key, terms)
 
         pieces = on(PLAIN)
         # Images count by the hashes that they have already, and on whatever terms a reply came, it is the same call's.
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))
-        return ChatRequest(call, Written(terms, body, on), sha256.hexdigest(), tuple(sent))
+        return ChatRequest(call, RequestBody(terms, body, on), sha256.hexdigest(), tuple(sent))
 
-    async def send(self, request: ChatRequest[Written], keep: Keep) -> AssistantMessage:
+    async def send(self, request: ChatRequest[RequestBody], keep: Keep) -> AssistantMessage:
         """The reply, read and kept in the thread of the connections.
 
         A request is sent again at once where its refusal teaches on which terms the server takes it. Raises as
-        `Wire.post`, and `ModelRefused` where it takes an option that counts on none.
+        `HttpTransport.post`, and `ModelRefused` where it takes an option that counts on none.
         """
 
         def read(body: bytes) -> AssistantMessage:
@@ -145,21 +149,21 @@ class ChatCompletionsClient:
             keep(body)
             return reply
 
-        written = request.body
-        terms, body = written.terms, written.body
+        variants = request.body
+        terms, body = variants.terms, variants.body
         while True:
             try:
                 reply = await self._wire.post(body, read, stream=terms.stream)
             except StatusError as error:
-                # What another request has learnt meanwhile may be all that was wrong with this one.
+                # What another request has learn_terms meanwhile may be all that was wrong with this one.
                 if self._terms == terms:
                     self._learn(error, body)
                 terms = self._terms
-                body = b"".join(written.on(terms))
+                body = b"".join(variants.on(terms))
             else:
                 if self._wire.streamed and self._settings.stream == "auto":
                     streaming = replace(self._terms, stream=True)
-                    self._terms = streaming.announced(self.name, self._terms, ", as it answers so")
+                    self._terms = streaming.announce(self.name, self._terms, ", as it answers so")
                 return reply
 
     def _learn(self, error: StatusError, body: bytes) -> None:
@@ -169,15 +173,15 @@ class ChatCompletionsClient:
             StatusError: the refusal, where it teaches none.
             ModelRefused: it names the option that allows the run.
         """
-        asked = json.loads(body)
-        options = asked.keys() - {"model", "messages", "tools", "stream"}
+        request = json.loads(body)
+        options = request.keys() - {"model", "messages", "tools", "stream"}
         options |= {"stream", "streaming"} if self._terms.stream else set()
         options |= {"detail"} if self._settings.image_detail is not None else set()
-        beside = fields_beside(asked["messages"])
-        terms = learnt(self.name, self._terms, error, options, beside, self._settings)
+        extra_fields = server_specific_fields(request["messages"])
+        terms = learn_terms(self.name, self._terms, error, options, extra_fields, self._settings)
         if terms is None:
             raise error
-        self._terms = terms.announced(self.name, self._terms, f" ({summary(error)})")
+        self._terms = terms.announce(self.name, self._terms, f" ({summary(error)})")
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
         """The message in the body of a reply. Raises `UnreadableReplyError`."""
@@ -188,12 +192,12 @@ class ChatCompletionsClient:
         await self._wire.close()
 
 
-def with_switch(given: Mapping[str, Json], switch: Mapping[str, Json]) -> Mapping[str, Json]:
+def with_switch(request_options: Mapping[str, Json], switch: Mapping[str, Json]) -> Mapping[str, Json]:
     """The options with the keys of `switch` merged into `extra_body`; what the user gave there stays."""
     if not switch:
-        return given
-    own = given.get("extra_body")
-    return {**given, "extra_body": _merged(switch, own if isinstance(own, Mapping) else {})}
+        return request_options
+    extra_body = request_options.get("extra_body")
+    return {**request_options, "extra_body": _merged(switch, extra_body if isinstance(extra_body, Mapping) else {})}
 
 
 def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
@@ -205,14 +209,14 @@ def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, J
     return merged
 
 
-def address(reached: Connection, given: Mapping[str, Json]) -> Address:
+def address(reached: Connection, request_options: Mapping[str, Json]) -> Address:
     """Where requests go, with the key, and the options that are no part of a body."""
     base = reached.base_url or OFFICIAL
     parts = urlsplit(base)
     user, _, host = parts.netloc.rpartition("@")
     path = f"{parts.path.rstrip('/')}/chat/completions"
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    more = given.get("default_query")
+    more = request_options.get("default_query")
     for name, value in more.items() if isinstance(more, dict) else ():
         query[name] = str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
     headers = {
@@ -224,6 +228,6 @@ def address(reached: Connection, given: Mapping[str, Json]) -> Address:
     if user:
         headers["Authorization"] = f"Basic {base64.b64encode(unquote(user).encode()).decode()}"
     organization = os.environ.get("OPENAI_ORG_ID") or os.environ.get("OPENAI_ORGANIZATION")
-    named = {"OpenAI-Organization": organization, "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID")}
-    headers |= {name: value for name, value in named.items() if value}
+    account_headers = {"OpenAI-Organization": organization, "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID")}
+    headers |= {name: value for name, value in account_headers.items() if value}
     return Address(urlunsplit((parts.scheme, host, path, "", "")), headers, query, proxy_for(base))

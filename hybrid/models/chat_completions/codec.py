@@ -1,8 +1,8 @@
 """The JSON of OpenAI's chat completions: requests from messages, messages from replies.
 
     body = b"".join(request_body(name, options, wire_messages(arranged, image, name), tools, images))
-    whole = readable(data)                # raises `UnreadableReplyError` where there is no message in it
-    reply = message(whole, call)          # whatever is readable becomes a message
+    body = readable(data)                 # raises `UnreadableReplyError` where there is no message in it
+    reply = message(body, call)           # whatever is readable becomes a message
 
 A reply that is malformed but can be read is used: tool arguments that are no JSON object are `invalid_tool_calls`,
 which a controller answers like any other wrong call.
@@ -32,11 +32,11 @@ from hybrid.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
-    whole_value,
+    replace_surrogates_in,
 )
 from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.stream import FEEDBACK
-from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, Terms
+from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, ApiVariant
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error, summary
 from hybrid.models.literals import read_object
 from hybrid.models.replies import NO_MESSAGE, TABLE, mark_end, read_end
@@ -68,7 +68,7 @@ def request_body(
     tools: bytes = b"",
     images: Sequence[bytes] = (),
     cache_key: str | None = None,
-    terms: Terms = PLAIN,
+    terms: ApiVariant = PLAIN,
 ) -> list[bytes]:
     """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
 
@@ -87,14 +87,14 @@ def request_body(
     body |= {} if cache_key is None else {"prompt_cache_key": cache_key}
     body |= {"stream_options": {"include_usage": True}} if terms.stream else {}
     if terms.without:
-        body = _without(body, terms.without)
-        body["messages"] = said = list[dict[str, Any]]()
+        body = _drop_fields(body, terms.without)
+        body["messages"] = turns = list[dict[str, Any]]()
         for turn in messages:
             # Only replies, and the calls in them, hold fields of a server's own.
-            calls = [_without(call, terms.without) for call in turn.get("tool_calls", ())]
-            less = _without(turn, terms.without) | ({"tool_calls": calls} if calls else {})
-            said.append(less if turn["role"] == "assistant" else turn)
-    body["messages"] = _bridged(body["messages"]) if terms.bridges else body["messages"]
+            calls = [_drop_fields(call, terms.without) for call in turn.get("tool_calls", ())]
+            less = _drop_fields(turn, terms.without) | ({"tool_calls": calls} if calls else {})
+            turns.append(less if turn["role"] == "assistant" else turn)
+    body["messages"] = _insert_replies(body["messages"]) if terms.bridges else body["messages"]
     if terms.declares_tools and not tools and (declared := _called_tools(messages)):
         tools = as_json(declared)
         body["tool_choice"] = "none"
@@ -108,12 +108,12 @@ def request_body(
     # Without places, messages of the user's own have taken the place of these.
     places = images if len(around) > 1 else ()
     pieces = [around[0]]
-    for one, after in zip(places, around[1:], strict=True):
-        pieces += [one, after]
+    for image, after in zip(places, around[1:], strict=True):
+        pieces += [image, after]
     return pieces
 
 
-def _bridged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _insert_replies(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages, with a reply wherever one of the user comes right behind one of a tool."""
     out: list[dict[str, Any]] = []
     for message in messages:
@@ -125,21 +125,21 @@ def _bridged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _called_tools(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A declaration of each tool that a conversation has called, for servers that want one; it may not be called."""
-    names = dict.fromkeys(call["function"]["name"] for one in messages for call in one.get("tool_calls", ()))
+    names = dict.fromkeys(call["function"]["name"] for message in messages for call in message.get("tool_calls", ()))
     nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
     return [{"type": "function", "function": {"name": name, **nothing}} for name in names]
 
 
-def _without(said: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name not in names}
+def _drop_fields(fields: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}
 
 
-def fields_beside(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+def server_specific_fields(messages: Sequence[Mapping[str, Any]]) -> set[str]:
     """The fields of replies in a request, and of their calls, that are the server's own."""
-    said = [one for one in messages if one.get("role") == "assistant"]
-    calls = [call for one in said for call in one.get("tool_calls", ())]
-    return {name for one in said for name in one.keys() - _READ} | {
-        name for one in calls for name in one.keys() - _READ_OF_CALLS
+    replies = [message for message in messages if message.get("role") == "assistant"]
+    calls = [call for reply in replies for call in reply.get("tool_calls", ())]
+    return {name for reply in replies for name in reply.keys() - _READ} | {
+        name for call in calls for name in call.keys() - _READ_OF_CALLS
     }
 
 
@@ -163,16 +163,16 @@ def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, 
         return {"content": content, "role": "tool", "tool_call_id": message.call}
     if isinstance(message, SystemMessage):
         return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
-    asked = [(call.id, call.name, call.args) for call in message.calls]
+    entries = [(call.id, call.name, call.args) for call in message.calls]
     # llama.cpp answers 500 to every conversation with arguments that are no JSON, and templates ask for an object.
-    asked += [(call.id, call.name or "unknown", {"unreadable": call.written}) for call in message.invalid]
+    entries += [(call.id, call.name or "unknown", {"unreadable": call.written}) for call in message.invalid]
     calls = [
         {
             "type": "function",
             "id": identity,
             "function": {"name": name, "arguments": json.dumps(args, ensure_ascii=False)},
         }
-        for identity, name, args in asked
+        for identity, name, args in entries
     ]
     wire: dict[str, Any] = {"content": message.text, "role": "assistant"}
     wire = {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
@@ -185,18 +185,18 @@ def _content_parts(parts: Sequence[Part], image: ImageBlock) -> list[dict[str, A
 
 def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
     """A reply with all that its server said in it beside the text and the calls, which are those of `wire`."""
-    whole = {**wire, **native["message"]}
+    reply = {**wire, **native["message"]}
     if parts := native["content"]:
         text = wire["content"] or ""
         others = [part for part in parts if not _is_text(part)]
-        ours = [{"type": "text", "text": text}] if text else []
-        whole["content"] = parts if _text(parts) == text else [*others, *ours]
-    beside = list(native["calls"])
+        text_parts = [{"type": "text", "text": text}] if text else []
+        reply["content"] = parts if _text(parts) == text else [*others, *text_parts]
+    native_calls = list(native["calls"])
     for call in wire.get("tool_calls", ()):
-        if (its := next((one for one in beside if one["id"] == call["id"]), None)) is not None:
-            beside.remove(its)
+        if (its := next((candidate for candidate in native_calls if candidate["id"] == call["id"]), None)) is not None:
+            native_calls.remove(its)
             call.update({**its["call"], "function": {**call["function"], **its["function"]}})
-    return whole
+    return reply
 
 
 def readable(data: bytes) -> dict[str, Any]:
@@ -206,12 +206,12 @@ def readable(data: bytes) -> dict[str, Any]:
         UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
         StatusError: an error that names a status.
     """
-    whole = parse_json(data)
-    if not isinstance(whole, dict):
+    body = parse_json(data)
+    if not isinstance(body, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
-    if error := reported_error(whole):
+    if error := reported_error(body):
         raise error_in_reply(error)
-    first = _choice(whole)
+    first = _choice(body)
     if first is None:
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
     if first.get("error"):
@@ -223,40 +223,40 @@ def readable(data: bytes) -> dict[str, Any]:
         content = message["content"] = [content]
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
-    if not (content or reason or _said_calls(message) or _refusal(message)):
+    if not (content or reason or _raw_calls(message) or _refusal(message)):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
-    return whole
+    return body
 
 
-def _choice(whole: dict[str, Any]) -> dict[str, Any] | None:
+def _choice(body: dict[str, Any]) -> dict[str, Any] | None:
     """The first choice, with a message; None if there is none.
 
     A provider that refuses may leave the message out, or every choice: what it says instead becomes the reason.
     """
-    choices = whole.get("choices")
+    choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    said = first.get("message") if isinstance(first, dict) else None
-    if isinstance(first, dict) and isinstance(said, dict) and not FEEDBACK & whole.keys():
+    message = first.get("message") if isinstance(first, dict) else None
+    if isinstance(first, dict) and isinstance(message, dict) and not FEEDBACK & body.keys():
         return first
-    feedback = _feedback(whole)
-    if isinstance(first, dict) and isinstance(said, dict):
-        is_empty = not (said.get("content") or _said_calls(said) or said.get("refusal"))
-        return _with_reason(whole, first, feedback) if feedback and is_empty else first
-    if isinstance(first, dict) and said is None and not (first.get("text") or first.get("delta")):
+    feedback = _feedback(body)
+    if isinstance(first, dict) and isinstance(message, dict):
+        is_empty = not (message.get("content") or _raw_calls(message) or message.get("refusal"))
+        return _with_reason(body, first, feedback) if feedback and is_empty else first
+    if isinstance(first, dict) and message is None and not (first.get("text") or first.get("delta")):
         reason, end = read_end("chat_completions", feedback or None, *_reasons(first))
         if reason is None and not first.get("error"):
             return None
         simple = end in (End.ENDED, End.TOOL_CALLS, End.UNKNOWN)
-        return _with_reason(whole, first, f"content_filter: {NO_MESSAGE}, {reason}" if simple else reason)
-    return _with_reason(whole, {}, feedback) if first is None and feedback else None
+        return _with_reason(body, first, f"content_filter: {NO_MESSAGE}, {reason}" if simple else reason)
+    return _with_reason(body, {}, feedback) if first is None and feedback else None
 
 
-def _with_reason(whole: dict[str, Any], choice: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
+def _with_reason(body: dict[str, Any], choice: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
     """The first choice with an empty message and a reason in the provider's words, put into the reply."""
-    said = {"role": "assistant", "content": None}
-    first = {"message": said, **{key: value for key, value in choice.items() if value is not None}}
+    message = {"role": "assistant", "content": None}
+    first = {"message": message, **{key: value for key, value in choice.items() if value is not None}}
     first |= {"finish_reason": reason}
-    whole["choices"] = [first]
+    body["choices"] = [first]
     return first
 
 
@@ -275,14 +275,14 @@ def _reasons(choice: Mapping[str, Any], whole: Mapping[str, Any] = MappingProxyT
         yield about.get("finish_reason")
 
 
-def _feedback(whole: Mapping[str, Any]) -> str:
+def _feedback(body: Mapping[str, Any]) -> str:
     """What a provider says of a prompt that it blocked (Gemini, Azure); empty if it says nothing."""
     for name in ("prompt_feedback", "promptFeedback"):
-        feedback = whole.get(name)
+        feedback = body.get(name)
         reason = (feedback.get("blockReason") or feedback.get("block_reason")) if isinstance(feedback, dict) else None
         if isinstance(reason, str) and reason:
             return f"content_filter: {reason}"
-    results = whole.get("prompt_filter_results")
+    results = body.get("prompt_filter_results")
     filtered = re.search(r'"(\w+)":\{[^{}]*"filtered":true', as_json(results).decode()) if results else None
     return f"content_filter: {filtered[1]}" if filtered else ""
 
@@ -296,7 +296,7 @@ def parse_json(data: bytes) -> Any:
             # One broken character is no reason to throw a paid reply away.
             value = json.loads(data.decode("utf-8", "replace"))
         # Escapes can write half a character, which no file can hold.
-        return whole_value(value) if b"\\ud" in data or b"\\uD" in data else value
+        return replace_surrogates_in(value) if b"\\ud" in data or b"\\uD" in data else value
     except (ValueError, RecursionError) as error:
         raise UnreadableReplyError(f"the reply is no JSON ({summary(error, 100)}): {_start(data)}") from None
 
@@ -305,7 +305,7 @@ def _start(data: bytes) -> str:
     return " ".join(data[:200].decode("utf-8", "replace").split())
 
 
-def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
+def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     """The message of a `readable` reply, with usage and why it ended; a call without an id gets one.
 
     The words of a refusal that came with an empty text are the text.
@@ -313,13 +313,13 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     Raises:
         BrokenOffError: its server broke it off.
     """
-    choice = whole["choices"][0]
-    said = choice["message"]
-    reason, end = read_end("chat_completions", *_reasons(choice, whole))
-    calls, invalid = calls_of(_said_calls(said), call)
-    text, refusal = _text(said.get("content")), _refusal(said)
-    usage = usage_of(whole, is_empty=not (text or refusal or calls or invalid))
-    model = whole.get("model")
+    choice = body["choices"][0]
+    reply = choice["message"]
+    reason, end = read_end("chat_completions", *_reasons(choice, body))
+    calls, invalid = calls_of(_raw_calls(reply), call)
+    text, refusal = _text(reply.get("content")), _refusal(reply)
+    usage = usage_of(body, is_empty=not (text or refusal or calls or invalid))
+    model = body.get("model")
     message = AssistantMessage(
         text or refusal or "",
         tuple(calls),
@@ -327,17 +327,17 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
         usage,
         reason,
         refusal,
-        reasoning=thoughts_in(said),
-        native=_native(said, call),
+        reasoning=thoughts_in(reply),
+        native=_native_fields(reply, call),
         end=end,
         model=model[:MAX_NAME] if isinstance(model, str) and model else None,
     )
     return mark_end(message)
 
 
-def _refusal(said: Mapping[str, Any]) -> str | None:
+def _refusal(message: Mapping[str, Any]) -> str | None:
     """The words in which a model refuses, beside the content or as a part of it."""
-    refusal, content = said.get("refusal"), said.get("content")
+    refusal, content = message.get("refusal"), message.get("content")
     if isinstance(content, list) and not refusal:
         refusal = next((part.get("refusal") for part in content if _kind(part) == "refusal"), None)
     return refusal if isinstance(refusal, str) and refusal else None
@@ -355,11 +355,11 @@ def _text(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def thoughts_in(said: Mapping[str, Any]) -> str:
+def thoughts_in(message: Mapping[str, Any]) -> str:
     """The thoughts in a message, in words, under the first of the names that holds some."""
-    content = said.get("content")
+    content = message.get("content")
     parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else None
-    values = (*map(said.get, THOUGHTS), parts)
+    values = (*map(message.get, THOUGHTS), parts)
     return next((words for value in values if value and (words := _words(value))), "")
 
 
@@ -378,80 +378,85 @@ def _words(value: Any, depth: int = 4) -> str:
     if isinstance(value, dict) and depth:
         return next((words for name in _IN_A_THOUGHT if (words := _words(value.get(name), depth - 1))), "")
     parts = value if isinstance(value, list) and depth else ()
-    return "\n".join(filter(None, (_words(one, depth - 1) for one in parts)))
+    return "\n".join(filter(None, (_words(part, depth - 1) for part in parts)))
 
 
-def _native(said: Mapping[str, Any], call: CallKey) -> Json:
+def _native_fields(reply: Mapping[str, Any], call: CallKey) -> Json:
     """What a message says beside its text and the names and arguments of its calls; None where that is nothing."""
-    content = said.get("content")
-    message = _beside(said, _READ)
+    content = reply.get("content")
+    message = _unread_fields(reply, _READ)
     parts = content if isinstance(content, list) and _can_be_written(content) else []
     parts = parts if any(isinstance(part, dict) and not _is_text(part) for part in parts) else []
     calls: list[Json] = []
-    for identity, one in _identified(_said_calls(said), call):
-        if isinstance(one, dict) and isinstance(function := one.get("function"), dict):
-            its = {"call": _beside(one, _READ_OF_CALLS), "function": _beside(function, _READ_OF_FUNCTIONS)}
+    for identity, raw_call in _identify_calls(_raw_calls(reply), call):
+        if isinstance(raw_call, dict) and isinstance(function := raw_call.get("function"), dict):
+            its = {
+                "call": _unread_fields(raw_call, _READ_OF_CALLS),
+                "function": _unread_fields(function, _READ_OF_FUNCTIONS),
+            }
             calls += [{"id": identity, **its}] if any(its.values()) else []
     return {"message": message, "content": parts, "calls": calls} if message or parts or calls else None
 
 
-def _beside(said: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
+def _unread_fields(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
     # Many servers name every field that they know, with nothing in it.
-    held = {name: value for name, value in said.items() if name not in read and value is not None and value != []}
-    return {name: value for name, value in held.items() if _can_be_written(value)}
+    non_empty = {
+        name: value for name, value in fields.items() if name not in read and value is not None and value != []
+    }
+    return {name: value for name, value in non_empty.items() if _can_be_written(value)}
 
 
 def _can_be_written(value: Any) -> bool:
     """Whether a value that was read from JSON can be sent as JSON: it is not nested too deep, and knows no NaN."""
     open_values = [(value, 1)]
     while open_values:
-        one, depth = open_values.pop()
-        if depth > MAX_DEPTH or (isinstance(one, float) and not math.isfinite(one)):
+        node, depth = open_values.pop()
+        if depth > MAX_DEPTH or (isinstance(node, float) and not math.isfinite(node)):
             return False
-        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
         open_values += [(item, depth + 1) for item in inner]
     return True
 
 
-def _said_calls(said: Mapping[str, Any]) -> Any:
+def _raw_calls(message: Mapping[str, Any]) -> Any:
     """The calls of a message; OpenAI's first interface has one, and Anthropic's are parts of the content."""
-    if calls := said.get("tool_calls"):
+    if calls := message.get("tool_calls"):
         return calls
-    if isinstance(call := said.get("function_call"), dict):
+    if isinstance(call := message.get("function_call"), dict):
         return [{"function": call}]
-    content = said.get("content")
+    content = message.get("content")
     return [part for part in content if _kind(part) == "tool_use"] if isinstance(content, list) else []
 
 
-def _identified(said: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
+def _identify_calls(raw_calls: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
     """The calls of a message as they are written, each with its id, or with one of ours where it has none of its own.
 
     Ours is of nine letters and digits, as the servers of Mistral want it.
     """
     seen: set[str] = set()
-    for place, one in enumerate(said if isinstance(said, list) else [said] if said else ()):
-        identity = one.get("id") if isinstance(one, dict) else None
+    for place, raw_call in enumerate(raw_calls if isinstance(raw_calls, list) else [raw_calls] if raw_calls else ()):
+        identity = raw_call.get("id") if isinstance(raw_call, dict) else None
         if not isinstance(identity, str) or not identity or identity in seen:
             identity = f"c{call.ask % 100:02}{call.call % 1000:03}{place % 1000:03}"
         seen.add(identity)
-        yield identity, one
+        yield identity, raw_call
 
 
-def calls_of(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
+def calls_of(raw_calls: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
     """Calls of a message in any form of servers': those that can be made, and those whose arguments cannot be read."""
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
-    for identity, one in _identified(said, call):
-        function = one.get("function", one) if isinstance(one, dict) else None
-        if not isinstance(function, dict) or (function is one and "name" not in one):
-            invalid.append(InvalidCall(identity, None, as_written(one), "no function is named"))
+    for identity, raw_call in _identify_calls(raw_calls, call):
+        function = raw_call.get("function", raw_call) if isinstance(raw_call, dict) else None
+        if not isinstance(function, dict) or (function is raw_call and "name" not in raw_call):
+            invalid.append(InvalidCall(identity, None, as_written(raw_call), "no function is named"))
             continue
         name = function.get("name")
-        written = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
+        arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
         name = name if isinstance(name, str) else ""
-        args, error, repairs = read_object(written)
+        args, error, repairs = read_object(arguments)
         if args is None:
-            invalid.append(InvalidCall(identity, name, as_written(written), error))
+            invalid.append(InvalidCall(identity, name, as_written(arguments), error))
         else:
             calls.append(ToolCall(identity, name, args, repairs=repairs))
     return calls, invalid
@@ -462,18 +467,18 @@ def as_written(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def usage_of(whole: Mapping[str, Any], *, is_empty: bool) -> TokenUsage | None:
+def usage_of(body: Mapping[str, Any], *, is_empty: bool) -> TokenUsage | None:
     """The counts of a reply, from the first place that has them: beside the choices, in one of them, in its message."""
-    for holder in _usage_holders(whole):
+    for holder in _usage_holders(body):
         for name in _USAGE:
             if name in holder and (usage := read_usage("chat_completions", holder[name], is_empty=is_empty)):
                 return usage
-    return read_usage("llama_cpp", whole.get("timings"), is_empty=is_empty)
+    return read_usage("llama_cpp", body.get("timings"), is_empty=is_empty)
 
 
-def _usage_holders(whole: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield whole
-    choices = [choice for choice in whole["choices"] if isinstance(choice, dict)]
+def _usage_holders(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield body
+    choices = [choice for choice in body["choices"] if isinstance(choice, dict)]
     yield from choices
-    yield from (beside for name in _AROUND_USAGE if isinstance(beside := whole.get(name), dict))
+    yield from (container for name in _AROUND_USAGE if isinstance(container := body.get(name), dict))
     yield from (message for choice in choices if isinstance(message := choice.get("message"), dict))

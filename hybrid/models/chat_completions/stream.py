@@ -159,7 +159,7 @@ class Assembly:
         if not (self.ended or self._reason):
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         try:
-            message = {"role": "assistant", "content": None, **_settled(self._message)}
+            message = {"role": "assistant", "content": None, **_join_texts(self._message)}
             # What ended without a reason may be half a text: a gateway ends the stream of a server that is gone, too.
             reason = self._reason or (NO_REASON if message["content"] and not message.get("tool_calls") else None)
             choice = {"index": 0, "message": message, "finish_reason": reason}
@@ -181,7 +181,7 @@ class Assembly:
             self._read_event()
         elif name == b"data":
             # Some servers leave out the empty line between events.
-            if len(self._data) == 1 and (self._data[0] == b"[DONE]" or _parsed(self._data[0]) is not None):
+            if len(self._data) == 1 and (self._data[0] == b"[DONE]" or _parse(self._data[0]) is not None):
                 self._read_event()
             self._data.append(value)
             self._pending += len(value)
@@ -200,10 +200,10 @@ class Assembly:
         # Some gateways send the comments that keep a stream alive as data.
         if not data or data.startswith(b":") or self.ended or event in _KEEP_ALIVE:
             return
-        piece = _parsed(data)
+        piece = _parse(data)
         if not isinstance(piece, dict):
-            shown = data[:200].decode("utf-8", "replace")
-            raise UnreadableReplyError(f"a piece of the stream is no JSON object: {shown}")
+            excerpt = data[:200].decode("utf-8", "replace")
+            raise UnreadableReplyError(f"a piece of the stream is no JSON object: {excerpt}")
         if error := reported_error(piece) or (piece if event == b"error" else None):
             raise error_in_reply(error)
         self._add(piece)
@@ -220,13 +220,13 @@ class Assembly:
             self._count(choice)
             if choice.get("error"):
                 raise error_in_reply(choice["error"])
-            said = choice.get("delta")
-            if not said and isinstance(said := choice.get("message"), dict):
+            delta = choice.get("delta")
+            if not delta and isinstance(delta := choice.get("message"), dict):
                 # At the end, or each time: the whole message so far.
                 self._message = {}
-            if isinstance(said, dict):
-                self._bytes.hold(_size(said))
-                for name, value in said.items():
+            if isinstance(delta, dict):
+                self._bytes.hold(_size(delta))
+                for name, value in delta.items():
                     if name == "tool_calls":
                         _add_calls(self._message.setdefault(name, []), value)
                     elif name != "role":
@@ -234,10 +234,10 @@ class Assembly:
             self._reason = _reason(choice.get("finish_reason")) or self._reason
             self._other_reasons |= {name: choice[name] for name in OTHER_REASONS & choice.keys() if choice[name]}
 
-    def _count(self, said: Any) -> None:
+    def _count(self, container: Any) -> None:
         """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""
         for name in ("usage", "usageMetadata", "timings"):
-            if isinstance(said, dict) and isinstance(counts := said.get(name), dict):
+            if isinstance(container, dict) and isinstance(counts := container.get(name), dict):
                 self._about[name] = merged(self._about.get(name, {}), counts)
 
 
@@ -247,9 +247,9 @@ def _reason(value: Any) -> str | None:
     return value if isinstance(value, str) and value not in ("", "null") else None
 
 
-def _size(said: Any) -> int:
+def _size(root: Any) -> int:
     """Characters that a piece adds to a reply, and some for each of its values."""
-    size, values = 0, [said]
+    size, values = 0, [root]
     while values:
         value = values.pop()
         size += len(value) if isinstance(value, str) else VALUE_BYTES
@@ -257,7 +257,7 @@ def _size(said: Any) -> int:
     return size
 
 
-def _parsed(data: bytes) -> Any:
+def _parse(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
@@ -268,23 +268,23 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
     """Add a piece to a field: texts and lists grow, objects field by field, anything else is replaced."""
     if depth > MAX_DEPTH:
         raise UnreadableReplyError("a piece of the stream is nested too deep")
-    held = into.get(name)
-    if more is None or (held and name in _OF_ONE_PART):
+    current = into.get(name)
+    if more is None or (current and name in _OF_ONE_PART):
         return
-    if isinstance(more, str) and more == held and name not in _GROWS:
+    if isinstance(more, str) and more == current and name not in _GROWS:
         return
-    if isinstance(held, str | _Pieces) and isinstance(more, str):
-        into[name] = pieces = held if isinstance(held, _Pieces) else _Pieces([held])
+    if isinstance(current, str | _Pieces) and isinstance(more, str):
+        into[name] = pieces = current if isinstance(current, _Pieces) else _Pieces([current])
         pieces.append(more)
     elif isinstance(more, list):
-        text = "".join(held) if isinstance(held, _Pieces) else held
+        text = "".join(current) if isinstance(current, _Pieces) else current
         into[name] = parts = text if isinstance(text, list) else [{"type": "text", "text": text}] if text else []
         for part in more:
             _add_part(parts, part, depth)
-    elif isinstance(held, list) and isinstance(more, str):
-        _add_part(held, {"type": "text", "text": more}, depth)
+    elif isinstance(current, list) and isinstance(more, str):
+        _add_part(current, {"type": "text", "text": more}, depth)
     elif isinstance(more, dict) and name != "arguments":
-        into[name] = held if isinstance(held, dict) else {}
+        into[name] = current if isinstance(current, dict) else {}
         for key, value in more.items():
             _grow(into[name], key, value, depth + 1)
     else:
@@ -305,8 +305,8 @@ def _add_part(parts: list[Any], more: Any, depth: int) -> None:
         _grow(parts[-1], name, value, depth + 1)
 
 
-def _add_calls(calls: list[dict[str, Any]], said: Any) -> None:
-    for more in said if isinstance(said, list) else [said]:
+def _add_calls(calls: list[dict[str, Any]], fragments: Any) -> None:
+    for more in fragments if isinstance(fragments, list) else [fragments]:
         if not isinstance(more, dict):
             continue
         function = more.get("function")
@@ -315,11 +315,11 @@ def _add_calls(calls: list[dict[str, Any]], said: Any) -> None:
         if call is None:
             calls.append(call := {"function": {}})
         # At the end some servers say a call again.
-        again = more.get("id") and function.get("arguments") and _whole(call) == function["arguments"]
+        is_repeat = more.get("id") and function.get("arguments") and _parse_arguments(call) == function["arguments"]
         for name, value in more.items():
             if name != "function" and value != "":
                 _grow(call, name, value)
-        for name, value in {} if again else function.items():
+        for name, value in {} if is_repeat else function.items():
             _grow(call["function"], name, value)
 
 
@@ -332,35 +332,35 @@ def _call_of(
     """
     index, identity, begins = more.get("index"), more.get("id"), bool(function.get("name"))
     if isinstance(index, int):
-        known = [call for call in calls if call.get("index") == index]
+        matches = [call for call in calls if call.get("index") == index]
     else:
-        known = [call for call in calls if call.get("id") == identity] if identity else calls
-    if not known and not begins and index is None:
-        known = calls
-    call = known[-1] if known else None
+        matches = [call for call in calls if call.get("id") == identity] if identity else calls
+    if not matches and not begins and index is None:
+        matches = calls
+    call = matches[-1] if matches else None
     if call is None or not begins:
         return call
     if identity:
         return call if call.get("id") in (None, identity) else None
     goes_on = not function.get("arguments") and function["name"] == call["function"].get("name")
-    return call if goes_on or _whole(call) is None else None
+    return call if goes_on or _parse_arguments(call) is None else None
 
 
-def _whole(call: Mapping[str, Any]) -> Any:
+def _parse_arguments(call: Mapping[str, Any]) -> Any:
     """The arguments of a call so far, where they are an object; None for others."""
     arguments = call["function"].get("arguments")
     if isinstance(arguments, _Pieces):
         # No tool takes longer ones, and to try them with every piece would take long.
         arguments = "".join(arguments) if len(arguments) <= MAX_TRIED else ""
     if isinstance(arguments, str) and len(arguments) <= MAX_CHARACTERS:
-        return arguments if isinstance(_parsed(arguments.encode("utf-8", "replace")), dict) else None
+        return arguments if isinstance(_parse(arguments.encode("utf-8", "replace")), dict) else None
     return arguments if isinstance(arguments, dict) else None
 
 
-def _settled(value: Any) -> Any:
+def _join_texts(value: Any) -> Any:
     """The value with its growing texts joined."""
     if isinstance(value, _Pieces):
         return "".join(value)
     if isinstance(value, dict):
-        return {name: _settled(item) for name, item in value.items()}
-    return [_settled(item) for item in value] if isinstance(value, list) else value
+        return {name: _join_texts(item) for name, item in value.items()}
+    return [_join_texts(item) for item in value] if isinstance(value, list) else value

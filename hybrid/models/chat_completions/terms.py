@@ -1,6 +1,6 @@
 """The terms on which one server takes requests, learnt from the words of its refusals, once for a run.
 
-    terms = learnt(name, PLAIN, error, ["seed"], (), settings)    # to ask by from now on; None: it teaches nothing
+    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # to ask by from now on; None: it teaches nothing
 
 Only what means the same is changed without being asked for: the older name of an option, or none for an option that is
 a courtesy. What would change what is measured is refused, with the words that allow it.
@@ -43,7 +43,7 @@ _AND = r"(?:\W{1,4}|\W{1,3}and\W{1,3})"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ApiVariant:
     """How requests are written for one server."""
 
     stream: bool = False
@@ -52,35 +52,39 @@ class Terms:
     declares_tools: bool = False  # Tools that were called stay declared when none may be called any more.
     bridges: bool = False  # A reply of the model stands between a tool's result and the user's next message.
 
-    def changes(self, before: Terms) -> list[str]:
+    def changes(self, previous: ApiVariant) -> list[str]:
         """How these differ from others, in words."""
-        said = ["it is asked for its replies in pieces"] if self.stream > before.stream else []
-        said += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != before.max_tokens else []
-        if self.declares_tools > before.declares_tools:
-            said.append("it is sent the tools that were called with every request, with tool_choice none on the last")
-        if self.bridges > before.bridges:
-            said.append(f"it is sent a reply {BRIDGE!r} between a tool's result and its pictures")
-        left_out = sorted(self.without - before.without)
-        return said + [f"it is sent no {one}, {CAN_BE_LEFT_OUT.get(one, 'its own word')}" for one in left_out]
+        sentences = ["it is asked for its replies in pieces"] if self.stream > previous.stream else []
+        sentences += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != previous.max_tokens else []
+        if self.declares_tools > previous.declares_tools:
+            sentences.append(
+                "it is sent the tools that were called with every request, with tool_choice none on the last"
+            )
+        if self.bridges > previous.bridges:
+            sentences.append(f"it is sent a reply {BRIDGE!r} between a tool's result and its pictures")
+        left_out = sorted(self.without - previous.without)
+        return sentences + [
+            f"it is sent no {field}, {CAN_BE_LEFT_OUT.get(field, 'its own word')}" for field in left_out
+        ]
 
-    def announced(self, name: str, before: Terms, why: str) -> Terms:
+    def announce(self, name: str, previous: ApiVariant, reason: str) -> ApiVariant:
         """These terms, after a note of how they differ from those before; `why` ends each of its lines."""
-        for change in self.changes(before):
-            tell(f"note: {name}: from now on {change}{why}")
+        for change in self.changes(previous):
+            tell(f"note: {name}: from now on {change}{reason}")
         return self
 
 
-PLAIN: Final = Terms()  # Those of OpenAI, by which a server is asked that has said nothing else.
+PLAIN: Final = ApiVariant()  # Those of OpenAI, by which a server is asked that has said nothing else.
 
 
-def learnt(
+def learn_terms(
     name: str,
-    terms: Terms,
+    terms: ApiVariant,
     error: StatusError,
     options: Collection[str],
-    beside: Collection[str],
+    extra_fields: Collection[str],
     settings: ModelSettings,
-) -> Terms | None:
+) -> ApiVariant | None:
     """The terms for the next request after a refusal of one; None where it teaches nothing about what was sent.
 
     Args:
@@ -88,32 +92,32 @@ def learnt(
         terms: those of the refused request.
         error: the refusal.
         options: names of what was sent besides the messages.
-        beside: fields that the server itself had put into its replies.
+        extra_fields: fields that the server itself had put into its replies.
         settings: those of the run.
 
     Raises:
         ModelRefused: it is about something that cannot be left out; says by which option it can.
     """
-    said, refuses = summary(error, 4000), f"--model {name}: the server"
+    text, refuses = summary(error, 4000), f"--model {name}: the server"
     if error.status_code not in _STATUSES:
         return None
-    if not terms.stream and _STREAMS_ONLY.search(said):
+    if not terms.stream and _STREAMS_ONLY.search(text):
         if settings.stream != "off":
             return replace(terms, stream=True)
         raise ModelRefused(f"{refuses} only streams, which --stream off does not allow: {summary(error)}")
-    if _WANTS_RESPONSES.search(said):
+    if _WANTS_RESPONSES.search(text):
         remedy = (
             "--model-arg api=responses asks it through the Responses API, --reasoning-effort none without reasoning"
         )
         raise ModelRefused(f"{refuses} takes tools and reasoning together only there; {remedy}: {summary(error)}")
-    if _WANTS_TOOLS.search(said) and not terms.declares_tools:
+    if _WANTS_TOOLS.search(text) and not terms.declares_tools:
         return replace(terms, declares_tools=True)
-    if _WANTS_REPLY.search(said) and not terms.bridges:
+    if _WANTS_REPLY.search(text) and not terms.bridges:
         return replace(terms, bridges=True)
-    if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(said):
+    if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(text):
         raise ModelRefused(f"{refuses} wants the thoughts back that --reasoning drop leaves out: {summary(error)}")
-    names = _named(said, {*options, *beside})
-    can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *beside} - {*SENT_BACK}
+    names = _find_unknown_options(text, {*options, *extra_fields})
+    can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *extra_fields} - {*SENT_BACK}
     if refused := [name for name in names if name not in can_be_left_out]:
         remedy = REMEDIES.get(refused[0], f"leave --model-arg {refused[0]} away")
         raise ModelRefused(f"{refuses} does not take {refused[0]} as it is sent; {remedy}: {summary(error)}")
@@ -122,20 +126,20 @@ def learnt(
     return after if after != terms else None
 
 
-def _named(said: str, sent: Collection[str]) -> list[str]:
+def _find_unknown_options(text: str, sent: Collection[str]) -> list[str]:
     """Which of the options sent a refusal calls unknown: the first that it names, and those in one list with it."""
     if not sent:
         return []
     name = rf"(?<![\w/-])({'|'.join(map(re.escape, sorted(sent, key=len, reverse=True)))})(?![\w/-]|\.\d)"
     about = re.compile(rf"{_UNKNOWN}.{{0,80}}?{name}|{name}.{{0,80}}?{_UNKNOWN}", re.IGNORECASE | re.DOTALL)
-    if (found := about.search(said)) is None:
+    if (match := about.search(text)) is None:
         return []
-    place = 1 if found[1] else 2
-    names, end = [found[place]], found.end(place)
+    place = 1 if match[1] else 2
+    names, end = [match[place]], match.end(place)
     following = re.compile(rf"{_AND}{name}", re.IGNORECASE)
-    while more := following.match(said, end):
+    while more := following.match(text, end):
         names.append(more[1])
         end = more.end(1)
-    listed = re.findall(rf"extra_forbidden\W+loc\W+(?:body\W+)?{name}", said)
-    known = {one.lower(): one for one in sent}
-    return list(dict.fromkeys(known[one.lower()] for one in (*names, *listed)))
+    forbidden_names = re.findall(rf"extra_forbidden\W+loc\W+(?:body\W+)?{name}", text)
+    by_lower = {option.lower(): option for option in sent}
+    return list(dict.fromkeys(by_lower[option.lower()] for option in (*names, *forbidden_names)))

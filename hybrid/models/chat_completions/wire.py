@@ -76,10 +76,12 @@ def refuse_socks(url: str) -> None:
     proxy = proxy_for(url) or ""
     if proxy.startswith("socks") and find_spec("socksio") is None:
         candidates = (f"{urlsplit(url).scheme}_proxy", "all_proxy")
-        named = next(name for one in candidates for name in (one.upper(), one) if os.environ.get(name))
+        variable = next(
+            name for candidate in candidates for name in (candidate.upper(), candidate) if os.environ.get(name)
+        )
         raise UsageError(
-            f"{named}={proxy.partition(':')[0]}://... is a SOCKS proxy, which needs a package: pip install socksio; or "
-            f"unset {named}, or name the host in NO_PROXY"
+            f"{variable}={proxy.partition(':')[0]}://... is a SOCKS proxy, which needs a package: pip install socksio; "
+            f"or unset {variable}, or name the host in NO_PROXY"
         )
 
 
@@ -91,14 +93,14 @@ def proxy_for(url: str) -> str | None:
     parts = urlsplit(url)
     if is_loopback(url):
         return None
-    known = getproxies()
-    proxy = known.get(parts.scheme) or known.get("all")
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-class Wire:
+class HttpTransport:
     """One pool of connections to one address. The thread starts with the first request.
 
     `assembly` puts together replies that come in pieces.
@@ -125,10 +127,10 @@ class Wire:
                 `STREAM_TIMES` as long, and be silent for `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
-        if (said := exchanged(body)) is not None:
-            if said[0] >= 300:
-                raise StatusError(said[0], _read_as_json(said[1].decode("utf-8", "replace")))
-            return read(said[1])
+        if (exchange := exchanged(body)) is not None:
+            if exchange[0] >= 300:
+                raise StatusError(exchange[0], _read_as_json(exchange[1].decode("utf-8", "replace")))
+            return read(exchange[1])
         # A cancelled call cancels its request, and closing the connections cancels the call.
         sent = asyncio.run_coroutine_threadsafe(self._post(body, read, stream=stream), self._started())
         return await asyncio.wrap_future(sent)
@@ -150,12 +152,12 @@ class Wire:
         import aiohttp
 
         self._session = session = self._session or opened_session(at, self._timeout_s)
-        given: dict[str, Any] = {"headers": at.headers, "params": at.query, "proxy": at.proxy}
+        options: dict[str, Any] = {"headers": at.headers, "params": at.query, "proxy": at.proxy}
         if stream:
             long = aiohttp.ClientTimeout(total=STREAM_TIMES * self._timeout_s, sock_read=self._timeout_s)
-            given |= {"headers": {**at.headers, "Accept": "text/event-stream, application/json"}, "timeout": long}
+            options |= {"headers": {**at.headers, "Accept": "text/event-stream, application/json"}, "timeout": long}
         try:
-            async with session.post(at.url, data=data, allow_redirects=False, **given) as response:
+            async with session.post(at.url, data=data, allow_redirects=False, **options) as response:
                 if response.status >= 300:
                     raise await status_error(response)
                 reply = await self._reply(response)
@@ -171,13 +173,13 @@ class Wire:
     async def _reply(self, response: aiohttp.ClientResponse) -> bytes:
         """The body of a reply; what came in pieces is put together."""
         in_pieces = self._assembly.content_type in response.headers.get("content-type", "").lower()
-        whole = b"" if in_pieces else await whole_body(response)
-        if not in_pieces and not self._assembly.begins(whole[:100]):
-            return whole
+        content = b"" if in_pieces else await whole_body(response)
+        if not in_pieces and not self._assembly.begins(content[:100]):
+            return content
         self.streamed = True
         reply = self._assembly()
         try:
-            return await self._put_together(reply, whole, response)
+            return await self._put_together(reply, content, response)
         finally:
             reply.close()
 
@@ -237,16 +239,16 @@ def opened_session(address: Address, total_s: float | None, silence_s: float | N
 
 async def whole_body(response: aiohttp.ClientResponse) -> bytes:
     """The body of a response, unpacked. Raises `UnreadableReplyError` for more than a reply may have."""
-    data, held = bytearray(), ReplyBytes()
+    data, reservation = bytearray(), ReplyBytes()
     try:
         async for chunk in response.content.iter_any():
-            held.hold(len(chunk))
+            reservation.hold(len(chunk))
             data += chunk
     except UnreadableReplyError:
         response.close()
         raise
     finally:
-        held.release()
+        reservation.release()
     return bytes(data)
 
 

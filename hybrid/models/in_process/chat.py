@@ -44,7 +44,7 @@ CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
 # Done when the thread takes a request up: what comes before is waiting, and no time of its question.
 Begun = asyncio.Future[None]
 # A conversation, the seed of its call, and the reply that is waited for.
-Waiting = tuple[generation.Conversation, int, "asyncio.Future[generation.Spoken]", Begun]
+Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.GeneratedReply]", Begun]
 
 
 class HuggingFaceChat:
@@ -115,30 +115,32 @@ class HuggingFaceChat:
         as_blocks = not loaded.takes_tools or self._settings.tool_calling == "text"
         if tools and not loaded.takes_tools and self._settings.tool_calling == "native":
             raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
-        shown = as_text(messages, tools) if as_blocks else list(messages)
-        conversation, sent = await self._conversation(shown, () if as_blocks else tools)
-        own = seed_of_repetition(self._settings.seed or 0, call.repetition)
-        key = f"{own}/{call.question}/{call.ask}/{call.call}"
+        prompt = as_text(messages, tools) if as_blocks else list(messages)
+        conversation, sent = await self._conversation(prompt, () if as_blocks else tools)
+        base_seed = seed_of_repetition(self._settings.seed or 0, call.repetition)
+        key = f"{base_seed}/{call.question}/{call.ask}/{call.call}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[generation.Spoken] = loop.create_future()
-        begun: Begun = loop.create_future()
-        self._waiting.append((conversation, seed, future, begun))
+        future: asyncio.Future[generation.GeneratedReply] = loop.create_future()
+        start_signal: Begun = loop.create_future()
+        self._waiting.append((conversation, seed, future, start_signal))
         # The queue is served once, for all who wait in it.
         if self._serving is None or self._serving.done():
             self._serving = asyncio.create_task(self._serve())
-        spoken = await _served(future, begun)
-        calls, invalid = calls_of(spoken.calls, call)
-        ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
-        end = End.CUT if spoken.cut else End.ENDED
-        usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
+        output = await _served(future, start_signal)
+        calls, invalid = calls_of(output.calls, call)
+        finish_reason = "length" if output.cut else "tool_calls" if calls else "stop"
+        end = End.CUT if output.cut else End.ENDED
+        usage = TokenUsage(output.input_tokens, output.output_tokens)
         reply = AssistantMessage(
-            spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent), end=end
+            output.text, tuple(calls), tuple(invalid), usage, finish_reason, images_sent=tuple(sent), end=end
         )
-        marked = replace(reply, text=spoken.marked)
-        read = await work_on_text(spoken.marked, with_calls, marked, tools, messages, call.call, asked=as_blocks)
-        found = read.calls != reply.calls or read.unreadable is not None
-        return replace(read, text=loaded.plain(read.text).strip()) if found else reply
+        marked = replace(reply, text=output.marked)
+        read = await work_on_text(
+            output.marked, with_calls, marked, tools, messages, call.call, is_text_protocol=as_blocks
+        )
+        has_calls = read.calls != reply.calls or read.unreadable is not None
+        return replace(read, text=loaded.plain(read.text).strip()) if has_calls else reply
 
     async def likelihood(
         self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("
@@ -160,10 +162,12 @@ class HuggingFaceChat:
             raise ValueError(f"options {list(options)}: at least two, all different")
         loaded = await self._ready()
         conversation, sent = await self._conversation(list(messages), ())
-        begun: Begun = asyncio.get_running_loop().create_future()
-        work = asyncio.ensure_future(self._run(lambda: loaded.likelihood(conversation, prefix, options), [begun]))
+        start_signal: Begun = asyncio.get_running_loop().create_future()
+        work = asyncio.ensure_future(
+            self._run(lambda: loaded.likelihood(conversation, prefix, options), [start_signal])
+        )
         try:
-            probabilities = await _served(work, begun)
+            probabilities = await _served(work, start_signal)
         except Exception as error:
             raise _outage(self.name, error) from error
         best = max(options, key=lambda option: probabilities[option])
@@ -177,14 +181,14 @@ class HuggingFaceChat:
         self._thread.shutdown()
         self._loaded = None
 
-    async def _run(self, work: Callable[[], T], begun: Sequence[Begun] = ()) -> T:
+    async def _run(self, work: Callable[[], T], start_signals: Sequence[Begun] = ()) -> T:
         """Work of the one thread; `begun` is done when it takes it up."""
         loop = asyncio.get_running_loop()
 
         def mark() -> None:
-            for one in begun:
-                if not one.done():
-                    one.set_result(None)
+            for signal in start_signals:
+                if not signal.done():
+                    signal.set_result(None)
 
         def taken_up() -> T:
             loop.call_soon_threadsafe(mark)
@@ -208,13 +212,13 @@ class HuggingFaceChat:
 
     async def _conversation(
         self, messages: list[Message], tools: Sequence[Tool]
-    ) -> tuple[generation.Conversation, list[SentImage]]:
-        own = for_model(messages, self.name, self._settings.thoughts)
-        arranged = arrange(own, self._settings.pictures_kept, asked=bool(self._settings.keep_pictures))
+    ) -> tuple[generation.ChatInput, list[SentImage]]:
+        history = for_model(messages, self.name, self._settings.thoughts)
+        arranged = arrange(history, self._settings.pictures_kept, can_recall=bool(self._settings.keep_pictures))
         sent: list[SentImage] = []
         with waiting():
-            shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
-        return generation.Conversation(shown, self._tools_offered.specs(tools)), sent
+            turns = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
+        return generation.ChatInput(turns, self._tools_offered.specs(tools)), sent
 
     def _turn(self, message: Message, sent: list[SentImage]) -> dict[str, Any]:
         """A message for a chat template: arguments as objects, images as PIL pictures."""
@@ -228,8 +232,8 @@ class HuggingFaceChat:
                     continue
                 image = part.ref.image
                 picture = scaled(self._store, image, self._settings.max_pixels)
-                shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
-                sent.append(SentImage(part.ref.name, image, shown))
+                sent_image = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
+                sent.append(SentImage(part.ref.name, image, sent_image))
                 content.append({"type": "image", "image": picture})
         if isinstance(message, ToolMessage):
             turn["tool_call_id"] = message.call
@@ -245,21 +249,23 @@ class HuggingFaceChat:
             live = [entry for entry in self._waiting if not entry[2].done()]
             # First come first served, as far as they offer the same tools.
             batch = [entry for entry in live if entry[0].tools == live[0][0].tools][: self._batch]
-            taken = {id(entry) for entry in batch}
-            self._waiting[:] = [entry for entry in live if id(entry) not in taken]
+            batch_ids = {id(entry) for entry in batch}
+            self._waiting[:] = [entry for entry in live if id(entry) not in batch_ids]
             if not batch:
                 return
             work = partial(self._generate, [conversation for conversation, _, _, _ in batch], batch[0][1])
-            spoken = await self._run(work, [begun for _, _, _, begun in batch])
-            for (_, _, future, _), one in zip(batch, spoken, strict=True):
+            outputs = await self._run(work, [start_signal for _, _, _, start_signal in batch])
+            for (_, _, future, _), output in zip(batch, outputs, strict=True):
                 if future.done():
                     continue
-                if isinstance(one, Exception):
-                    future.set_exception(one)
+                if isinstance(output, Exception):
+                    future.set_exception(output)
                 else:
-                    future.set_result(one)
+                    future.set_result(output)
 
-    def _generate(self, conversations: list[generation.Conversation], seed: int) -> list[generation.Spoken | Exception]:
+    def _generate(
+        self, conversations: list[generation.ChatInput], seed: int
+    ) -> list[generation.GeneratedReply | Exception]:
         """A reply each, or the error that it ends with. A batch that finds no memory is halved, as are later ones."""
         size = min(self._most, len(conversations))
         if size == len(conversations):
@@ -271,7 +277,7 @@ class HuggingFaceChat:
             # Not while the error is handled: it holds what its batch has on the device.
             self._most = size = -(-size // 2)
         parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
-        return [one for part in parts for one in self._generate(part, seed)]
+        return [output for part in parts for output in self._generate(part, seed)]
 
 
 def _extra(settings: ModelSettings) -> tuple[str, int]:
@@ -291,11 +297,11 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
     return str(dtype), batch
 
 
-async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
+async def _served(reply: asyncio.Future[T], start_signal: Begun) -> T:
     """The result of the thread; time until it takes the request up is waiting. A cancelled request is not served."""
     try:
         with waiting():
-            either: set[asyncio.Future[Any]] = {reply, begun}
+            either: set[asyncio.Future[Any]] = {reply, start_signal}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         return await reply
     finally:

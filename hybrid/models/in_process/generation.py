@@ -23,7 +23,7 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
-class Spoken:
+class GeneratedReply:
     """A generated reply: its text, the calls that the checkpoint's response template finds, and token counts."""
 
     text: str  # Without special tokens, but for those around thoughts.
@@ -35,7 +35,7 @@ class Spoken:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class ChatInput:
     """One request in the form of a chat template: dictionaries with PIL images, and tools in OpenAI's format."""
 
     messages: list[dict[str, Any]]
@@ -59,7 +59,7 @@ class Loaded:
     def _tokenizer(self) -> Any:
         return self.processor.tokenizer
 
-    def generate(self, conversations: Sequence[Conversation], settings: ModelSettings, seed: int) -> list[Spoken]:
+    def generate(self, conversations: Sequence[ChatInput], settings: ModelSettings, seed: int) -> list[GeneratedReply]:
         """One reply each, in order: greedy at temperature 0, else sampled from `seed`.
 
         The conversations of one call must offer the same tools.
@@ -80,15 +80,15 @@ class Loaded:
         length = inputs["input_ids"].shape[1]
         rows = []
         for index, conversation in enumerate(conversations):
-            kept = inputs["attention_mask"][index].bool()
-            prompt = inputs["input_ids"][index][kept]
-            said = out[index, length:].tolist()
+            mask = inputs["attention_mask"][index].bool()
+            prompt = inputs["input_ids"][index][mask]
+            tokens = out[index, length:].tolist()
             # Up to the first end-of-sequence token, that one included.
-            end = next((place for place, token in enumerate(said, 1) if token in self._ends), None)
-            rows.append(self._read(prompt, said[:end], conversation.tools, limit))
+            end = next((place for place, token in enumerate(tokens, 1) if token in self._ends), None)
+            rows.append(self._read(prompt, tokens[:end], conversation.tools, limit))
         return rows
 
-    def _inputs(self, conversations: Sequence[Conversation]) -> Any:
+    def _inputs(self, conversations: Sequence[ChatInput]) -> Any:
         """The batch, padded on the left so that every prompt ends where generation starts."""
         self._tokenizer.padding_side = "left"
         inputs = self.processor.apply_chat_template(
@@ -107,7 +107,7 @@ class Loaded:
         eos = self.model.generation_config.eos_token_id
         return set(eos if isinstance(eos, list) else [eos])
 
-    def _read(self, prompt: Any, ids: list[int], tools: list[dict[str, Any]], limit: int) -> Spoken:
+    def _read(self, prompt: Any, ids: list[int], tools: list[dict[str, Any]], limit: int) -> GeneratedReply:
         tokenizer = self._tokenizer
         stopped = bool(ids) and ids[-1] in self._ends
         marked = tokenizer.decode(ids[:-1] if stopped else ids, skip_special_tokens=False)
@@ -119,7 +119,7 @@ class Loaded:
                 parsed = tokenizer.parse_response(ids, template, prefix=tokenizer.decode(prompt), tools=tools)
                 if calls := list(parsed.get("tool_calls") or ()):
                     text = parsed.get("content") or ""
-        return Spoken(text.strip(), marked, calls, len(prompt), len(ids), not stopped and len(ids) >= limit)
+        return GeneratedReply(text.strip(), marked, calls, len(prompt), len(ids), not stopped and len(ids) >= limit)
 
     def plain(self, marked: str) -> str:
         """A text without its special tokens; those of thoughts stay, so that no thought is taken for an answer."""
@@ -127,7 +127,7 @@ class Loaded:
         special = sorted((added | set(self._tokenizer.all_special_tokens)) - set(marks_in(marked)), key=len)
         return re.sub("|".join(map(re.escape, reversed(special))), "", marked) if special else marked
 
-    def likelihood(self, conversation: Conversation, prefix: str, options: Sequence[str]) -> dict[str, float]:
+    def likelihood(self, conversation: ChatInput, prefix: str, options: Sequence[str]) -> dict[str, float]:
         """Probability of each option, given that the reply starts with `prefix` and goes on with one of them.
 
         The softmax over the summed log-probabilities of the tokens of prefix + option; the prefix is common to all,
@@ -162,7 +162,7 @@ def load(folder: Path, device: str, dtype: str) -> Loaded:
     from safetensors import SafetensorError
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
-    where = folder.name
+    name = folder.name
     try:
         processor = AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         model, info = AutoModelForImageTextToText.from_pretrained(
@@ -177,14 +177,14 @@ def load(folder: Path, device: str, dtype: str) -> Loaded:
         )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         first = (str(error).strip().splitlines() or ["no message"])[0]
-        raise WeightsError(f"{where} does not load: {type(error).__name__}: {first[:300]}") from error
-    verify(where, info)
+        raise WeightsError(f"{name} does not load: {type(error).__name__}: {first[:300]}") from error
+    verify(name, info)
     if getattr(processor, "tokenizer", None) is None:
-        raise WeightsError(f"{where} has no tokenizer")
+        raise WeightsError(f"{name} has no tokenizer")
     return Loaded(model.to(device).eval(), processor)
 
 
-def verify(where: str, info: Mapping[str, Any]) -> None:
+def verify(name: str, info: Mapping[str, Any]) -> None:
     """Refuse a checkpoint that transformers would complete with random weights. Raises `WeightsError`."""
     problems = []
     for key in ("missing_keys", "mismatched_keys", "unexpected_keys", "error_msgs"):
@@ -194,4 +194,4 @@ def verify(where: str, info: Mapping[str, Any]) -> None:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             problems.append(f"{key.replace('_', ' ')}: {', '.join(names[:5])}{more}")
     if problems:
-        raise WeightsError(f"{where} is not a complete checkpoint of its architecture; {'; '.join(problems)}")
+        raise WeightsError(f"{name} is not a complete checkpoint of its architecture; {'; '.join(problems)}")

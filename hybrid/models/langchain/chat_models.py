@@ -56,20 +56,20 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
 
 def row_of(chat_model: BaseChatModel, word: str) -> Provider:
     """The quirks of a chat model, by the options that its class has."""
-    known = options_known(chat_model)
+    known_options = options_known(chat_model)
 
-    def named(*names: str) -> str | None:
-        return next((name for name in names if name in known), None)
+    def find_option(*names: str) -> str | None:
+        return next((name for name in names if name in known_options), None)
 
     return Provider(
         name=word,
-        efforts=_EFFORTS if "reasoning_effort" in known else (),
-        seed_option=named("seed"),
-        max_tokens_option=named("max_tokens", "max_output_tokens", "max_completion_tokens") or "max_tokens",
-        timeout_option=named("timeout", "request_timeout"),
-        no_retries={"max_retries": 0} if "max_retries" in known else None,
-        no_temperature=None if "temperature" in known else ".",
-        pool_option=named("http_async_client"),
+        efforts=_EFFORTS if "reasoning_effort" in known_options else (),
+        seed_option=find_option("seed"),
+        max_tokens_option=find_option("max_tokens", "max_output_tokens", "max_completion_tokens") or "max_tokens",
+        timeout_option=find_option("timeout", "request_timeout"),
+        no_retries={"max_retries": 0} if "max_retries" in known_options else None,
+        no_temperature=None if "temperature" in known_options else ".",
+        pool_option=find_option("http_async_client"),
         images_as_urls=True,
     )
 

@@ -17,7 +17,7 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
-from hybrid.models.chat_completions.terms import NEWER, OLDER, PLAIN, learnt
+from hybrid.models.chat_completions.terms import NEWER, OLDER, PLAIN, learn_terms
 from hybrid.models.failures import CHECK, Failure, StatusError, UnreadableReplyError, read_failure, summary
 from hybrid.models.images import ImageEncoder
 from hybrid.models.langchain.chat_models import (
@@ -54,7 +54,7 @@ OTHER_WAY = "openai:MODEL does, where the server speaks chat completions and no 
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class LangChainCall:
     """One call of a chat model."""
 
     messages: list[BaseMessage]
@@ -78,11 +78,11 @@ class LangChainClient:
         self.name = name
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in
-        known = PROVIDERS.get(self._provider) if handed_in is None else None
+        row = PROVIDERS.get(self._provider) if handed_in is None else None
         # The packages that the chat model is from, and the quirks of its provider.
         self._packages: tuple[str, ...]
-        if known is not None:
-            self._row, self._packages = known, known.packages
+        if row is not None:
+            self._row, self._packages = row, row.packages
         else:
             chat_model = handed_in or chat_model_named(self._provider, self._model)
             if chat_model is None:
@@ -114,18 +114,20 @@ class LangChainClient:
         """Address without secrets, timeout and retries, and what the server is asked without."""
         return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
-    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Invocation]:
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[LangChainCall]:
         """The messages in LangChain's form. Raises `DataError` for an image that is not in the store."""
         schemas = self._tools_offered.specs(tools)
         wired, images = to_langchain(messages, self.images.encoded, self._detail, as_urls=self._row.images_as_urls)
         if tools and self._row.cache == "marks" and self._settings.prompt_cache:
             wired = marked(wired)
         sha256 = conversation_sha256(messages, schemas)
-        said = (one for message in messages if isinstance(message, AssistantMessage) for one in message.calls)
-        called = tuple(dict.fromkeys(one.name for one in said))
-        return ChatRequest(call, Invocation(wired, schemas, called), sha256, images)
+        calls = (
+            tool_call for message in messages if isinstance(message, AssistantMessage) for tool_call in message.calls
+        )
+        tool_names = tuple(dict.fromkeys(tool_call.name for tool_call in calls))
+        return ChatRequest(call, LangChainCall(wired, schemas, tool_names), sha256, images)
 
-    async def send(self, request: ChatRequest[Invocation], keep: Keep) -> AssistantMessage:
+    async def send(self, request: ChatRequest[LangChainCall], keep: Keep) -> AssistantMessage:
         """The reply of the chat model.
 
         Raises:
@@ -144,7 +146,7 @@ class LangChainClient:
                 async with asyncio.timeout(self._settings.timeout_s):
                     reply = from_langchain(_checked(await bound.ainvoke(request.body.messages)))
             except Exception as error:
-                # What another request has learnt meanwhile may be all that was wrong with this one.
+                # What another request has learn_terms meanwhile may be all that was wrong with this one.
                 if self._terms == terms and not self._learns(error):
                     raise
             else:
@@ -160,10 +162,10 @@ class LangChainClient:
         failed = read_failure(error)
         if failed.status is None:
             return False
-        said = StatusError(failed.status, summary(error, 4000))
+        status_error = StatusError(failed.status, summary(error, 4000))
         sent = {*self._options, *(["prompt_cache_key"] if self._row.cache == "key" else [])}
         sent |= {NEWER, OLDER} if self._settings.max_tokens is not None else set()
-        terms = learnt(self.name, self._terms, said, sent, (), self._settings)
+        terms = learn_terms(self.name, self._terms, status_error, sent, (), self._settings)
         if terms is None:
             return False
         if terms != replace(PLAIN, without=terms.without):
@@ -171,7 +173,7 @@ class LangChainClient:
                 f"--model {self.name}: its server takes requests only where {terms.changes(self._terms)[0]}, which "
                 f"LangChain does not do; {OTHER_WAY}: {failed.text}"
             ) from error
-        self._terms, self._chat_models = terms.announced(self.name, self._terms, f" ({failed.text})"), {}
+        self._terms, self._chat_models = terms.announce(self.name, self._terms, f" ({failed.text})"), {}
         return True
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
@@ -185,12 +187,12 @@ class LangChainClient:
         if self._handed_in is not None:
             return self._handed_in
         if repetition not in self._chat_models:
-            own = options_of_repetition(self._options, repetition)
+            run_options = options_of_repetition(self._options, repetition)
             left_out = self._row.call_options | self._terms.without
-            given = {key: value for key, value in own.items() if key not in left_out}
+            call_options = {key: value for key, value in run_options.items() if key not in left_out}
             # One request is limited by our timeout, and the client sends no second one of its own.
             limits = {self._row.timeout_option: self._settings.timeout_s} if self._row.timeout_option else {}
-            arguments: dict[str, Any] = {**(self._row.no_retries or {}), **limits, **given, **self._private()}
+            arguments: dict[str, Any] = {**(self._row.no_retries or {}), **limits, **call_options, **self._private()}
             with warnings.catch_warnings():
                 # An option that the chat model does not know is only warned about there; it is refused below.
                 warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)
@@ -199,9 +201,9 @@ class LangChainClient:
                 except UsageError as error:
                     raise ModelRefused(str(error)) from error
             assert chat_model is not None  # noqa: S101 - the provider is known
-            known = options_known(chat_model) | self._row.call_options | {"api"}
-            asked = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
-            if unknown := sorted(asked - known):
+            known_options = options_known(chat_model) | self._row.call_options | {"api"}
+            requested_options = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
+            if unknown := sorted(requested_options - known_options):
                 raise UsageError(
                     f"--model-arg {', '.join(unknown)}: {self._provider} has no such option; what only a "
                     'compatible server knows goes into extra_body={"...": ...}'
@@ -225,7 +227,7 @@ class LangChainClient:
             self._transports.append(private[option]["transport"])
         return private
 
-    def _bound(self, chat_model: Any, request: ChatRequest[Invocation]) -> Any:
+    def _bound(self, chat_model: Any, request: ChatRequest[LangChainCall]) -> Any:
         """The chat model with the tools, and the options that are given with each call."""
         late = {key: value for key, value in self._options.items() if key in self._row.call_options}
         none_cached = {"prompt_cache_key"} & {*self._options, *self._terms.without}
@@ -267,14 +269,14 @@ def with_defaults(node: Any) -> Any:
         return [with_defaults(item) for item in node]
     if not isinstance(node, dict):
         return node
-    whole = {name: with_defaults(value) for name, value in node.items()}
-    if isinstance(fields := whole.get("properties"), dict):
-        needed = {*whole.get("required", ()), *COORDINATES}
-        whole["properties"] = {
+    schema = {name: with_defaults(value) for name, value in node.items()}
+    if isinstance(fields := schema.get("properties"), dict):
+        needed = {*schema.get("required", ()), *COORDINATES}
+        schema["properties"] = {
             name: field if name in needed or not isinstance(field, dict) else {**field, "default": ""}
             for name, field in fields.items()
         }
-    return whole
+    return schema
 
 
 def _checked(reply: AIMessage) -> AIMessage:
@@ -285,7 +287,7 @@ def _checked(reply: AIMessage) -> AIMessage:
     """
     metadata = reply.response_metadata
     reasons = ("finish_reason", "stop_reason", "done_reason", "status", "prompt_feedback")
-    ended = any(metadata.get(key) for key in reasons)
-    if not (ended or reply.content or reply.tool_calls or reply.invalid_tool_calls):
+    has_reason = any(metadata.get(key) for key in reasons)
+    if not (has_reason or reply.content or reply.tool_calls or reply.invalid_tool_calls):
         raise ValueError("the reply holds neither content nor a reason why it ended")
     return reply

@@ -82,7 +82,7 @@ def to_langchain(
         elif isinstance(message, SystemMessage):
             out.append(System(message.text))
         elif isinstance(message, AssistantMessage):
-            out.append(_said(message))
+            out.append(_to_ai_message(message))
         else:
             status: Any = "error" if message.failed else "success"
             has_image = any(isinstance(part, ImagePart) for part in message.parts)
@@ -91,7 +91,7 @@ def to_langchain(
     return out, tuple(sent)
 
 
-def _said(message: AssistantMessage) -> AIMessage:
+def _to_ai_message(message: AssistantMessage) -> AIMessage:
     """A reply as its provider's client made it, with the text and the calls that we read in it."""
     from langchain_core.messages import AIMessage
 
@@ -104,9 +104,9 @@ def _said(message: AssistantMessage) -> AIMessage:
     ]
     if message.native is None:
         return AIMessage(message.text, tool_calls=calls, invalid_tool_calls=invalid)
-    whole = AIMessage.model_validate(message.native)
-    content = whole.content if _text(whole) == message.text else message.text
-    return whole.model_copy(update={"content": content, "tool_calls": calls, "invalid_tool_calls": invalid})
+    native = AIMessage.model_validate(message.native)
+    content = native.content if _text(native) == message.text else message.text
+    return native.model_copy(update={"content": content, "tool_calls": calls, "invalid_tool_calls": invalid})
 
 
 def from_langchain(reply: AIMessage) -> AssistantMessage:
@@ -117,23 +117,25 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     """
     metadata = reply.response_metadata
     words = _refusal(reply)
-    reason, end = _ended(metadata)
+    reason, end = _read_end(metadata)
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
     repaired: list[ToolCall] = []
     invalid = [InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread]
     # Calls whose arguments LangChain could not read.
     for call in reply.invalid_tool_calls:
-        identity, name, written = call.get("id") or "", call.get("name"), call.get("args") or ""
-        args, error, kinds = read_object(written)
+        identity, name, arguments = call.get("id") or "", call.get("name"), call.get("args") or ""
+        args, error, kinds = read_object(arguments)
         if args is None or not kinds or not name:
-            invalid.append(InvalidCall(identity, name, written, call.get("error") or error))
+            invalid.append(InvalidCall(identity, name, arguments, call.get("error") or error))
         else:
             repaired.append(ToolCall(identity, name, args, repairs=kinds))
     repairs = REPAIRS.get({})
     read = [
-        ToolCall(one["id"] or "", one["name"], one["args"], repairs=repairs.get(one["id"] or "", ()))
-        for one in reply.tool_calls
-        if one not in unread
+        ToolCall(
+            tool_call["id"] or "", tool_call["name"], tool_call["args"], repairs=repairs.get(tool_call["id"] or "", ())
+        )
+        for tool_call in reply.tool_calls
+        if tool_call not in unread
     ]
     is_empty = not (reply.content or reply.tool_calls or reply.invalid_tool_calls)
     # OpenAI's own object where LangChain keeps it, as it tells more than what LangChain makes of it.
@@ -158,7 +160,7 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     return mark_end(message)
 
 
-def _ended(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
+def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
     """Why a reply ended, of all the places where LangChain's clients keep it."""
     feedback, details = metadata.get("prompt_feedback") or {}, metadata.get("incomplete_details") or {}
     wire: Wire = "responses" if metadata.get("object") == "response" else "chat_completions"
@@ -174,8 +176,8 @@ def _ended(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
 def _refusal(reply: AIMessage) -> str | None:
     """The words in which a model of OpenAI's refuses, beside the text or as a part of it."""
     parts = reply.content if isinstance(reply.content, list) else []
-    said = [part.get("refusal") for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
-    words = (reply.additional_kwargs.get("refusal"), *said)
+    refusals = [part.get("refusal") for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
+    words = (reply.additional_kwargs.get("refusal"), *refusals)
     return next((text for text in words if isinstance(text, str) and text), None)
 
 
@@ -187,7 +189,7 @@ def _text(message: BaseMessage) -> str:
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
 
 
-def holdable(reply: bytes) -> bytes:
+def coerce_arguments(reply: bytes) -> bytes:
     """A reply of OpenAI's chat or responses API, in which every call of a tool has an object for its arguments.
 
     LangChain refuses the whole reply over another JSON value, `[1, 2]`. Such a value is put under `UNREAD`, where
@@ -195,22 +197,22 @@ def holdable(reply: bytes) -> bytes:
     """
     other = False
     try:
-        whole = json.loads(reply)
-        for identity, called in _called(whole):
-            args, error, repairs = read_object(called.get("arguments"))
+        body = json.loads(reply)
+        for identity, raw_call in _find_raw_calls(body):
+            args, error, repairs = read_object(raw_call.get("arguments"))
             if args is None or TWICE in repairs:
-                unread = {UNREAD: [as_written(called["arguments"]), error]}
-                called["arguments"] = json.dumps(unread if args is None else args)
+                unread = {UNREAD: [as_written(raw_call["arguments"]), error]}
+                raw_call["arguments"] = json.dumps(unread if args is None else args)
                 REPAIRS.get({})[identity or ""] = repairs
                 other = True
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
         return reply
-    return json.dumps(whole).encode() if other else reply
+    return json.dumps(body).encode() if other else reply
 
 
-def _called(whole: Any) -> Iterator[tuple[str | None, dict[str, Any]]]:
+def _find_raw_calls(body: Any) -> Iterator[tuple[str | None, dict[str, Any]]]:
     """The objects of a reply that hold the arguments of a call, each with its id."""
-    choices, output = (whole.get(key) if isinstance(whole, dict) else None for key in ("choices", "output"))
+    choices, output = (body.get(key) if isinstance(body, dict) else None for key in ("choices", "output"))
     for choice in choices or ():
         calls = choice["message"].get("tool_calls") or ()
         yield from ((call.get("id"), call["function"]) for call in calls if call.get("function"))

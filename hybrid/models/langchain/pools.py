@@ -14,7 +14,7 @@ from hybrid.models.batching.ticket import exchanged
 from hybrid.models.chat_completions.stream import ReplyBytes
 from hybrid.models.chat_completions.wire import proxy_for
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
-from hybrid.models.langchain.messages import holdable
+from hybrid.models.langchain.messages import coerce_arguments
 
 if TYPE_CHECKING:
     import httpx
@@ -103,12 +103,12 @@ OWN_POOL: Mapping[str, str] = {"google_genai": "client_args"}
 def _in_batch(request: Any) -> Any:
     """The response that a batch has to a request, of the package that the request is of; None where it is to be sent.
 
-    Raises `ParkedError` where it waits in one from now on.
+    Raises `PendingInBatch` where it waits in one from now on.
     """
-    if (said := exchanged(request.content)) is None:
+    if (exchange := exchanged(request.content)) is None:
         return None
     headers = {"content-type": "application/json"}
-    return _package_of(request).Response(said[0], headers=headers, content=said[1], request=request)
+    return _package_of(request).Response(exchange[0], headers=headers, content=exchange[1], request=request)
 
 
 def _package_of(value: object) -> Any:
@@ -151,7 +151,7 @@ def anthropic_pool(client: Any, timeout_s: float) -> Any:
 
 
 def openai_pool(timeout_s: float) -> Any:
-    """The connections of an `openai` client, with replies that LangChain can hold (`holdable`)."""
+    """The connections of an `openai` client, with replies that LangChain can hold (`coerce_arguments`)."""
     import openai
 
     # Which package the client's own requests and responses are of is for openai to choose.
@@ -159,9 +159,9 @@ def openai_pool(timeout_s: float) -> Any:
         async def send(self, request: Any, **options: Any) -> Any:
             """Send a request, unless a batch has its reply. Raises as httpx."""
             response = _in_batch(request) or await super().send(request, **options)
-            if response.is_stream_consumed and (said := holdable(response.content)) is not response.content:
+            if response.is_stream_consumed and (content := coerce_arguments(response.content)) is not response.content:
                 headers = {"content-type": response.headers.get("content-type", "application/json")}
-                return type(response)(response.status_code, headers=headers, content=said, request=request)
+                return type(response)(response.status_code, headers=headers, content=content, request=request)
             return response
 
     return Pool(timeout=timeout_s, event_hooks=HOOKS)

@@ -23,7 +23,7 @@ from hybrid.messages import AssistantMessage, ImagePart, Message, SentImage, par
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import as_json
-from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
+from hybrid.models.chat_completions.wire import Address, HttpTransport, proxy_for
 from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder
 from hybrid.models.ollama.codec import (
@@ -88,7 +88,7 @@ class OllamaClient:
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings, name))
         self._tools_offered = ToolsOffered()
         self._joined = False  # Whether the model's template wants turns that alternate.
-        self._wire = Wire(address(self._connection), settings.timeout_s, LineAssembly)
+        self._wire = HttpTransport(address(self._connection), settings.timeout_s, LineAssembly)
 
     def metadata(self) -> Mapping[str, Json]:
         """Model, options as sent, image rules and versions; neither key nor address."""
@@ -108,35 +108,35 @@ class OllamaClient:
             sent.append(SentImage(part.ref.name, part.ref.image, stored))
             images.append(data)
         specs = self._tools_offered.specs(tools)
-        given = options_of_repetition(self._options, call.repetition)
-        body = OllamaRequest(messages, as_json(specs) if specs else b"", images, given)
+        call_options = options_of_repetition(self._options, call.repetition)
+        body = OllamaRequest(messages, as_json(specs) if specs else b"", images, call_options)
         # Images count by the hashes that they have already; in whatever form it is asked, it is the same call.
-        sha256 = hashlib.sha256(b"".join(self._written(body, joined=False, stream=False)[::2]))
+        sha256 = hashlib.sha256(b"".join(self._write_request(body, joined=False, stream=False)[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         return ChatRequest(call, body, sha256.hexdigest(), tuple(sent))
 
-    def _written(self, request: OllamaRequest, *, joined: bool, stream: bool) -> list[bytes]:
+    def _write_request(self, request: OllamaRequest, *, joined: bool, stream: bool) -> list[bytes]:
         wired = wire_messages(request.messages, joined=joined)
         return request_body(self._model, request.options, wired, request.tools, request.images, stream=stream)
 
     async def send(self, request: ChatRequest[OllamaRequest], keep: Keep) -> AssistantMessage:
         """The reply, read and kept in the thread of the connections.
 
-        Raises as `Wire.post`, and:
+        Raises as `HttpTransport.post`, and:
             ModelRefused: the server has no such model, or cannot run it with these options; says what to do.
             StatusError: the prompt is longer than the context.
         """
 
         def read(body: bytes) -> AssistantMessage:
-            whole = readable(body)
-            self._refuse_cut_prompt(whole)
-            reply = message(whole, request.call, self._num_ctx)
+            reply_body = readable(body)
+            self._refuse_cut_prompt(reply_body)
+            reply = message(reply_body, request.call, self._num_ctx)
             keep(body)
             return reply
 
         while True:
             joined, stream = self._joined, self._settings.stream == "on"
-            body = b"".join(self._written(request.body, joined=joined, stream=stream))
+            body = b"".join(self._write_request(request.body, joined=joined, stream=stream))
             try:
                 return await self._wire.post(body, read, stream=stream)
             except StatusError as error:
@@ -145,7 +145,7 @@ class OllamaClient:
                     # The model's own fault: it is told, and nothing is asked again.
                     return read(malformed_body(_message(error)))
                 if joined == self._joined and not self._learns(words):
-                    raise self._explained(error, words) from error
+                    raise self._explain(error, words) from error
 
     def _learns(self, words: str) -> bool:
         """If the model's template insists on turns that alternate, join them from now on; returns whether it does."""
@@ -155,9 +155,9 @@ class OllamaClient:
         tell(f"note: {self.name} takes one message a turn: labels and pictures of a turn go out in one message")
         return True
 
-    def _refuse_cut_prompt(self, whole: Mapping[str, Any]) -> None:
+    def _refuse_cut_prompt(self, body: Mapping[str, Any]) -> None:
         """Raise `StatusError` where the prompt has filled the context: the model was shown a part of it."""
-        read = prompt_tokens(whole)
+        read = prompt_tokens(body)
         if read is not None and read >= self._num_ctx:
             raise self._too_long(f"the prompt was cut: prompt_eval_count={read} has reached num_ctx={self._num_ctx}")
 
@@ -167,11 +167,13 @@ class OllamaClient:
         )
         return StatusError(TOO_LONG, {"error": f"{words}; {remedy}"})
 
-    def _explained(self, error: StatusError, words: str) -> Exception:
+    def _explain(self, error: StatusError, words: str) -> Exception:
         """The error of a server with what can be done about it."""
         who, text = f"--model {self.name}", summary(error)
         if error.status_code == NO_MODEL and _NO_MODEL.search(words):
-            return ModelRefused(f"{who}: {self._connection.shown} has no such model: ollama pull {self._model}: {text}")
+            return ModelRefused(
+                f"{who}: {self._connection.redacted_url} has no such model: ollama pull {self._model}: {text}"
+            )
         if _CONTEXT.search(words):
             return self._too_long(_message(error))
         if _NO_MEMORY.search(words):
@@ -194,33 +196,33 @@ class OllamaClient:
 
 def _message(error: StatusError) -> str:
     """The server's own words in an error."""
-    held = error.body.get("error", error.body) if isinstance(error.body, Mapping) else error.body
-    held = held.get("message", held) if isinstance(held, Mapping) else held
-    return held if isinstance(held, str) else summary(error, 4000)
+    detail = error.body.get("error", error.body) if isinstance(error.body, Mapping) else error.body
+    detail = detail.get("message", detail) if isinstance(detail, Mapping) else detail
+    return detail if isinstance(detail, str) else summary(error, 4000)
 
 
-def checked_options(given: Mapping[str, Json]) -> dict[str, Json]:
+def checked_options(options: Mapping[str, Json]) -> dict[str, Json]:
     """The options that are sent, with the length of the context and what happens at its end.
 
     Raises:
         UsageError: an option that Ollama does not have, or a length that is none.
     """
-    if unknown := sorted(given.keys() - MODEL_OPTIONS - REQUEST_FIELDS):
+    if unknown := sorted(options.keys() - MODEL_OPTIONS - REQUEST_FIELDS):
         raise UsageError(f"--model-arg {', '.join(unknown)}: ollama has no such option")
-    num_ctx = given.get("num_ctx", NUM_CTX)
+    num_ctx = options.get("num_ctx", NUM_CTX)
     if isinstance(num_ctx, bool) or not isinstance(num_ctx, int) or num_ctx < 1:
         raise UsageError(f"--model-arg num_ctx={num_ctx}: write a number of tokens, such as {NUM_CTX}")
     # Without these two the server drops the beginning of what does not fit, and says nothing.
-    return {"truncate": False, "shift": False, **given, "num_ctx": num_ctx}
+    return {"truncate": False, "shift": False, **options, "num_ctx": num_ctx}
 
 
-def server_url(written: str | None) -> str:
+def server_url(address: str | None) -> str:
     """The address of a server, from `--base-url` or `OLLAMA_HOST`, which needs neither scheme nor port.
 
     As Ollama reads it: without a scheme the port is 11434, and what a server listens on everywhere is this machine.
     Raises `UsageError` for what is no address.
     """
-    text = (written or "").strip()
+    text = (address or "").strip()
     text = f"https://{text}" if text == "ollama.com" else text
     has_scheme = "://" in text
     # An address of IPv6 may stand without brackets.
@@ -230,7 +232,7 @@ def server_url(written: str | None) -> str:
         usual = _PORTS[parts.scheme]
         port = parts.port or (usual if has_scheme else PORT)
     except (ValueError, KeyError):
-        raise UsageError(f"--base-url or OLLAMA_HOST: {written!r} is no address; write http://HOST:{PORT}") from None
+        raise UsageError(f"--base-url or OLLAMA_HOST: {address!r} is no address; write http://HOST:{PORT}") from None
     host = {"0.0.0.0": HOST, "::": "::1"}.get(parts.hostname or HOST, parts.hostname or HOST)  # noqa: S104 - replaced
     host = f"[{host}]" if ":" in host else host
     user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""

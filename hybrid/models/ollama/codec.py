@@ -77,8 +77,8 @@ def request_body(
     text = b"".join((text[:-1], b',"tools":', tools, b"}")) if tools else text
     pieces: list[bytes] = []
     around = text.split(PLACE.encode())
-    for image, before in zip(images, around, strict=False):
-        pieces += [before, image]
+    for image, prefix in zip(images, around, strict=False):
+        pieces += [prefix, image]
     return [*pieces, around[-1]]
 
 
@@ -133,11 +133,11 @@ def _tool_message(message: ToolMessage) -> dict[str, Any]:
 
 
 def _assistant_message(message: AssistantMessage) -> dict[str, Any]:
-    made = [(call.id, call.name, dict(call.args)) for call in message.calls]
-    made += [(call.id, call.name or "unknown", {"unreadable": call.written}) for call in message.invalid]
+    entries = [(call.id, call.name, dict(call.args)) for call in message.calls]
+    entries += [(call.id, call.name or "unknown", {"unreadable": call.written}) for call in message.invalid]
     calls = [
         {"id": identity, "function": {"index": place, "name": name, "arguments": args}}
-        for place, (identity, name, args) in enumerate(made)
+        for place, (identity, name, args) in enumerate(entries)
     ]
     native = message.native if isinstance(message.native, Mapping) else {}
     wire = {"role": "assistant", "content": _unmarked(message.text), **native}
@@ -156,47 +156,47 @@ def readable(data: bytes) -> dict[str, Any]:
         lines = LineAssembly()
         lines.feed(data)
         data = lines.body()
-    whole = parse_json(data)
-    if not isinstance(whole, dict):
+    body = parse_json(data)
+    if not isinstance(body, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
-    if error := whole.get("error"):
+    if error := body.get("error"):
         # In a stream that has begun the status was 200 already.
-        status = whole.get("status")
+        status = body.get("status")
         raise StatusError(status if isinstance(status, int) and status >= 400 else SERVER_ERROR, {"error": error})
-    said = whole.get("message")
-    if not isinstance(said, dict) or not isinstance(said.get("content"), str | None):
+    message = body.get("message")
+    if not isinstance(message, dict) or not isinstance(message.get("content"), str | None):
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
-    if not whole.get("done"):
+    if not body.get("done"):
         raise UnreadableReplyError("the reply broke off before it was complete")
-    if not (said.get("content") or said.get("tool_calls") or whole.get("done_reason")):
+    if not (message.get("content") or message.get("tool_calls") or body.get("done_reason")):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
-    if whole.get("done_reason") in ("load", "unload"):
-        raise UnreadableReplyError(f"the model was only asked to {whole['done_reason']}")
-    return whole
+    if body.get("done_reason") in ("load", "unload"):
+        raise UnreadableReplyError(f"the model was only asked to {body['done_reason']}")
+    return body
 
 
 def _start(data: bytes) -> str:
     return " ".join(data[:200].decode("utf-8", "replace").split())
 
 
-def message(whole: Mapping[str, Any], call: CallKey, num_ctx: int) -> AssistantMessage:
+def message(body: Mapping[str, Any], call: CallKey, num_ctx: int) -> AssistantMessage:
     """The message of a `readable` reply; a call without an id gets one.
 
     `num_ctx` is the length of the context in tokens: a reply that was cut because it is full ends by `CONTEXT_FULL`.
     """
-    said = whole["message"]
-    calls, invalid = calls_of(said.get("tool_calls"), call)
-    broken = said.get(MALFORMED)
+    fields = body["message"]
+    calls, invalid = calls_of(fields.get("tool_calls"), call)
+    broken = fields.get(MALFORMED)
     if isinstance(broken, dict):
         invalid.append(
             InvalidCall(f"c{call.ask % 100:02}{call.call % 1000:03}000", None, broken["raw"], broken["error"])
         )
-    native = {name: value for name, value in said.items() if name not in _READ and value}
-    thinking, model = said.get("thinking"), whole.get("model")
-    usage = read_usage("ollama", whole)
-    reason, end = read_end("ollama", _finish_reason(whole, usage, num_ctx))
+    native = {name: value for name, value in fields.items() if name not in _READ and value}
+    thinking, model = fields.get("thinking"), body.get("model")
+    usage = read_usage("ollama", body)
+    reason, end = read_end("ollama", _finish_reason(body, usage, num_ctx))
     reply = AssistantMessage(
-        said.get("content") or "",
+        fields.get("content") or "",
         tuple(calls),
         tuple(invalid),
         usage,
@@ -210,19 +210,19 @@ def message(whole: Mapping[str, Any], call: CallKey, num_ctx: int) -> AssistantM
     return reply if broken else mark_end(reply)
 
 
-def prompt_tokens(whole: Mapping[str, Any]) -> int | None:
+def prompt_tokens(body: Mapping[str, Any]) -> int | None:
     """Tokens of the prompt, or None where they were not counted."""
-    return _count(whole, "prompt_eval_count")
+    return _count(body, "prompt_eval_count")
 
 
-def _count(whole: Mapping[str, Any], name: str) -> int | None:
-    value = whole.get(name)
+def _count(body: Mapping[str, Any], name: str) -> int | None:
+    value = body.get(name)
     # Go leaves out a zero, so a zero that is written counts nothing.
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def _finish_reason(whole: Mapping[str, Any], usage: TokenUsage | None, num_ctx: int) -> str | None:
-    reason = whole.get("done_reason")
+def _finish_reason(body: Mapping[str, Any], usage: TokenUsage | None, num_ctx: int) -> str | None:
+    reason = body.get("done_reason")
     if not isinstance(reason, str):
         return None
     # One token less: some versions keep the last place free.
@@ -233,5 +233,5 @@ def _finish_reason(whole: Mapping[str, Any], usage: TokenUsage | None, num_ctx: 
 def malformed_body(error: str) -> bytes:
     """The body of a reply whose call Ollama could not parse, from the words of its error, with what the model wrote."""
     raw = re.search(r"raw='(.*)', err=", error, re.DOTALL)
-    said = {"role": "assistant", "content": "", MALFORMED: {"raw": raw[1] if raw else "", "error": error}}
-    return json.dumps({"message": said, "done": True, "done_reason": MALFORMED}).encode("ascii")
+    reply = {"role": "assistant", "content": "", MALFORMED: {"raw": raw[1] if raw else "", "error": error}}
+    return json.dumps({"message": reply, "done": True, "done_reason": MALFORMED}).encode("ascii")

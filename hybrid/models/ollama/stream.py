@@ -50,8 +50,8 @@ class LineAssembly:
         self._read_line(bytes(self._line))
         if "error" not in self._about and not self.ended:
             raise UnreadableReplyError("the stream broke off before the reply was complete")
-        said = {name: "".join(pieces) for name, pieces in self._texts.items()}
-        message = {"role": "assistant", "content": "", **said, **({"tool_calls": self._calls} if self._calls else {})}
+        fields = {name: "".join(pieces) for name, pieces in self._texts.items()}
+        message = {"role": "assistant", "content": "", **fields, **({"tool_calls": self._calls} if self._calls else {})}
         # ASCII: pieces may hold half a character each, which are one again when this is read.
         return json.dumps({**self._about, "message": message}).encode("ascii")
 
@@ -67,16 +67,16 @@ class LineAssembly:
         except (ValueError, RecursionError):
             piece = None
         if not isinstance(piece, dict):
-            shown = line[:200].decode("utf-8", "replace")
-            raise UnreadableReplyError(f"a line of the stream is no JSON object: {shown}")
-        said = piece.pop("message", None)
+            excerpt = line[:200].decode("utf-8", "replace")
+            raise UnreadableReplyError(f"a line of the stream is no JSON object: {excerpt}")
+        delta = piece.pop("message", None)
         self._about |= piece
         self.ended = bool(piece.get("done")) or "error" in piece
-        if isinstance(said, dict):
-            self._add(said)
+        if isinstance(delta, dict):
+            self._add(delta)
 
-    def _add(self, said: Mapping[str, Any]) -> None:
-        for name, value in said.items():
+    def _add(self, delta: Mapping[str, Any]) -> None:
+        for name, value in delta.items():
             if name == "tool_calls" and isinstance(value, list):
                 self._calls += value
                 self._held.hold(len(json.dumps(value)))

@@ -90,8 +90,8 @@ IN_PROCESS = frozenset({"hf", "embedded"})
 def given_options(settings: ModelSettings, *fields: str) -> dict[str, Any]:
     """Those of the fields that are not as they are by default, by the names of their options."""
     plain = ModelSettings()
-    given = {field: getattr(settings, field) for field in fields if getattr(settings, field) != getattr(plain, field)}
-    return {"--" + _OPTIONS.get(field, field.replace("_", "-")): value for field, value in given.items()}
+    changes = {field: getattr(settings, field) for field in fields if getattr(settings, field) != getattr(plain, field)}
+    return {"--" + _OPTIONS.get(field, field.replace("_", "-")): value for field, value in changes.items()}
 
 
 def image_tokens(provider: str, model: str, width: int, height: int, detail: str | None = None) -> int | None:

@@ -14,7 +14,7 @@ from hybrid.raised import in_one_line
 from hybrid.registry import is_outside, load_each
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
-from hybrid.serving.sources import codes_outside
+from hybrid.serving.sources import plugin_code_hashes
 from hybrid.types import Json
 
 # Loaded once for a comparison: an import that hangs is waited for once.
@@ -56,4 +56,4 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
 
 def codes_of(made: Iterable[SectionResult]) -> dict[str, Json]:
     """The hash of the code of those sections that lie outside of the project, as a manifest names such things."""
-    return {**codes_outside((__name__, one.name) for one in made)}
+    return {**plugin_code_hashes((__name__, one.name) for one in made)}

@@ -17,13 +17,13 @@ from safetensors.torch import load_file, save_file
 
 from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.errors import WeightsError
-from hybrid.registry import load, look_also_in
+from hybrid.registry import add_search_path, load
 from hybrid.serving.contract import breaches
 from hybrid.serving.input_check import chart, run_probes
 from hybrid.serving.loader import LoadedBackend, Loader
 from hybrid.tool import Request
 
-look_also_in([Path(__file__).parent], __file__)
+add_search_path([Path(__file__).parent], __file__)
 
 
 def filters() -> torch.Tensor:

@@ -7,13 +7,13 @@ import pytest
 
 from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.errors import NoBackend
-from hybrid.registry import load, look_also_in
+from hybrid.registry import add_search_path, load
 from hybrid.serving.contract import breaches
 from hybrid.serving.known_answers import failures, run_checks
 from hybrid.serving.loader import Loader
 from hybrid.tool import Backend
 
-look_also_in([Path(__file__).parent], __file__)
+add_search_path([Path(__file__).parent], __file__)
 
 WEIGHTS: dict[str, str] = {}
 """By name of a tool the directory or hub id of weights that are not its default ones."""

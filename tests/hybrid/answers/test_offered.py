@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers import parse
-from hybrid.answers.offered import draw, offered
+from hybrid.answers.offered import draw, list_answers
 from hybrid.types import Box, Given, Kind, Prompt, Scanpath
 
 PROMPTS = st.builds(
@@ -25,7 +25,7 @@ PROMPTS = st.builds(
 
 @given(PROMPTS, st.integers(0, 2**32))
 def test_every_draw_is_among_the_answers_that_are_listed(prompt: Prompt, seed: int) -> None:
-    listed = offered(prompt)
+    listed = list_answers(prompt)
     assert listed is not None
     answers = [answer for answer, _ in listed]
     assert len(set(answers)) == len(answers)
@@ -41,7 +41,7 @@ def test_answers_are_drawn_as_often_as_they_are_said_to_be(kind: Kind, choices: 
     prompt = Prompt(("?",), kind, ("x",) * choices)
     rng, draws = random.Random(7), 40_000
     seen = Counter(draw(prompt, rng) for _ in range(draws))
-    listed = offered(prompt)
+    listed = list_answers(prompt)
     assert listed is not None
     for answer, probability in listed:
         error = math.sqrt(probability * (1 - probability) / draws)
@@ -49,12 +49,12 @@ def test_answers_are_drawn_as_often_as_they_are_said_to_be(kind: Kind, choices: 
 
 
 def test_probabilities_by_hand() -> None:
-    assert offered(Prompt(("?",), Kind.CHOICE, ("x", "y"))) == (("A", 0.5), ("B", 0.5))
-    assert offered(Prompt(("?",), Kind.INTEGER)) == tuple((str(number), 0.1) for number in range(1, 11))
-    orders = offered(Prompt(("?",), Kind.ORDER, ("x", "y", "z")))
+    assert list_answers(Prompt(("?",), Kind.CHOICE, ("x", "y"))) == (("A", 0.5), ("B", 0.5))
+    assert list_answers(Prompt(("?",), Kind.INTEGER)) == tuple((str(number), 0.1) for number in range(1, 11))
+    orders = list_answers(Prompt(("?",), Kind.ORDER, ("x", "y", "z")))
     assert orders is not None
     assert dict(orders) == dict.fromkeys(("ABC", "ACB", "BAC", "BCA", "CAB", "CBA"), 1 / 6)
-    views = dict(offered(Prompt(("?",), Kind.VIEWS)) or ())
+    views = dict(list_answers(Prompt(("?",), Kind.VIEWS)) or ())
     # None of the four is drawn once in sixteen times; then one of them is named.
     assert len(views) == 15
     assert (views["1"], views["1, 3"]) == (1 / 16 + 1 / 64, 1 / 16)
@@ -63,7 +63,7 @@ def test_probabilities_by_hand() -> None:
 @pytest.mark.parametrize(("choices", "boxes", "letters"), [(3, 5, "ABC"), (0, 4, "ABCD"), (0, 0, "AB")])
 def test_without_options_the_boxes_are_put_in_order(choices: int, boxes: int, letters: str) -> None:
     prompt = Prompt(("?",), Kind.ORDER, ("x",) * choices, given=Given(boxes=(Box(0, 0, 1, 1),) * boxes))
-    listed = offered(prompt)
+    listed = list_answers(prompt)
     assert listed is not None
     assert len(listed) == math.factorial(len(letters))
     assert listed[0] == (letters, 1 / len(listed))
@@ -84,7 +84,7 @@ def test_a_scanpath_is_drawn_over_the_whole_image(fixations: int | None, number:
 
 
 def test_a_plan_keeps_what_it_looks_at() -> None:
-    plans = [json.loads(answer) for answer, _ in offered(Prompt(("?",), Kind.VIEW_PLAN)) or ()]
+    plans = [json.loads(answer) for answer, _ in list_answers(Prompt(("?",), Kind.VIEW_PLAN)) or ()]
     assert all(plan == {"part": plan["part"], "keep": plan["part"], "shift": [], "reason": ""} for plan in plans)
     assert {tuple(plan["part"]) for plan in plans} >= {(), (1,), (4,), (1, 2, 3, 4)}
     assert len(plans) == 16
@@ -93,14 +93,14 @@ def test_a_plan_keeps_what_it_looks_at() -> None:
 def test_what_is_not_guessed_is_an_empty_reply() -> None:
     for kind in (*NOT_GUESSED, Kind.CHOICE):
         prompt = Prompt(("?",), kind)
-        assert offered(prompt) == (("", 1.0),)
+        assert list_answers(prompt) == (("", 1.0),)
         assert draw(prompt, random.Random(0)) == ""
 
 
 def test_what_cannot_be_listed_is_said_to_be_so() -> None:
-    assert offered(Prompt(("?",), Kind.SCANPATH)) is None
-    assert offered(Prompt(("?",), Kind.ORDER, ("x",) * 7)) is not None
-    assert offered(Prompt(("?",), Kind.ORDER, ("x",) * 8)) is None
+    assert list_answers(Prompt(("?",), Kind.SCANPATH)) is None
+    assert list_answers(Prompt(("?",), Kind.ORDER, ("x",) * 7)) is not None
+    assert list_answers(Prompt(("?",), Kind.ORDER, ("x",) * 8)) is None
 
 
 # Kinds whose only guess is an empty reply.
@@ -115,6 +115,6 @@ def test_listed_answers_are_read_as_what_they_are(prompt: Prompt) -> None:
         return
     if prompt.kind in (Kind.VIEWS, Kind.VIEW_PLAN):
         prompt = replace(prompt, choices=("a", "b", "c", "d"))
-    read = [parse(answer, prompt.kind, prompt.choices).value for answer, _ in offered(prompt) or ()]
+    read = [parse(answer, prompt.kind, prompt.choices).value for answer, _ in list_answers(prompt) or ()]
     assert None not in read
     assert len(set(map(repr, read))) == len(read)

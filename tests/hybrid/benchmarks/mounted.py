@@ -31,4 +31,4 @@ def held(benchmark: Any, question: Question, replies: Sequence[str]) -> tuple[Ex
     async def ask(prompt: Prompt) -> Reply:
         return Reply(waiting.pop(0) if len(waiting) > 1 else waiting[0])
 
-    return asyncio.run(benchmark.dialogue(question.asked(), ask))
+    return asyncio.run(benchmark.dialogue(question.without_target(), ask))

@@ -59,13 +59,13 @@ def test_questions_that_are_not_all_there_are_refused_and_made_anew(
     assert scored.out == ""
     assert told in scored.err
     assert scored.err.count("\n") == 1
-    assert "`hybrid run` with the options of this run writes them anew" in scored.err
+    assert "`hybrid run` with the options of this run writes them again" in scored.err
     assert command("compare", run).code == 2
     assert command("calibrate", run, "-o", run / "trust.json").code == 2
     mended = again(command, blink)
     assert mended.code == 0
     assert f"note: {path}" in mended.err
-    assert "written anew from the data" in mended.err
+    assert "written again from the data" in mended.err
     assert path.read_bytes() == whole
     assert command("score", run, "--json").code == 0
 
@@ -75,7 +75,7 @@ def test_questions_are_not_made_anew_from_a_part_of_the_data(command: Command, b
     path.write_bytes(b"".join(lines(path)[:3]))
     ended = again(command, blink, "--limit", "2")
     assert ended.code == 2
-    assert "holds 3 of the 6 questions that were written; they can be written anew from the data, but not" in ended.err
+    assert "holds 3 of the 6 questions that were written; they can be written again from the data, but not" in ended.err
     assert len(lines(path)) == 3
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 from hybrid import plugins
 from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
+from hybrid.registry import add_search_path, described_by, load, loaded, names, outside
 from hybrid.serving.contract import breaches
 from tests.ended import Command, Words
 from tests.tables import cases, stored
@@ -71,7 +71,7 @@ def test_a_name_that_is_taken_or_no_word_is_told_and_left_out(
 ) -> None:
     before = names("tools")
     (own / name).write_text(FORTY_LINES)
-    look_also_in([own], "--path")
+    add_search_path([own], "--path")
     with described_by(lambda: pytest.fail("nothing is imported")):
         assert set(names("tools")) - {"redness"} == set(before)
         names("tools")
@@ -85,7 +85,7 @@ def test_of_two_tools_with_one_name_neither_has_it(own: Path, tmp_path: Path) ->
     (tmp_path / "second").mkdir()
     (tmp_path / "second" / "redness.py").write_text(FORTY_LINES)
     (tmp_path / "second" / "redder.py").write_text(FORTY_LINES.replace('"redness"', '"redder"'))
-    look_also_in([own, tmp_path / "second"], "--path")
+    add_search_path([own, tmp_path / "second"], "--path")
     assert "redness" not in names("tools")
     assert load("tools", "redder").card.name == "redder"
     with pytest.raises(UsageError, match=r"there is a tool 'redness' already, \S+/redness.py; rename one of them"):
@@ -98,7 +98,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Command, tmp
     assert (ended.code, ended.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
     ended = command("tools", "list", "--path", "empty")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "no tool lies there (a file NAME.py that defines TOOL)" in ended.err
+    assert "it has no tool (a file NAME.py that defines TOOL)" in ended.err
 
 
 BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1]} | {
@@ -163,7 +163,7 @@ def test_a_helper_in_its_folder_is_where_the_error_is(own: Path) -> None:
     (own / "red").mkdir()
     (own / "red" / "__init__.py").write_text("from tools.red.helper import HELP\n")
     (own / "red" / "helper.py").write_text("\nHELP = None.help\n")
-    look_also_in([own], "--path")
+    add_search_path([own], "--path")
     with pytest.raises(UsageError, match=r"red/helper\.py:2: cannot be imported: AttributeError"):
         load("tools", "red")
 
@@ -174,9 +174,9 @@ def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: 
 
     def code(folder: Path) -> str:
         program = (
-            "from pathlib import Path; from hybrid.registry import described_by, load, look_also_in;"
+            "from pathlib import Path; from hybrid.registry import described_by, load, add_search_path;"
             "from hybrid.serving.sources import code_of;"
-            f"look_also_in([Path({str(folder)!r})], ''); print(code_of(load('tools', 'redness')))"
+            f"add_search_path([Path({str(folder)!r})], ''); print(code_of(load('tools', 'redness')))"
         )
         return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
@@ -209,7 +209,7 @@ def test_the_contract_says_what_is_broken(command: Command, own: Path) -> None:
 def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
     drawn = FORTY_LINES.replace("share = float(", "import itertools\n            share = next(DRAWS) * float(")
     (own / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + drawn)
-    look_also_in([own], "--path")
+    add_search_path([own], "--path")
     found = breaches("redness", load("tools", "redness"), ServiceOptions("classical"))
     assert found == ("the same question has two findings",)
 
@@ -298,7 +298,7 @@ def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: 
 
 
 def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, own: Path) -> None:
-    look_also_in([own], "--path")
+    add_search_path([own], "--path")
     assert "redness" not in names("tools")
     with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
         load("tools", "redness")

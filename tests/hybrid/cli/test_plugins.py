@@ -10,12 +10,12 @@ import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.plugins import KINDS
-from hybrid.registry import load, look_also_in, names
+from hybrid.registry import add_search_path, load, names
 from hybrid.running.resolve import prepare
 from hybrid.serving import supervisor
 from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
-from hybrid.serving.sources import code_outside
+from hybrid.serving.sources import code_hash_of_plugin
 from tests.ended import Command
 from tests.tables import cases, stored
 from tools.rules import tools_asked
@@ -64,27 +64,27 @@ def test_every_kind_is_found_and_loaded_in_one_way(
     if installed:
         offer(tmp_path / "site", monkeypatch)
     else:
-        look_also_in([own], "--path")
+        add_search_path([own], "--path")
     for kind in KINDS:
         name = f"own_{kind.folder}"
         assert name in names(kind.package), kind
         first = load(kind.package, name)
         assert load(kind.package, name) is first
-        assert re.fullmatch("[0-9a-f]{12}", code_outside(kind.package, name) or "")
-    assert code_outside("baselines", "chance") is None, "a file of the project"
+        assert re.fullmatch("[0-9a-f]{12}", code_hash_of_plugin(kind.package, name) or "")
+    assert code_hash_of_plugin("baselines", "chance") is None, "a file of the project"
 
 
 def test_the_hash_of_a_thing_is_over_what_it_imports_from_outside(own: Path) -> None:
     solver = own / "baselines" / "own_baselines.py"
     helper = write(own, "baselines", "_own_words", "WORDS = 1\n")
     solver.write_text("from baselines._own_words import WORDS\n" + SOLVER)
-    look_also_in([own], "--path")
+    add_search_path([own], "--path")
     load("baselines", "own_baselines")
-    before = code_outside("baselines", "own_baselines")
+    before = code_hash_of_plugin("baselines", "own_baselines")
     helper.write_text("WORDS = 2\n")
-    assert code_outside("baselines", "own_baselines") != before
+    assert code_hash_of_plugin("baselines", "own_baselines") != before
     helper.write_text("WORDS = 1\n")
-    assert code_outside("baselines", "own_baselines") == before
+    assert code_hash_of_plugin("baselines", "own_baselines") == before
     sys.modules.pop("baselines._own_words")
 
 
@@ -97,18 +97,18 @@ def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
     ended = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path, code=0)
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["identity"]["plugins"] == {
-        f"{folder}/own_{folder}": code_outside(package, f"own_{folder}")
+        f"{folder}/own_{folder}": code_hash_of_plugin(package, f"own_{folder}")
         for package, folder in (("hybrid.benchmarks", "benchmarks"), ("hybrid.models.providers", "models"))
     }
     facts = manifest["solvers"]
     assert (facts["own_baselines"]["code"], facts["own_baselines"]["role"]) == (
-        code_outside("baselines", "own_baselines"),
+        code_hash_of_plugin("baselines", "own_baselines"),
         "specialist",
     )
     assert not {"code", "role"} & set(facts["mllm"])
     ended = command("compare", run, "--json", *path)
     said = json.loads(ended.out)
-    assert said["plugins"] == {"sections/own_sections": code_outside("hybrid.scoring.sections", "own_sections")}
+    assert said["plugins"] == {"sections/own_sections": code_hash_of_plugin("hybrid.scoring.sections", "own_sections")}
     assert [row["value"] for row in said["results"] if row["section"] == "own_sections"] == [0.0]
 
 
@@ -202,7 +202,7 @@ def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Command) -
 def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Path, tmp_path: Path) -> None:
     """Of every kind that a run uses; the hashes are those of its manifest."""
     cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")
-    look_also_in([own], "--path")
+    add_search_path([own], "--path")
     model = RunConfig("own_benchmarks", ("own_baselines", "own_graphs"), "own_models:x", data="sample", limit=1)
     run = prepare(replace(model, tasks=("Jigsaw",), out=tmp_path / "run"))
     place = cluster.place_of_run(run)
@@ -225,6 +225,6 @@ def test_a_tool_whose_rule_is_asked_is_one_of_the_run(own: Path) -> None:
     """Also where the rule calls another tool alone: its code decides the answers."""
     ruled = TOOL.replace('"nothing"),)), Args)', '"nothing"),)), Args, rules={"Jigsaw": OneCall("jigsaw", letter())})')
     write(own, "tools", "own_ruled", "from hybrid.tool.rules import OneCall, letter\n" + ruled)
-    look_also_in([own], "--path")
+    add_search_path([own], "--path")
     assert tools_asked(["Jigsaw"]) == {"jigsaw", "own_ruled"}
     assert "own_ruled" not in tools_asked(["Relative_Depth"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.registry import look_also_in
+from hybrid.registry import add_search_path
 from tests.ended import Command
 from tests.tables import stored
 
@@ -90,6 +90,6 @@ def test_the_help_of_each_names_the_option(command: Command, name: str) -> None:
 
 
 def test_what_is_found_already_is_not_looked_for(command: Command, run: Path) -> None:
-    look_also_in([run.parent / "own"], "--path")
+    add_search_path([run.parent / "own"], "--path")
     ended = command("score", run, code=0)
     assert "which the manifest of" not in ended.err

@@ -18,22 +18,22 @@ from hybrid.engines.ray.cluster import (
     ClusterDown,
     Sizes,
     code,
-    code_beside,
     connected,
     environment_of,
     loads_weights,
     other_program,
+    plugin_code_hash,
     sizes,
 )
-from hybrid.engines.ray.crew import MAX_STARTS, Crew, Hand
-from hybrid.engines.ray.desk import Desk
+from hybrid.engines.ray.crew import MAX_STARTS, WorkerPool, WorkerSlot
+from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.engine import on_ray
-from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, of_attempt, of_question
-from hybrid.engines.ray.line import Line
+from hybrid.engines.ray.images import SharedImages, bytes_of, keep, lacking, of_attempt, of_question
+from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import (
-    DeskCall,
+    HandlerCall,
     ImagesLacking,
-    Place,
+    NodeCode,
     QuestionFailure,
     Ready,
     RemoteError,
@@ -111,7 +111,7 @@ def test_a_worker_gets_the_variables_of_its_provider_and_no_other(monkeypatch: p
 
 
 def test_another_program_is_not_asked() -> None:
-    same = Place(code(), Path(), beside=code_beside())
+    same = NodeCode(code(), Path(), beside=plugin_code_hash())
     assert other_program(same, "n1") is None
     told = other_program(replace(same, code="0" * 64), "n1")
     assert told is not None
@@ -199,9 +199,9 @@ def test_an_image_is_kept_only_under_its_own_hash(fakes: Any, tmp_path: Path) ->
 
 
 async def test_a_line_says_in_order_and_hears_the_answer() -> None:
-    line = Line()
-    line.tell(Desk.notice, "first")
-    wish = asyncio.create_task(line.want(Desk.tools))
+    line = MessageChannel()
+    line.tell(QuestionHandler.notice, "first")
+    wish = asyncio.create_task(line.request(QuestionHandler.tools))
     await asyncio.sleep(0)
     actor: Any = Nobody()
     line.answer(0, (actor,))
@@ -209,17 +209,20 @@ async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     line.answer(0, "again")
     line.close()
     said = [message async for message in line]
-    assert pickle.loads(pickle.dumps(said)) == [DeskCall(None, Desk.notice, ("first",)), DeskCall(0, Desk.tools, ())]  # noqa: S301
+    assert pickle.loads(pickle.dumps(said)) == [  # noqa: S301
+        HandlerCall(None, QuestionHandler.notice, ("first",)),
+        HandlerCall(0, QuestionHandler.tools, ()),
+    ]
 
 
 async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_lost(tmp_path: Path) -> None:
-    line, own = Line(), RunMeter(RunLimits(model_calls=2))
+    line, own = MessageChannel(), RunMeter(RunLimits(model_calls=2))
     unused: Any = None
-    desk = Desk(own, RunCaptions(), Shelf(ImageStore(tmp_path)), unused, [], [], unused)
+    desk = QuestionHandler(own, RunCaptions(), SharedImages(ImageStore(tmp_path)), unused, [], [], unused)
 
     async def run_side() -> None:
         async for message in line:
-            assert isinstance(message, DeskCall)
+            assert isinstance(message, HandlerCall)
             answer = await message.method(desk, *message.args)
             if message.number is not None:
                 line.answer(message.number, answer)
@@ -241,21 +244,21 @@ class Nobody:
     """Stands for an actor."""
 
 
-def hand(number: int) -> Hand:
+def hand(number: int) -> WorkerSlot:
     actor: Any = Nobody()
-    return Hand(actor, Ready(number, "n1"))
+    return WorkerSlot(actor, Ready(number, "n1"))
 
 
 async def test_workers_are_used_evenly_and_replaced_once() -> None:
     hired = iter(map(hand, range(3)))
 
-    async def hire() -> Hand:
+    async def hire() -> WorkerSlot:
         return next(hired)
 
-    crew = Crew(hire, 2, most=2)
-    taken = [await crew.take() for _ in range(4)]
+    crew = WorkerPool(hire, 2, most=2)
+    taken = [await crew.acquire() for _ in range(4)]
     assert sorted(one.ready.pid for one in taken) == [0, 0, 1, 1]
-    waiting = asyncio.create_task(crew.take())
+    waiting = asyncio.create_task(crew.acquire())
     lost = taken[0]
     assert crew.lose(lost)
     assert not crew.lose(lost)
@@ -270,19 +273,19 @@ async def test_workers_are_used_evenly_and_replaced_once() -> None:
 async def test_a_crew_that_cannot_start_ends_the_run(error: HybridError, starts: int) -> None:
     tried = []
 
-    async def hire() -> Hand:
+    async def hire() -> WorkerSlot:
         tried.append(error)
         raise error
 
-    crew = Crew(hire, 1, most=1)
+    crew = WorkerPool(hire, 1, most=1)
     with pytest.raises(ClusterDown, match=str(error).partition("\n")[0]):
-        await crew.take()
+        await crew.acquire()
     assert len(tried) == starts
 
 
 def test_a_node_whose_tools_are_others_is_refused() -> None:
     def why(backends: dict[str, str]) -> str | None:
-        return other_tools(ToolSetup(Place("", Path()), ServiceOptions("classical"), backends, 1), "abc (10.0.0.4)")
+        return other_tools(ToolSetup(NodeCode("", Path()), ServiceOptions("classical"), backends, 1), "abc (10.0.0.4)")
 
     assert why(backends_in_use([load("tools", "jigsaw")], "classical", {})) is None
     assert "put the same weights on every node" in str(why({"jigsaw": "learned:other"}))
@@ -320,18 +323,18 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
     fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hybrid.engines.ray.tools.LOOK_S", 0.05)
-    line, actor, store = Line(), SlowTools(), ImageStore(tmp_path / "images")
+    line, actor, store = MessageChannel(), SlowTools(), ImageStore(tmp_path / "images")
     LINE.set(line)
 
     async def run_side() -> None:
         async for message in line:
-            if isinstance(message, DeskCall) and message.number is not None:
-                lent = dict.fromkeys(*message.args, b"lent") if message.method is Desk.images else (actor,)
+            if isinstance(message, HandlerCall) and message.number is not None:
+                lent = dict.fromkeys(*message.args, b"lent") if message.method is QuestionHandler.images else (actor,)
                 line.answer(message.number, lent)
 
     answers = asyncio.create_task(run_side())
     cache = FindingCache(None, store)
-    executor = ActorExecutor(cache, Shelf(store))
+    executor = ActorExecutor(cache, SharedImages(store))
     service = CachedTools(store, cache, ServiceOptions("classical"), executor=executor)
     tool, refs, impatient, patient = load("tools", "jigsaw"), fakes.refs(store, 1, 2, 3), CallTime(3.0), CallTime(60.0)
     both = [service.call(tool, tool.parse({}), refs, 0, spent) for spent in (impatient, patient)]
@@ -351,6 +354,6 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
 
 @pytest.mark.parametrize(("asked", "own"), [("cuda:2,cuda:3", "cuda"), ("auto", "auto"), ("cpu", "cpu")])
 def test_a_tool_actor_takes_the_gpu_that_it_sees_and_its_share_of_the_memory(asked: str, own: str) -> None:
-    options = options_of(ToolSetup(Place("", Path()), ServiceOptions(device=asked), {}, 4))
+    options = options_of(ToolSetup(NodeCode("", Path()), ServiceOptions(device=asked), {}, 4))
     assert options.device == own
     assert options.process_bytes == pytest.approx(ServiceOptions().process_bytes / 4, rel=0.01)

@@ -26,14 +26,14 @@ from ray.cluster_utils import Cluster
 
 from bench._chat_server import answer_body, framed, offers_tools, read_request, sight, tool_call, tool_results
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.engines.ray.crew import Hand
+from hybrid.engines.ray.crew import WorkerSlot
 from hybrid.engines.ray.engine import RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
 from hybrid.models.base import ModelRefused
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, ask_run_to_end
+from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.running.signals import Interrupted, until_signal
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
@@ -198,8 +198,8 @@ class Watched:
             self._engine = engine
             yield engine
 
-    async def ask_run_to_end(self, run: ResolvedRun) -> RunEnd:
-        return await ask_run_to_end(run, lambda *_: None, self.told.append, self.open)
+    async def run_until_complete(self, run: ResolvedRun) -> RunEnd:
+        return await run_until_complete(run, lambda *_: None, self.told.append, self.open)
 
     async def until_kept(self, count: int) -> None:
         async with self._changed:
@@ -266,13 +266,13 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
         out=tmp_path / "local",
     )
     local = prepare(config)
-    assert (await ask_run_to_end(local, lambda *_: None, lambda _: None)).failures == ()
+    assert (await run_until_complete(local, lambda *_: None, lambda _: None)).failures == ()
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "another-home"))
     # Begun in this process, with some of the questions.
     begun = prepare(replace(config, solvers=("specialist",), limit=2, out=tmp_path / "shared"))
-    assert (await ask_run_to_end(begun, lambda *_: None, lambda _: None)).answered == 2
+    assert (await run_until_complete(begun, lambda *_: None, lambda _: None)).answered == 2
     run = prepare(replace(config, out=tmp_path / "shared", engine="ray"))
-    end = await Watched().ask_run_to_end(run)
+    end = await Watched().run_until_complete(run)
     assert (end.failures, end.stopped, end.answered) == ((), None, 5 + 3)
     for solver in config.solvers:
         assert attempts(run, solver) == attempts(local, solver)
@@ -303,8 +303,8 @@ async def test_repetitions_are_those_of_this_process(session: Path, tmp_path: Pa
         out=tmp_path / "local",
     )
     local, run = prepare(config), prepare(replace(config, out=tmp_path / "shared", engine="ray"))
-    assert (await ask_run_to_end(local, lambda *_: None, lambda _: None)).answered == 18
-    end = await Watched().ask_run_to_end(run)
+    assert (await run_until_complete(local, lambda *_: None, lambda _: None)).answered == 18
+    end = await Watched().run_until_complete(run)
     assert (end.failures, end.stopped, end.answered) == ((), None, 18)
     for solver in ("chance", "chance@2", "chance@3"):
         assert attempts(run, solver) == attempts(local, solver)
@@ -319,10 +319,10 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     generous = RunLimits(model_calls=1000)
     run = prepare(replace(cats, images="caption", concurrency=TWO_WORKERS, run_limits=generous))
     watched = Watched()
-    task = asyncio.create_task(watched.ask_run_to_end(run))
+    task = asyncio.create_task(watched.run_until_complete(run))
     # A worker asks for the answer when the run has kept the description.
     await server.until(lambda: len(server.cats()) == 12)
-    crew: list[Hand] = watched.engine.crew.hands
+    crew: list[WorkerSlot] = watched.engine.crew.hands
     assert len(crew) == 2
     lost = max(crew, key=lambda hand: hand.in_flight)
     in_flight = lost.in_flight
@@ -354,14 +354,14 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
 
 async def test_an_error_that_ends_a_run_ends_it(session: Path, cats: RunConfig, server: Server) -> None:
     server.status = "401 Unauthorized"
-    end = await Watched().ask_run_to_end(prepare(replace(cats, limit=2)))
+    end = await Watched().run_until_complete(prepare(replace(cats, limit=2)))
     assert isinstance(end.stopped, ModelRefused)
     assert (end.answered, end.failures) == (0, ())
 
 
 async def test_the_budget_of_a_run_is_kept_by_the_run(session: Path, cats: RunConfig, server: Server) -> None:
     run = prepare(replace(cats, run_limits=RunLimits(model_calls=5)))
-    end = await Watched().ask_run_to_end(run)
+    end = await Watched().run_until_complete(run)
     # The first of the five calls asks whether the model sees.
     assert len(server.bodies) == 4
     assert (end.answered, end.failures, end.stopped) == (4, (), None)
@@ -383,14 +383,14 @@ async def test_an_interrupt_ends_as_it_does_here_and_this_process_goes_on(
 
     sender = asyncio.create_task(interrupt())
     with pytest.raises(Interrupted) as ended:
-        await until_signal(watched.ask_run_to_end(run))
+        await until_signal(watched.run_until_complete(run))
     await sender
     assert ended.value.exit_code == 130
     assert set(written(run)) <= {f"val_Spatial_Relation_{n}" for n in (1, 2, 3)}
     server.holds = lambda _: False
     server.bodies.clear()
     again = prepare(cats)
-    assert (await ask_run_to_end(again, lambda *_: None, lambda _: None)).stopped is None
+    assert (await run_until_complete(again, lambda *_: None, lambda _: None)).stopped is None
     assert written(again) == sorted(question.id for question in again.sound)
     # What was said before the interrupt is not asked again, whether or not it was recorded.
     assert server.cats() == list(range(4, 13))

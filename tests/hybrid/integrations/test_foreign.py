@@ -20,8 +20,8 @@ from hybrid.integrations.mcp.foreign import (
     MAX_DESCRIPTION,
     MAX_NAME_LENGTH,
     MAX_SCHEMA,
-    Address,
     McpTool,
+    ServerAddress,
     clean,
     foreign_name,
     read_server,
@@ -33,7 +33,7 @@ from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
 from tests.tables import cases
 
 SENT = ("QUJD", "image/png")
-ADDRESS = Address("it", ("http://127.0.0.1:1/mcp",))
+ADDRESS = ServerAddress("it", ("http://127.0.0.1:1/mcp",))
 IT = ForeignServer("it", str(ADDRESS), "It", "1")
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.log.lines import Extent, Form, Index, index_lines
+from hybrid.log.lines import FileExtent, LineFormat, LineIndex, index_lines
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ def error(name: str, text: str = "") -> bytes:
     return line(name, text).replace(b'"text"', b'"error"')
 
 
-def extent(data: bytes) -> Extent:
-    return Extent(data.count(b"\n"), len(data), hashlib.sha256(data).hexdigest())
+def extent(data: bytes) -> FileExtent:
+    return FileExtent(data.count(b"\n"), len(data), hashlib.sha256(data).hexdigest())
 
 
-def indexed(path: Path, before: Extent | None) -> tuple[Index, list[bytes]]:
+def indexed(path: Path, before: FileExtent | None) -> tuple[LineIndex, list[bytes]]:
     """The index, and the lines that were checked."""
     checked: list[bytes] = []
 
@@ -47,7 +47,7 @@ def indexed(path: Path, before: Extent | None) -> tuple[Index, list[bytes]]:
         return Failed(found["id"], found["error"]) if "error" in found else Row(found["id"], found["text"])
 
     head = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(text|error)":')
-    return index_lines(path, before, Form(head, check, Failed)), checked
+    return index_lines(path, before, LineFormat(head, check, Failed)), checked
 
 
 def read(one: bytes) -> str:

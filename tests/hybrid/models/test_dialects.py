@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid.messages import Message, ToolMessage, user_message
 from hybrid.models import call_forms
-from hybrid.models.dialects import Found, read, table
+from hybrid.models.dialects import ReadCalls, read, table
 from hybrid.models.literals import read_object
 from hybrid.registry import load
 from hybrid.tool import Tool
@@ -32,7 +32,7 @@ def tools() -> tuple[Tool, ...]:
 def test_a_reply_is_read_as_its_row_says(tools: tuple[Tool, ...], row: dict[str, Any]) -> None:
     given: list[Message] = [user_message([row.get("given", "Which?")])]
     reply, cut = row["reply"], row.get("cut", False)
-    found = read(reply, tools, given, cut=cut, asked=row.get("asked", False))
+    found = read(reply, tools, given, cut=cut, is_text_protocol=row.get("asked", False))
     calls = [[call.name, {k: "null" if v is None else v for k, v in call.args.items()}] for call in found.calls]
     assert calls == row.get("calls", [])
     assert {call.read_from for call in found.calls} == ({row["from"]} if calls else set())
@@ -100,7 +100,7 @@ def test_deformed_json_is_read_as_it_was_meant(dialect: str, deformed: str, args
     found = read(reply, tools)
     assert [(call.name, call.args) for call in found.calls] == [("localization", args)]
     assert found.unreadable is None
-    assert read(f"<think>{reply}</think>(A)", tools) == Found((), f"<think>{reply}</think>(A)")
+    assert read(f"<think>{reply}</think>(A)", tools) == ReadCalls((), f"<think>{reply}</think>(A)")
 
 
 KEYS: dict[str, list[str]] = tomllib.loads(Path(call_forms.__file__).with_suffix(".toml").read_text())
@@ -114,7 +114,7 @@ def test_a_tool_is_named_under_any_key_and_only_if_offered(key: str) -> None:
             found = read(f"```json\n{json.dumps(call)}\n```", tools)
             assert [(call.name, call.args) for call in found.calls] == [("depth", args)]
         other = f"```json\n{json.dumps({key: 'hammer', under: args})}\n```"
-        assert read(other, tools) == Found((), other)
+        assert read(other, tools) == ReadCalls((), other)
 
 
 @given(

@@ -18,7 +18,7 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.in_process.chat import HuggingFaceChat
-from hybrid.models.in_process.generation import Conversation, Loaded, Spoken, verify
+from hybrid.models.in_process.generation import ChatInput, GeneratedReply, Loaded, verify
 from hybrid.types import ImageRef
 from tests.tables import cases
 
@@ -143,7 +143,7 @@ async def test_a_batch_that_finds_no_memory_is_halved_and_one_that_finds_none_al
 ) -> None:
     sizes, whole = list[int](), Loaded.generate
 
-    def short(self: Loaded, asked: Sequence[Conversation], settings: ModelSettings, seed: int) -> list[Spoken]:
+    def short(self: Loaded, asked: Sequence[ChatInput], settings: ModelSettings, seed: int) -> list[GeneratedReply]:
         sizes.append(len(asked))
         if len(asked) > 2 or "too large" in str(asked):
             raise OutOfMemoryError("CUDA out of memory")

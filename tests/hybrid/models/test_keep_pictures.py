@@ -25,7 +25,7 @@ def dialogue(last: AssistantMessage | None = None) -> list[Message]:
 
 def shown(keep: str, messages: list[Message]) -> list[str]:
     settings = ModelSettings(keep_pictures=keep)
-    arranged = arrange(messages, settings.pictures_kept, asked=bool(settings.keep_pictures))
+    arranged = arrange(messages, settings.pictures_kept, can_recall=bool(settings.keep_pictures))
     return [ref.name for ref in images_of(arranged)]
 
 
@@ -43,7 +43,9 @@ def test_the_given_pictures_stay_and_of_the_others_those_that_were_chosen_or_nam
 
 
 def test_a_picture_that_left_is_named_and_says_how_it_comes_back() -> None:
-    text = "\n".join(message.text for message in arrange(dialogue(), 1, asked=True) if isinstance(message, ToolMessage))
+    text = "\n".join(
+        message.text for message in arrange(dialogue(), 1, can_recall=True) if isinstance(message, ToolMessage)
+    )
     assert "[img:1.1: no longer shown; name it to see it again]" in text
     plain = "\n".join(message.text for message in arrange(dialogue(), 1) if isinstance(message, ToolMessage))
     assert "[img:1.1: no longer shown]" in plain

@@ -63,7 +63,7 @@ def test_each_thing_is_said_once(crop_tool: Tool) -> None:
         },
         "required": ["image"],
     }
-    assert "secret" in spec(tool, whole=True)["function"]["parameters"]["properties"]
+    assert "secret" in spec(tool, full=True)["function"]["parameters"]["properties"]
 
 
 def keys(node: Any) -> set[str]:

@@ -11,7 +11,7 @@ import pytest
 from hybrid.config import ModelSettings, RunConfig
 from hybrid.errors import UsageError
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import ask_run_to_end
+from hybrid.running.run import run_until_complete
 
 KEYED = "http://user:a-secret-pass-word-1@127.0.0.1:9/v1?key=another-secret-2"
 
@@ -36,7 +36,7 @@ def with_models(run: ResolvedRun, model: Any, captioner: Any = None) -> Resolved
 
 
 def go(run: ResolvedRun) -> Any:
-    return asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
+    return asyncio.run(run_until_complete(run, lambda *_: None, lambda _: None))
 
 
 def test_the_captioner_is_part_of_what_a_run_is_and_its_secrets_are_nowhere(config: RunConfig, fakes: Any) -> None:

@@ -25,7 +25,7 @@ from hybrid.models.batching.client import batch_api
 from hybrid.running.batching import cancel_batches
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import prepare
-from hybrid.running.run import RunEnd, ask_run_to_end
+from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.scoring.runs import score_run
 from tests.tables import cases
 
@@ -60,7 +60,7 @@ def go(config: RunConfig, said: list[str] | None = None) -> RunEnd:
         if said is not None and so_far.waits not in said:
             said.append(so_far.waits)
 
-    return asyncio.run(ask_run_to_end(prepare(config), lambda *_: None, lambda _: None, watch=watch))
+    return asyncio.run(run_until_complete(prepare(config), lambda *_: None, lambda _: None, watch=watch))
 
 
 def replies(config: RunConfig, solver: str = "controller") -> dict[str, tuple[str, ...]]:

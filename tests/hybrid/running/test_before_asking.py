@@ -15,7 +15,7 @@ from hybrid.models.failures import StatusError
 from hybrid.running.estimate import estimate
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, ask_run_to_end
+from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.solving.budgets import RunMeter
 from hybrid.types import Json
 
@@ -66,7 +66,7 @@ def asked(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> 
 
 
 async def ends(run: ResolvedRun) -> RunEnd:
-    return await ask_run_to_end(run, lambda *_: None, lambda _: None)
+    return await run_until_complete(run, lambda *_: None, lambda _: None)
 
 
 def manifest(run: ResolvedRun) -> dict[str, Any]:

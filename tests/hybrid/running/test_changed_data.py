@@ -13,7 +13,7 @@ from hybrid import compare
 from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run_to_end
+from hybrid.running.run import run_until_complete
 from tests.tables import cases
 
 
@@ -35,7 +35,7 @@ async def run(folder: Path, out: str = "run", limit: int | None = None) -> int:
     )
     resolved = prepare(config)
     waiting = len(resolved.open_questions("mllm")) if (folder / out).exists() else len(resolved.sound)
-    await ask_run_to_end(resolved, lambda *_: None, lambda _: None)
+    await run_until_complete(resolved, lambda *_: None, lambda _: None)
     return waiting
 
 

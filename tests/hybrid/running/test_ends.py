@@ -16,7 +16,7 @@ from hybrid.log.attempts import Recorder
 from hybrid.log.folder import RunFolder
 from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, UnfinishedQuestion, ask_run_to_end
+from hybrid.running.run import RunEnd, UnfinishedQuestion, run_until_complete
 from hybrid.scoring.runs import score_run
 from hybrid.secrets import keep_secret
 from hybrid.solving.call_tool import find_tool
@@ -35,7 +35,7 @@ def failing(config: RunConfig, fakes: Any, **errors: BaseException) -> ResolvedR
 
 
 async def ended(run: ResolvedRun, told: list[str] | None = None) -> RunEnd:
-    return await ask_run_to_end(run, lambda *_: None, (told if told is not None else []).append)
+    return await run_until_complete(run, lambda *_: None, (told if told is not None else []).append)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hybrid.integrations.mcp import client
 from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.report.collect import collect_run
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, ask_run_to_end
+from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, STRANGE_IMAGES, over_http, plain, strange_over_http
@@ -80,7 +80,7 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
 
 
 def carried_out(run: ResolvedRun) -> RunEnd:
-    return asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
+    return asyncio.run(run_until_complete(run, lambda *_: None, lambda _: None))
 
 
 def steps(run: ResolvedRun) -> list[Step]:

@@ -24,7 +24,7 @@ from hybrid.models.batching import http as batch_http
 from hybrid.models.chat_completions import stream
 from hybrid.models.failures import UnreadableReplyError
 from hybrid.running.resolve import prepare
-from hybrid.running.run import RunEnd, ask_run_to_end
+from hybrid.running.run import RunEnd, run_until_complete
 from tests.hybrid.running.test_batches import APIS, at, sizes
 
 ALL = pytest.mark.parametrize("model", APIS)
@@ -75,7 +75,7 @@ def ask(config: RunConfig, server: BatchServer, said: list[str] | None = None, *
             said.append(so_far.waits)
 
     run = prepare(at(config, server, **changed))
-    return asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None, watch=watch))
+    return asyncio.run(run_until_complete(run, lambda *_: None, lambda _: None, watch=watch))
 
 
 def states(config: RunConfig) -> list[str]:

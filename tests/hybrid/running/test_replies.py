@@ -27,7 +27,7 @@ def test_a_reply_comes_back_byte_for_byte(tmp_path: Path, reply: bytes) -> None:
     (tmp_path / "replies.jsonl").unlink(missing_ok=True)
     log: ReplyLog = opened(tmp_path)
     log.keep(CALL, "sha", reply)
-    assert opened(tmp_path).said(CALL, "sha") == reply
+    assert opened(tmp_path).find_reply(CALL, "sha") == reply
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_line_that_is_none_costs_its_own_call(tmp_path: Path, line: bytes) -> 
     path.write_bytes(path.read_bytes() + line)
     opened(tmp_path).keep(CALL, "second", b"said again")
     found = opened(tmp_path)
-    assert (found.said(CALL, "sha"), found.said(CALL, "second")) == (b"said", b"said again")
+    assert (found.find_reply(CALL, "sha"), found.find_reply(CALL, "second")) == (b"said", b"said again")
 
 
 def test_a_reply_with_a_secret_is_not_kept(tmp_path: Path) -> None:
@@ -48,8 +48,8 @@ def test_a_reply_with_a_secret_is_not_kept(tmp_path: Path) -> None:
     log.keep(CALL, "sha", b"your key is sk-replies-secret")
     log.keep(CALL, "second", b"your key is wrong")
     assert b"sk-replies-secret" not in (tmp_path / "replies.jsonl").read_bytes()
-    assert opened(tmp_path).said(CALL, "sha") is None
-    assert opened(tmp_path).said(CALL, "second") == b"your key is wrong"
+    assert opened(tmp_path).find_reply(CALL, "sha") is None
+    assert opened(tmp_path).find_reply(CALL, "second") == b"your key is wrong"
 
 
 KILLED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["KILLED"]
@@ -61,4 +61,4 @@ def test_a_kill_loses_nothing_that_was_kept(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, env=os.environ.copy(), timeout=300)
     assert ended.returncode == -signal.SIGKILL
     log = opened(tmp_path)
-    assert all(log.said(CallKey(f"q{number}", solver="mllm"), "sha") == b"said" for number in range(50))
+    assert all(log.find_reply(CallKey(f"q{number}", solver="mllm"), "sha") == b"said" for number in range(50))

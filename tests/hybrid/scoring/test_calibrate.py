@@ -80,7 +80,7 @@ async def answered(benchmark: str, question: Question, replies: list[Reply]) -> 
     async def ask(prompt: Prompt) -> Reply:
         return waiting.pop(0)
 
-    exchanges = await load("hybrid.benchmarks", benchmark).dialogue(question.asked(), ask)
+    exchanges = await load("hybrid.benchmarks", benchmark).dialogue(question.without_target(), ask)
     assert not waiting
     return Attempt(question.id, exchanges, 0.1)
 

@@ -47,7 +47,7 @@ def simulated(bench: Benchmark, asked: Sequence[Question], fakes: Any, run: int)
         async def ask(prompt: Prompt) -> Reply:
             return await chance.SOLVER.ask(prompt, fakes.context_of(prompt, seed=rng.getrandbits(60)))
 
-        return bench.score(question, at_once(bench.dialogue(question.asked(), ask)), AS_PAPERS)
+        return bench.score(question, at_once(bench.dialogue(question.without_target(), ask)), AS_PAPERS)
 
     return [once(question) for question in asked]
 

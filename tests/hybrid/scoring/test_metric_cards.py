@@ -81,7 +81,7 @@ def scored(benchmark: Benchmark, question: Question, place: int) -> Score:
 
 
 async def collected(benchmark: Benchmark, question: Question, ask: Any) -> Any:
-    return await benchmark.dialogue(question.asked(), ask)
+    return await benchmark.dialogue(question.without_target(), ask)
 
 
 def spelled_out(cards: Iterable[MetricCard]) -> Iterator[str]:

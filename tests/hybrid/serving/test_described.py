@@ -14,7 +14,7 @@ from hybrid.config import ServiceOptions
 from hybrid.config.plugin_path import PATH
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
-from hybrid.registry import described_by, load, look_also_in
+from hybrid.registry import add_search_path, described_by, load
 from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
@@ -56,7 +56,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "sound.py").write_text(SOUND)
-    look_also_in([folder], "--path")
+    add_search_path([folder], "--path")
     yield folder
     tools.__path__[:] = before
     for name in ("sound", "needy", *BROKEN):
@@ -99,7 +99,7 @@ def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(
 def test_a_description_is_the_whole_card(outside: Path) -> None:
     with described_by(describer):
         described = load("tools", "sound")
-        assert load("tools", "crop") is load("tools", "crop", here=True), "the tools of the tree are trusted"
+        assert load("tools", "crop") is load("tools", "crop", in_process=True), "the tools of the tree are trusted"
     real = load("tools", "sound")
     assert described.code == code_of(described) == code_of(real)
     facts = ("name", "summary", "limits", "images", "measured")

@@ -21,10 +21,10 @@ from hybrid.config import RunConfig, ServiceOptions, parse_model_args
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, ask_run_to_end
+from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.secrets import keep_secret
 from hybrid.tracing import run_span, span, tool_call
-from hybrid.tracing.open_telemetry import kept
+from hybrid.tracing.open_telemetry import export_spans
 from hybrid.types import Usage
 from tests.tables import cases
 
@@ -61,8 +61,8 @@ def asked(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[Re
     model.metadata = run.resources.model.metadata
     run = replace(run, resources=replace(run.resources, model=model))
     exported = InMemorySpanExporter()
-    with kept(SimpleSpanProcessor(exported), BEGUN, text=text):
-        end = asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
+    with export_spans(SimpleSpanProcessor(exported), BEGUN, text=text):
+        end = asyncio.run(run_until_complete(run, lambda *_: None, lambda _: None))
     return exported.get_finished_spans(), end
 
 
@@ -183,7 +183,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
 def spans_of(work: Any) -> Sequence[ReadableSpan]:
     """The spans of `work`, and of the run around them."""
     exported = InMemorySpanExporter()
-    with kept(SimpleSpanProcessor(exported), BEGUN, text=False):
+    with export_spans(SimpleSpanProcessor(exported), BEGUN, text=False):
         work()
     return exported.get_finished_spans()
 

@@ -22,7 +22,7 @@ async def prompts_of(question: Question) -> list[bytes]:
         seen.append(prompt)
         return Reply("(A)")
 
-    await BENCHMARK.dialogue(question.asked(), ask)
+    await BENCHMARK.dialogue(question.without_target(), ask)
     return [codec(Prompt).dump_json(prompt) for prompt in seen]
 
 
@@ -39,4 +39,4 @@ async def test_what_the_scorer_knows_leaves_every_prompt_as_it_is(
     question = replace(fakes.question("q1"), images=(fakes.stored(ImageStore(tmp_path / "store"), 1),))
     told = replace(question, target=target, task=task, groups=groups, cluster=cluster)
     assert await prompts_of(told) == await prompts_of(question)
-    assert (told.asked().target, told.asked().task, told.asked().groups) == (None, "", {})
+    assert (told.without_target().target, told.without_target().task, told.without_target().groups) == (None, "", {})

@@ -52,7 +52,7 @@ def run(question: Question, replies: Sequence[str], benchmark: MmSap = BENCHMARK
     async def ask(prompt: Prompt) -> Reply:
         return Reply(waiting.pop(0))
 
-    return asyncio.run(benchmark.dialogue(question.asked(), ask))
+    return asyncio.run(benchmark.dialogue(question.without_target(), ask))
 
 
 def target(question: Question) -> Mapping[str, Any]:

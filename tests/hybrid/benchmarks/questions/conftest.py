@@ -89,7 +89,7 @@ def made(tmp_path: Path) -> Made:
 @pytest.fixture
 def recipe(tmp_path: Path) -> Callable[[str, str], str]:
     """Writes a recipe into a folder that `hybrid.registry` looks in, and gives its name back."""
-    from hybrid.registry import folders, look_also_in, look_in
+    from hybrid.registry import add_search_path, folders, look_in
 
     before = folders("hybrid.benchmarks")
 
@@ -97,7 +97,7 @@ def recipe(tmp_path: Path) -> Callable[[str, str], str]:
         place = tmp_path / "own" / "benchmarks"
         place.mkdir(parents=True, exist_ok=True)
         (place / f"{name}.yaml").write_text(text)
-        look_also_in([tmp_path / "own"], "--path")
+        add_search_path([tmp_path / "own"], "--path")
         return name
 
     yield write  # type: ignore[misc]

@@ -14,7 +14,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.registry import load, module_of, names
 from hybrid.registry import recipe_of as file_of
 from hybrid.scoring.published import published
-from hybrid.serving.sources import code_outside
+from hybrid.serving.sources import code_hash_of_plugin
 from hybrid.types import Outcome, Question, Score
 from tests.tables import cases, stored
 
@@ -48,7 +48,7 @@ def test_a_recipe_has_no_code_and_what_decides_its_questions_is_among_the_texts(
 ) -> None:
     name = recipe("mine", RECIPE)
     texts = dict(load("hybrid.benchmarks", name).texts)
-    assert code_outside("hybrid.benchmarks", name) is None
+    assert code_hash_of_plugin("hybrid.benchmarks", name) is None
     assert module_of("hybrid.benchmarks", name) == "hybrid.benchmarks.questions.recipe"
     assert file_of("hybrid.benchmarks", name) is not None
     recipe("mine", RECIPE.replace("GPT", "another model"))
