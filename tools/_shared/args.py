@@ -98,14 +98,14 @@ def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding
     spots = []
     for number, point in enumerate(points, 1):
         if point.x is None or point.y is None:
-            named = next((mark for mark in marks if mark.label == point.label), None)
-            if named is None:
-                known = ", ".join(mark.label for mark in marks if mark.label) or "none"
+            match = next((mark for mark in marks if mark.label == point.label), None)
+            if match is None:
+                labels = ", ".join(mark.label for mark in marks if mark.label) or "none"
                 raise ToolError(
-                    f"{tool}: no drawn point {point.label!r} was found (found: {known}); give its x and y",
+                    f"{tool}: no drawn point {point.label!r} was found (found: {labels}); give its x and y",
                     Fault.BAD_ARGUMENTS,
                 )
-            spots.append(_drawn(named, size))
+            spots.append(_drawn(match, size))
             continue
         image = point.image if isinstance(point, CandidateArg) else 1
         if point.x >= size[1] or point.y >= size[0]:

@@ -110,11 +110,11 @@ def depth_item(index: int) -> Item:
     return known_item(relative_depth, "Relative_Depth", index, DEPTH_ANSWERS[index])
 
 
-def pop_out_scene(number: int, things: int) -> Scene:
+def pop_out_scene(number: int, count: int) -> Scene:
     """Some coloured things among grey ones."""
     from hybrid.samples.pop_out import pop_out
 
-    return pop_out(np.random.default_rng((SEED, number)), things)
+    return pop_out(np.random.default_rng((SEED, number)), count)
 
 
 def ball_and_cube() -> tuple[Pixels, dict[str, Box]]:

@@ -73,7 +73,7 @@ class TextScorer:
 
     def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[Comparison]:
         """Every image compared with its own texts, in one forward pass for images of one shape."""
-        loaded, words = self._checkpoint, list(dict.fromkeys(text for wanted in texts for text in wanted))
+        loaded, words = self._checkpoint, list(dict.fromkeys(text for group in texts for text in group))
         # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
         read = loaded.processor(
             text=words if self.compares else [text.lower() for text in words],
@@ -82,15 +82,15 @@ class TextScorer:
             max_length=int(loaded.model.config.text_config.max_position_embeddings),
             return_tensors="pt",
         ).to(loaded.device)
-        columns = [[words.index(text) for text in wanted] for wanted in texts]
+        columns = [[words.index(text) for text in group] for group in texts]
 
         def run(members: Sequence[int]) -> list[Comparison]:
             batch = {name: together([images[at][name] for at in members], loaded.device) for name in images[0]}
             outputs = loaded.model(**batch, **read)
-            pictures, said = (
+            pictures, text_features = (
                 vectors / vectors.norm(dim=-1, keepdim=True) for vectors in (outputs.image_embeds, outputs.text_embeds)
             )
-            cosines = doubles(pictures @ said.T)
+            cosines = doubles(pictures @ text_features.T)
             logits = doubles(outputs.logits_per_image)
             return [Comparison(logits[row, columns[at]], cosines[row, columns[at]]) for row, at in enumerate(members)]
 
@@ -159,7 +159,7 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
         model, (texts, box, _) = self.model, prepared
         scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
-        score, text = max(zip(scores, texts, strict=True), key=lambda one: one[0])
+        score, text = max(zip(scores, texts, strict=True), key=lambda scored: scored[0])
         region = [(box, "region", PALETTE[0])] if box else []
         picture = overlay(request.images[0], f"{text[:60]}: {score:.2f} (score 0-1)", boxes=region)
         return replace(evidence, data={**evidence.data, "box_px": corners(box)}, pictures=(picture,))

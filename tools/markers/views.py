@@ -87,8 +87,8 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
     if scale == 1:
         return pixels
     size = (max(MIN_SIDE_PX, round(width * scale)), max(MIN_SIDE_PX, round(height * scale)))
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LANCZOS4 if view is SMALL else cv2.INTER_CUBIC
-    return np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
+    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LANCZOS4 if view is SMALL else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(pixels, size, interpolation=interpolation), np.uint8)
 
 
 def _legible(pixels: Pixels, view: View, labels: Sequence[str]) -> float:
@@ -101,8 +101,8 @@ def _legible(pixels: Pixels, view: View, labels: Sequence[str]) -> float:
 
 
 def _all_sure(marks: Marks, labels: Sequence[str]) -> bool:
-    sure = {mark.label for mark in _named(marks) if mark.confidence >= SURE}
-    return sure.issuperset(labels) if labels else len(sure) >= 2
+    certain = {mark.label for mark in _named(marks) if mark.confidence >= SURE}
+    return certain.issuperset(labels) if labels else len(certain) >= 2
 
 
 def _complete(marks: Marks, labels: Sequence[str]) -> bool:
@@ -122,8 +122,8 @@ def _contradicted(pixels: Pixels, other: Marks, labels: Sequence[str], kind: Mar
 
 def _at_one_place(a: PointMark | BoxMark, b: PointMark | BoxMark) -> bool:
     # Both have the letter in a box of its own, unless none was read there.
-    one, other = a.label_box_px, b.label_box_px
-    return one is not None and other is not None and overlap(one, other) > 0
+    first_box, second_box = a.label_box_px, b.label_box_px
+    return first_box is not None and second_box is not None and overlap(first_box, second_box) > 0
 
 
 def _trust(marks: Marks) -> float:
@@ -131,4 +131,4 @@ def _trust(marks: Marks) -> float:
 
 
 def _named(marks: Marks) -> list[PointMark | BoxMark]:
-    return [*(one for one in marks.points if one.label), *(one for one in marks.boxes if one.label)]
+    return [*(point for point in marks.points if point.label), *(box for box in marks.boxes if box.label)]

@@ -126,4 +126,4 @@ PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
     "far from": (lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12), 0.65),
 }
 # Highest confidence in each, by argument, not measured: boxes that meet in the picture may be apart in the room.
-CERTAIN: Mapping[RelationName, float] = {name: one[1] for name, one in PLANAR.items()} | dict.fromkeys(BY_DEPTH, 0.7)
+CERTAIN: Mapping[RelationName, float] = {name: row[1] for name, row in PLANAR.items()} | dict.fromkeys(BY_DEPTH, 0.7)

@@ -24,8 +24,8 @@ def _rule(
     kind: type[_Kind], answer: Callable[[_Kind, Prompt, RuleContext], Awaitable[SpecialistAnswer | None]], *tools: str
 ) -> Rule:
     async def answered(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        found = asked(prompt)
-        return await answer(found, prompt, ctx) if isinstance(found, kind) else None
+        question = asked(prompt)
+        return await answer(question, prompt, ctx) if isinstance(question, kind) else None
 
     return RuleInWords(answered, tools)
 
@@ -43,8 +43,8 @@ NAMES: Final[Mapping[type[Asked], str]] = {
 
 def name_of(prompt: Prompt) -> tuple[str | None, str]:
     """The name of what a prompt asks, or None and the reason why that is not clear."""
-    found = asked(prompt)
-    return (None, found.reason) if isinstance(found, Unclear) else (NAMES[type(found)], "")
+    question = asked(prompt)
+    return (None, question.reason) if isinstance(question, Unclear) else (NAMES[type(question)], "")
 
 
 _PLACES: Final = ("markers", "detection", "crop")
