@@ -88,7 +88,11 @@ class PaddleReader:
             "AutoModelForObjectDetection", str(folder / "det"), device=device, model_types=DETECTORS
         )
         self._recogniser = load_verified(
-            "AutoModelForTextRecognition", str(folder / "rec"), device=device, model_types=RECOGNISERS, whole=False
+            "AutoModelForTextRecognition",
+            str(folder / "rec"),
+            device=device,
+            model_types=RECOGNISERS,
+            full_pictures=False,
         )
         characters = len(self._recogniser.processor.character_list or ())
         outputs = int(self._recogniser.model.config.head_out_channels)
