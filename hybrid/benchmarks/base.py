@@ -146,7 +146,11 @@ class Benchmark(ABC):
 
     def _beside(self, file: str) -> tuple[str, Path]:
         """A file beside the class, or else beside the nearest that it derives from, and the module of that class."""
-        modules = [one.__module__ for one in type(self).__mro__ if issubclass(one, Benchmark) and one is not Benchmark]
+        modules = [
+            class_.__module__
+            for class_ in type(self).__mro__
+            if issubclass(class_, Benchmark) and class_ is not Benchmark
+        ]
         places = [(module, Path(str(sys.modules[module].__file__)).with_name(file)) for module in modules]
         return next((place for place in places if place[1].is_file()), places[0])
 

@@ -53,25 +53,25 @@ def variants_of(
     text = row.text(columns.question)
     options = options_of(row, columns)
     refusal = refusal_of(row, columns, options)
-    value, where = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
+    value, location = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
     correct = option_number(value, columns, options)
     if name == "BeyondVisQA":
         empty = value is None or (isinstance(value, str) and value.strip().casefold() in ("", "none", "null"))
         if not empty and correct != refusal:
             raise DataError(
-                f"{where}: {value!r} must be the refusal or empty, because no option of BeyondVisQA is correct"
+                f"{location}: {value!r} must be the refusal or empty, because no option of BeyondVisQA is correct"
             )
         correct = None
     elif correct is None or correct == refusal:
-        raise DataError(f"{where}: {value!r} names none of the four options next to the refusal")
-    shown, where = row.cell(columns.image), f"{row.where}, question {identity}, column {columns.image}"
-    file = shown.get("path") if isinstance(shown, dict) and not shown.get("bytes") else shown
+        raise DataError(f"{location}: {value!r} names none of the four options next to the refusal")
+    cell, location = row.cell(columns.image), f"{row.where}, question {identity}, column {columns.image}"
+    file = cell.get("path") if isinstance(cell, dict) and not cell.get("bytes") else cell
     if isinstance(file, str):
-        image: StoredImage | None = source.store.put(read_located(source.folder, file, where), where)
+        image: StoredImage | None = source.store.put(read_located(source.folder, file, location), location)
     else:
         image = row.stored_image(columns.image, source.store, identity)
     if image is None:
-        raise DataError(f"{where}: the question has no image")
+        raise DataError(f"{location}: the question has no image")
     kind = str(row.cell(columns.type) or "") if columns.type else ""
     orders = {"": tuple(range(len(options)))}
     if settings["shuffles"] != "stored":

@@ -73,11 +73,11 @@ class MvpBench(Benchmark):
         # The two rows of a yes/no question share the number of the first with their pair and text.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
-        before = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
+        prefix = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
         for row in rows:
             try:
                 images = () if source.for_predictions else pictures.of(row)
-                yield _question(row, images, keys[row.id], before)
+                yield _question(row, images, keys[row.id], prefix)
             except DataError as error:
                 yield BrokenQuestion(row.id, row.task, str(error), _groups(row, keys[row.id]), f"pair{row.pair}")
         for line in table.bad:
@@ -101,18 +101,18 @@ class MvpBench(Benchmark):
         if mcq != "vanilla" and set(tasks) != {"yes_no"}:
             path = root / ROTATIONS
             try:
-                turned = question_file(root, path, rotations=True)
-                rows += turned.rows
-                bad += turned.bad
+                rotated_file = question_file(root, path, rotations=True)
+                rows += rotated_file.rows
+                bad += rotated_file.bad
             except DataError as error:
                 bad += (BadLine(str(path), str(error), "cross"), BadLine(str(path), str(error), "single"))
         first: dict[int, int] = {}
         for row in rows:
             first.setdefault(row.pair, len(first))
-        chosen = sorted(
+        selected = sorted(
             (row for row in rows if row.task in tasks), key=lambda row: (first[row.pair], row.number, row.rotation)
         )
-        return QuestionFile(tuple(chosen), tuple(bad))
+        return QuestionFile(tuple(selected), tuple(bad))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One call with one picture; of a pair picture the whole is shown, and tools may also be given its halves."""
@@ -199,7 +199,7 @@ def _root(source: Source) -> Path:
     )
 
 
-def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
+def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, prefix: str) -> Question:
     choices = () if row.task == "yes_no" else read_options(row.text)
     kind, answer = Kind.YES_NO, row.answer.lower()
     if row.task != "yes_no":
@@ -216,7 +216,7 @@ def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: s
         id=row.id,
         task=row.task,
         images=images,
-        text=before + row.text,
+        text=prefix + row.text,
         kind=kind,
         choices=choices,
         target=answer,

@@ -51,8 +51,8 @@ class Pictures:
         path = image_file(self._root, row.image)
         if path is None:
             raise DataError(f"{row.where}, field image: {row.image} is not under {self._root / 'Images'}")
-        where = f"{row.where}, field image"
-        picture = self._store.put(read_located(self._root, row.image, where, BELOW), f"{where}: {path}")
+        location = f"{row.where}, field image"
+        picture = self._store.put(read_located(self._root, row.image, location, BELOW), f"{location}: {path}")
         if row.task != "cross":
             return (picture,)
         if picture.width < 2:
@@ -68,8 +68,8 @@ def half_box(pair: StoredImage, half: int) -> Box:
     The two pictures stand side by side at equal width; of an odd width the middle column belongs to neither.
     """
     wide = pair.width // 2
-    left = 0 if half == 0 else pair.width - wide
-    return Box(float(left), 0.0, float(left + wide), float(pair.height))
+    x0 = 0 if half == 0 else pair.width - wide
+    return Box(float(x0), 0.0, float(x0 + wide), float(pair.height))
 
 
 def halves(images: tuple[StoredImage, ...], parent: str = "img:1") -> tuple[ImageRef, ...]:

@@ -40,13 +40,15 @@ class Questions(TableBenchmark):
         """The file that was given, or the only one of a folder."""
         if source.folder.is_file():
             return (source.folder,)
-        found = [path for ending in ENDINGS if (path := source.folder / f"{STEM}{ending}").exists()]
-        if len(found) == 1:
-            return tuple(found)
+        existing = [path for ending in ENDINGS if (path := source.folder / f"{STEM}{ending}").exists()]
+        if len(existing) == 1:
+            return tuple(existing)
         names = ", ".join(f"{STEM}{ending}" for ending in ENDINGS)
-        if not found:
+        if not existing:
             raise DataError(f"{source.folder} holds no file of questions: expected one of {names}; or give a file")
-        raise DataError(f"{source.folder} holds {' and '.join(path.name for path in found)}: keep one, or give a file")
+        raise DataError(
+            f"{source.folder} holds {' and '.join(path.name for path in existing)}: keep one, or give a file"
+        )
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The table, and the mapping by which it is read."""
@@ -66,13 +68,13 @@ class Questions(TableBenchmark):
 
 def mapping_of(source: Source, table: Path) -> Path | None:
     """The file of the mapping; None where there is none. Raises `DataError` where a named one is not there."""
-    said = source.settings.get("mapping", BESIDE)
-    if said == BESIDE:
-        beside = table.with_suffix(".yaml")
-        return beside if inside(folder_of(source), beside) else None
-    path = Path(said).expanduser()
+    mapping = source.settings.get("mapping", BESIDE)
+    if mapping == BESIDE:
+        sibling = table.with_suffix(".yaml")
+        return sibling if inside(folder_of(source), sibling) else None
+    path = Path(mapping).expanduser()
     if not path.is_file():
-        raise DataError(f"--setting mapping={said}: there is no such file")
+        raise DataError(f"--setting mapping={mapping}: there is no such file")
     return path
 
 

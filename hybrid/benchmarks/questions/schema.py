@@ -48,12 +48,12 @@ PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
 
 
 def _known(columns: Mapping[str, tuple[str, ...]]) -> None:
-    for name, theirs in columns.items():
+    for name, column_names in columns.items():
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)
             raise Unfit((name,), f"columns has no {name!r}{hint}; there are: {', '.join(COLUMNS)}", named=False)
-        if len(theirs) > 1 and name not in SEVERAL:
-            raise Unfit((name,), f"one column, not {len(theirs)}")
+        if len(column_names) > 1 and name not in SEVERAL:
+            raise Unfit((name,), f"one column, not {len(column_names)}")
 
 
 def _one_of(word: str, words: Collection[str]) -> None:
@@ -73,9 +73,9 @@ class Layout:
     frame: Frame | None = None
     # The name of a pattern by which one cell holds all options.
     split_choices: str | None = field(default=None, metadata={"check": partial(_one_of, words=PATTERNS)})
-    prompt: str | None = field(default=None, metadata={"check": partial(check_template, known=PLACEHOLDERS)})
+    prompt: str | None = field(default=None, metadata={"check": partial(check_template, names=PLACEHOLDERS)})
     # How one option is written: `({letter}) {text}`.
-    option: str | None = field(default=None, metadata={"check": partial(check_template, known=("letter", "text"))})
+    option: str | None = field(default=None, metadata={"check": partial(check_template, names=("letter", "text"))})
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Recipe(Layout):
     @property
     def layout(self) -> Layout:
         """How its rows are read."""
-        layout = Layout(**{one.name: getattr(self, one.name) for one in fields(Layout)})
-        named = {"cluster": (self.cluster.column,)} if self.cluster.column else {}
-        return replace(layout, columns={**layout.columns, **named})
+        layout = Layout(**{field.name: getattr(self, field.name) for field in fields(Layout)})
+        cluster = {"cluster": (self.cluster.column,)} if self.cluster.column else {}
+        return replace(layout, columns={**layout.columns, **cluster})
 
     @property
     def only_task(self) -> str:
@@ -124,11 +124,11 @@ class Recipe(Layout):
     def scenes(self) -> Mapping[str, tuple[SampleScene, ...]]:
         """The scenes of each task that can be generated."""
         (column,) = self.columns.get("task", ("",))
-        found: dict[str, tuple[SampleScene, ...]] = {}
+        by_task: dict[str, tuple[SampleScene, ...]] = {}
         for scene in () if self.samples is None else self.samples.scenes:
             task = scene.cells.get(column, (self.only_task,))[0]
-            found[task] = (*found.get(task, ()), scene)
-        return found
+            by_task[task] = (*by_task.get(task, ()), scene)
+        return by_task
 
 
 def layout_of(path: Path) -> Layout:
@@ -185,14 +185,14 @@ class _Yaml(Reader):
         if kind is not Recipe:
             return cast(T, self.made(kind, table))
         if "name" in table:
-            raise self.unknown(kind, ("name",), [one.name for one in fields(Recipe)])
+            raise self.unknown(kind, ("name",), [field.name for field in fields(Recipe)])
         recipe: Any = self.made(kind, {"name": name, **table})
         for place, metric in enumerate(recipe.metrics):
             groups = recipe.columns.get("group", ())
-            if missing := [one for one in metric.groups if one not in groups]:
-                said = self.items(table["metrics"], ())[place]
+            if missing := [group for group in metric.groups if group not in groups]:
+                metric_text = self.items(table["metrics"], ())[place]
                 hint = did_you_mean(missing[0], groups)
-                raise Unfit(("metrics",), f"{said}: no column {missing[0]!r} in columns: group:{hint}")
+                raise Unfit(("metrics",), f"{metric_text}: no column {missing[0]!r} in columns: group:{hint}")
         return cast(T, recipe)
 
     def made(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
@@ -213,15 +213,15 @@ class _Yaml(Reader):
         return (self.made(kind, value, steps),)
 
     def _called(self, kind: type, steps: Steps) -> str:
-        named = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}
-        return named.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
+        labels = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}
+        return labels.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
 
-    def unknown(self, kind: type, steps: Steps, known: Collection[str]) -> Unfit:
+    def unknown(self, kind: type, steps: Steps, keys: Collection[str]) -> Unfit:
         """The last step is no key of what a person calls so."""
-        there = [key for key in known if key != "name"]
-        hint = did_you_mean(str(steps[-1]), there)
-        said = f"{self._called(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(there)}"
-        return Unfit(steps, said, named=False)
+        choices = [key for key in keys if key != "name"]
+        hint = did_you_mean(str(steps[-1]), choices)
+        message = f"{self._called(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(choices)}"
+        return Unfit(steps, message, named=False)
 
     def needs(self, kind: type, steps: Steps, name: str) -> Unfit:
         """A key must be there."""
@@ -239,8 +239,8 @@ class _Yaml(Reader):
     def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
         """A text as the annotation says."""
         if not isinstance(value, str):
-            found = "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
-            raise Unfit(steps, f"one value, not {found}")
+            actual = "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
+            raise Unfit(steps, f"one value, not {actual}")
         if kind is bool:
             return self.word(value, ("true", "false"), steps) == "true"
         if kind is int and not (value.isascii() and value.isdigit()):
@@ -252,10 +252,10 @@ class _Yaml(Reader):
 
     def items(self, value: Any, steps: Steps) -> Sequence[Any]:
         """One value, or a list of at least one."""
-        listed = value if isinstance(value, list) else [value]
-        texts = [one for one in listed if isinstance(one, str)]
-        if not listed or "" in texts:
+        values = value if isinstance(value, list) else [value]
+        texts = [item for item in values if isinstance(item, str)]
+        if not values or "" in texts:
             raise Unfit(steps, "a name is empty")
         if len(set(texts)) < len(texts):
             raise Unfit(steps, "a name stands there twice")
-        return listed
+        return values

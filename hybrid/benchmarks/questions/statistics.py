@@ -55,16 +55,16 @@ YES_NO: Final = "yes/no questions"
 STATISTICS: Final[Mapping[str, Statistic]] = {
     "accuracy": Statistic(_accuracy, "right answers / questions"),
     ALL_RIGHT: Statistic(_accuracy, "units of which every question is right / units", "units (pairs, cycles)"),
-    "precision": Statistic(_asked(lambda true, said: (true * said, said)), "right yes / all yes", YES_NO),
+    "precision": Statistic(_asked(lambda true, replied: (true * replied, replied)), "right yes / all yes", YES_NO),
     "recall": Statistic(
-        _asked(lambda true, said: (true * said, true)), "right yes / questions whose answer is yes", YES_NO
+        _asked(lambda true, replied: (true * replied, true)), "right yes / questions whose answer is yes", YES_NO
     ),
     "f1": Statistic(
-        _asked(lambda true, said: (2 * true * said, true + said)),
+        _asked(lambda true, replied: (2 * true * replied, true + replied)),
         "2 x right yes / (all yes + questions whose answer is yes)",
         YES_NO,
     ),
-    "yes_share": Statistic(_asked(lambda _, said: (said, 1.0)), "replies yes / yes/no questions", YES_NO),
+    "yes_share": Statistic(_asked(lambda _, replied: (replied, 1.0)), "replies yes / yes/no questions", YES_NO),
 }
 
 
@@ -107,25 +107,25 @@ def counted(text: str) -> Counted:
         raise ValueError(f"{word!r:.60} is none{did_you_mean(word, STATISTICS)}; there are: {', '.join(STATISTICS)}")
     if not rest:
         return Counted(word)
-    how, _, named = rest.strip().partition(" ")
-    names = tuple(name.strip() for name in named.split("/"))
-    if how not in ("over", "by") or "" in names or (how == "by" and len(names) > 1):
+    combination, _, group_names = rest.strip().partition(" ")
+    names = tuple(name.strip() for name in group_names.split("/"))
+    if combination not in ("over", "by") or "" in names or (combination == "by" and len(names) > 1):
         raise ValueError(f"{text!r:.80}: write {word}, {word} over GROUP, {word} over GROUP/GROUP or {word} by GROUP")
-    return Counted(word, over=names) if how == "over" else Counted(word, by=names[0])
+    return Counted(word, over=names) if combination == "over" else Counted(word, by=names[0])
 
 
 def summed(metrics: Sequence[Counted], scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The metrics of some scores; one that no score counts for is left out."""
-    made: list[Metric] = []
+    results: list[Metric] = []
     for metric in metrics:
         cells = tuple(_cells(metric, scores))
         if metric.over:
-            made.append(metric_of(metric.name, _weighted(cells), "mean_of_ratios"))
+            results.append(metric_of(metric.name, _weighted(cells), "mean_of_ratios"))
         # Without a group by which it is given there is one value of none.
         for value in () if metric.over else sorted({path[:1] for path, _ in cells}):
             inside = (cell for path, cell in cells if path[:1] == value)
-            made.append(metric_of(".".join((metric.statistic, *value)), inside))
-    return tuple(metric for metric in made if metric.cells)
+            results.append(metric_of(".".join((metric.statistic, *value)), inside))
+    return tuple(metric for metric in results if metric.cells)
 
 
 # The values of the groups of a score, the outermost first.
@@ -139,8 +139,8 @@ def _cells(metric: Counted, scores: Sequence[Score]) -> Iterator[tuple[Path, Cel
         yield from _units(names, scores)
         return
     for score in present(scores):
-        if (found := part(score)) is not None:
-            yield _place(score, names), Cell("", score.unit, *found)
+        if (fraction := part(score)) is not None:
+            yield _place(score, names), Cell("", score.unit, *fraction)
 
 
 def _units(names: Path, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:
