@@ -107,27 +107,27 @@ class RingField:
         if self._shows[rows, columns].all():
             # Standard deviation along each circle, over all planes.
             spread = {radius: np.asarray(np.sqrt(circle.var(axis=0).sum(axis=0))) for radius, circle in circles.items()}
-            whole = []
+            scores = []
             for inner, line, outer in reach.values():
-                sides = [_length(np.abs(circles[line] - circles[beside]).mean(axis=0)) for beside in (inner, outer)]
-                whole.append(_score(np.minimum(*sides), spread[line], np.minimum(spread[inner], spread[outer])))
-            return whole
+                sides = [_length(np.abs(circles[line] - circles[circle]).mean(axis=0)) for circle in (inner, outer)]
+                scores.append(_score(np.minimum(*sides), spread[line], np.minimum(spread[inner], spread[outer])))
+            return scores
         shows = self._shows[None]
         seen = {radius: _Seen(circle, _circle(shows, at, radius)) for radius, circle in circles.items()}
         partial = []
         for three in reach.values():
             inside, middle, outside = (seen[radius] for radius in three)
             steps, fractions = [], [middle.count[0] / ANGLES]
-            for beside in (inside, outside):
-                both = middle.shows * beside.shows
-                shared = both.sum(axis=0)
-                step = (np.abs(middle.circle - beside.circle) * both).sum(axis=0) / np.maximum(shared, 1)
+            for neighbour in (inside, outside):
+                both_show = middle.shows * neighbour.shows
+                shared = both_show.sum(axis=0)
+                step = (np.abs(middle.circle - neighbour.circle) * both_show).sum(axis=0) / np.maximum(shared, 1)
                 steps.append(_length(step))
                 fractions.append(shared[0] / ANGLES)
             score = _score(np.minimum(*steps), middle.spread, np.minimum(inside.spread, outside.spread))
-            shown = np.minimum.reduce(fractions)
+            visible = np.minimum.reduce(fractions)
             # A short arc fits more places than a whole circle does.
-            partial.append(np.asarray(np.where(shown >= MIN_VISIBLE, score * (0.75 + 0.25 * shown), 0), np.float32))
+            partial.append(np.asarray(np.where(visible >= MIN_VISIBLE, score * (0.75 + 0.25 * visible), 0), np.float32))
         return partial
 
     def rgb(self, x: float, y: float, mid_radius: float) -> tuple[float, float, float]:
@@ -155,8 +155,8 @@ class RingField:
             for at, turn in ((y, np.sin), (x, np.cos))
         )
         luma = self._planes[0, rows + _MARGIN, columns + _MARGIN]
-        apart = np.abs(luma[1:] - luma[0])
-        return float((apart >= apart.mean(axis=1, keepdims=True) / 2).all(axis=0).mean())
+        contrast = np.abs(luma[1:] - luma[0])
+        return float((contrast >= contrast.mean(axis=1, keepdims=True) / 2).all(axis=0).mean())
 
     def extent(self, x: float, y: float, mid_radius: float) -> tuple[float, float]:
         """Inner and outer radius of the line: where the colour is half way to that beside it, in pixels."""
@@ -292,8 +292,10 @@ def search_everywhere(pixels: Pixels, field: RingField, count: int = 12) -> list
 
 def distinct(rings: Sequence[Ring]) -> list[Ring]:
     """The rings, best first, without those that overlap a better one."""
-    kept: list[Ring] = []
+    distinct_rings: list[Ring] = []
     for ring in sorted(rings, key=lambda ring: -ring.score):
-        if all(np.hypot(ring.x - k.x, ring.y - k.y) > max(6.0, ring.mid_radius_px, k.mid_radius_px) for k in kept):
-            kept.append(ring)
-    return kept
+        if all(
+            np.hypot(ring.x - k.x, ring.y - k.y) > max(6.0, ring.mid_radius_px, k.mid_radius_px) for k in distinct_rings
+        ):
+            distinct_rings.append(ring)
+    return distinct_rings
