@@ -64,10 +64,10 @@ class Scene:
         for box in self.greys:
             tone = ground + float(rng.choice([-1, 1])) * GREY_CONTRAST
             _fill(canvas, box, SHAPES[int(rng.integers(2))], (tone, tone, tone))
-        for rank, thing in enumerate(self.things):
-            pure = np.array(NAMED_COLOURS[thing.name.colour]) ** (1 / 2.2) * 255
+        for rank, item in enumerate(self.things):
+            pure = np.array(NAMED_COLOURS[item.name.colour]) ** (1 / 2.2) * 255
             mixed = pure + (ground - pure) * FADE * rank
-            _fill(canvas, thing.box, thing.name.shape, (float(mixed[0]), float(mixed[1]), float(mixed[2])))
+            _fill(canvas, item.box, item.name.shape, (float(mixed[0]), float(mixed[1]), float(mixed[2])))
         noisy = canvas + cv2.GaussianBlur(rng.normal(0, 1, canvas.shape), (0, 0), 1.5) * 8
         return np.asarray(np.clip(noisy, 0, 255), np.uint8)
 
@@ -79,8 +79,8 @@ def pop_out(rng: np.random.Generator, count: int) -> Scene:
     greys = [float(rng.integers(*GREY_PX)) for _ in range(int(rng.integers(6, 12)))]
     boxes = until("arrangement of things that stand out", lambda: _arranged(rng, [*halves, *greys]))
     names = [Name(str(colour), SHAPES[int(rng.integers(2))]) for colour in colours]
-    things = tuple(Thing(name, box) for name, box in zip(names, boxes, strict=False))
-    return Scene(things, boxes[count:], int(rng.integers(2**31)))
+    items = tuple(Thing(name, box) for name, box in zip(names, boxes, strict=False))
+    return Scene(items, boxes[count:], int(rng.integers(2**31)))
 
 
 def free_viewing(rng: np.random.Generator, scene: Scene, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
@@ -94,8 +94,8 @@ def free_viewing(rng: np.random.Generator, scene: Scene, subjects: int = SUBJECT
         for place in range(len(ranks) - 1):
             if rng.random() < 0.15:
                 ranks[place], ranks[place + 1] = ranks[place + 1], ranks[place]
-        wanted = int(rng.integers(4, 9)) - 1
-        paths.append(_path(rng, scene, [ranks[step % len(ranks)] for step in range(wanted)]))
+        length = int(rng.integers(4, 9)) - 1
+        paths.append(_path(rng, scene, [ranks[step % len(ranks)] for step in range(length)]))
     return tuple(paths)
 
 

@@ -201,8 +201,8 @@ class _Buffers:
         # Of ground and wall much is behind something or beyond the horizon: no texture is read there.
         rows, columns = (np.flatnonzero(nearest.any(axis=axis)) for axis in (1, 0))
         inner = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
-        top, left = window[0].start, window[1].start
-        window = (slice(top + inner[0].start, top + inner[0].stop), slice(left + inner[1].start, left + inner[1].stop))
+        y0, x0 = window[0].start, window[1].start
+        window = (slice(y0 + inner[0].start, y0 + inner[0].stop), slice(x0 + inner[1].start, x0 + inner[1].stop))
         nearest, normal = nearest[inner], hit.normal[:, inner[0], inner[1]]
         slant = np.abs((normal * self.rays[:, window[0], window[1]]).sum(axis=0)) / self.ray_length[window]
         depth = np.where(np.isfinite(hit.depth[inner]), hit.depth[inner], 1.0)
