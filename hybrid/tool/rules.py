@@ -103,9 +103,9 @@ class RuleInWords:
         """Return the function's answer, or None for an abstention."""
         try:
             return await self.answer(prompt, ctx)
-        except Abstained as why:
-            if why.args:
-                ctx.rule(*why.args)
+        except Abstained as abstained:
+            if abstained.args:
+                ctx.rule(*abstained.args)
             return None
 
 
