@@ -117,12 +117,12 @@ class ModelAndSpecialist(Solver):
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """Ask the MLLM and the specialist side by side, then return the decision between them."""
-        asked = asyncio.create_task(self.propose(prompt, ctx))
+        proposal = asyncio.create_task(self.propose(prompt, ctx))
         try:
-            final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, asked))
+            final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, proposal))
         finally:
             # If the ask has ended without the proposal, the proposal is no longer needed.
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
+            proposal.cancel()
+            await asyncio.gather(proposal, return_exceptions=True)
         answer = final["answer"]
         return Reply("", Outcome.ABSTAINED) if answer is None else Reply(answer)
