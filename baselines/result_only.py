@@ -44,11 +44,11 @@ class ResultOnly(Solver):
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """The model's words about the prompt and the finding. A tool that fails has found nothing."""
-        answer = await self._found(prompt, ctx)
+        answer = await self._find_answer(prompt, ctx)
         parts = [] if answer is None else evidence(prompt, ctx, answer.finding)
         return Reply(await words_of(ctx.model, [ctx.message(prompt, *parts)], ctx.log))
 
-    async def _found(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
+    async def _find_answer(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
         try:
             answer = await ask_specialists(prompt, ctx)
         except ToolError as error:

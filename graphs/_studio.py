@@ -131,12 +131,12 @@ async def ask(state: State) -> State:
     entered: controller.State = {"messages": opening, "turns": 0}
     limit: RunnableConfig = {"recursion_limit": 4 * ctx.meter.limits.turns + 10}
     final = await _controller.ainvoke(entered, limit, context=controller.ControllerInput(prompt, ctx))
-    messages = [_drawn(message) for message in final["messages"][len(opening) :]]
+    messages = [_studio_message(message) for message in final["messages"][len(opening) :]]
     # Without paths again for the next question of the same thread.
     return {"messages": messages, "answer": final["answer"], "outcome": final["outcome"], "image_paths": []}
 
 
-def _drawn(message: Message) -> AnyMessage:
+def _studio_message(message: Message) -> AnyMessage:
     """A message of the controller's conversation as Studio draws it; pictures of tools are named."""
     text = "\n".join(part if isinstance(part, str) else f"[{part.ref.name}]" for part in parts_of(message))
     if isinstance(message, AssistantMessage):

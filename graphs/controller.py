@@ -122,7 +122,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
         return {"answer": last_words, "outcome": Outcome.BUDGET.value}
     if last:
         # With the tools withdrawn some write one more call, as text.
-        reply = await work_on_text(reply.text, ctx.style.found, reply, ctx.tools_offered, state["messages"])
+        reply = await work_on_text(reply.text, ctx.style.find_calls, reply, ctx.tools_offered, state["messages"])
     # A reply that no reader gets through may be of any length, and goes back to the model.
     stored = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
     update: State = {"messages": [*request, stored], "turns": turn + 1}
@@ -220,7 +220,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     ctx = case.ctx
     if isinstance(tool, PublishedTool) and finding.images and ctx.show != "text":
         case.zoomed.append(finding.images[0].name)
-        return ToolMessage(call.id, call.name, ctx.style.told(finding, case.zoomed))
+        return ToolMessage(call.id, call.name, ctx.style.result_parts(finding, case.zoomed))
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 

@@ -267,7 +267,7 @@ class BenchmarkCard:
         """The name by which the benchmark is known: `MVP-Bench` of its title."""
         return self.title.partition(":")[0].strip()
 
-    def chosen(self, values: Mapping[str, str]) -> dict[str, str]:
+    def resolve_settings(self, values: Mapping[str, str]) -> dict[str, str]:
         """The value of every setting: as given, else its default. Raises `UsageError` for an unknown key or value."""
         by_name = {setting.name: setting for setting in self.settings}
         for key in values:

@@ -73,7 +73,7 @@ def name_outlines(
     if not options:
         return []
     most = MAX_OPTIONS[len(options)]
-    selected = _chosen(
+    selected = _choose_outlines(
         strokes,
         [sorted(ranked_options, key=lambda option: -option.value)[:most] for ranked_options in options.values()],
     )
@@ -84,7 +84,7 @@ def name_outlines(
     ]
 
 
-def _chosen(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[Option, float]]:
+def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[Option, float]]:
     """One option or none for each label, such that values and explained lines together are most, and its lead."""
     explained = {
         id(option): _explained(strokes, option.outline) for options_of_letter in ranked for option in options_of_letter

@@ -86,10 +86,10 @@ class Strokes:
             excess[color] = np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(first_channel, second_channel))
         # A gap between two lines of one colour would be a line of the other's excess.
         bounded = {color: np.maximum(excess[color], -MIN_EXCESS) for color in colors}
-        first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in colors}
+        first = {color: (Lines(bounded[color]), Lines(_transpose(bounded[color]))) for color in colors}
         covered = {color: _covered(*first[color]) for color in colors}
         self._lines = {
-            color: (Lines(excess[color], hidden), Lines(_turned(excess[color]), _turned(hidden)))
+            color: (Lines(excess[color], hidden), Lines(_transpose(excess[color]), _transpose(hidden)))
             for color in colors
             for others in [np.logical_or.reduce([covered[rival] for rival in colors if rival != color])]
             for hidden in [under | (others & (excess[color] < MIN_EXCESS))]
@@ -108,7 +108,7 @@ class Strokes:
         return self._runs[key]
 
 
-def _turned(values: Values) -> Values:
+def _transpose(values: Values) -> Values:
     return np.asarray(np.ascontiguousarray(values.T))
 
 

@@ -162,14 +162,14 @@ class RingField:
         """Inner and outer radius of the line: where the colour is half way to that beside it, in pixels."""
         color = self._line(x, y, mid_radius).mean(axis=0)
 
-        def unlike(radius: float) -> float:
+        def contrast_at(radius: float) -> float:
             line = self._line(x, y, radius)
             return float(np.linalg.norm(line - color, axis=1).mean()) if len(line) else float("inf")
 
         def reach(direction: int, limit: float) -> float:
-            far = unlike(max(0.0, mid_radius + direction * (SIDE_PX + 1)))
+            far = contrast_at(max(0.0, mid_radius + direction * (SIDE_PX + 1)))
             radius = mid_radius
-            while abs(radius - mid_radius) < limit and unlike(radius + 0.5 * direction) < 0.5 * far:
+            while abs(radius - mid_radius) < limit and contrast_at(radius + 0.5 * direction) < 0.5 * far:
                 radius += 0.5 * direction
             return radius
 

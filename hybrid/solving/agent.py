@@ -116,7 +116,7 @@ class Agent(Solver):
             messages = returned
         if not messages or any(_role(message) is None for message in messages):
             raise TypeError(f"an agent returns messages, or an object that has them, not {type(returned).__name__}")
-        conversation = _Conversation(list(messages), urls, _counted(_field(returned, "usage")))
+        conversation = _Conversation(list(messages), urls, _token_usage(_field(returned, "usage")))
         text = conversation.noted(ctx)
         return Reply(text, Outcome.ANSWERED if text else Outcome.UNPARSED)
 
@@ -152,7 +152,7 @@ class _Conversation:
                 ctx.log.note(Step("model", model, reply.text, data={"tool_calls": calls} if calls else {}))
                 open_calls |= {call.id: call for call in reply.calls}
                 # The tokens of a call, where they are not among those of all calls.
-                usage = _counted(_field(message, "usage_metadata")) or _counted(_field(message, "usage"))
+                usage = _token_usage(_field(message, "usage_metadata")) or _token_usage(_field(message, "usage"))
                 spent = Usage() if self.tokens is not None else usage or Usage(uncounted_calls=1)
                 used += replace(spent, model_calls=1, tool_calls=len(reply.calls))
             elif _role(message) == "tool":
@@ -163,7 +163,7 @@ class _Conversation:
                 # Words before a result are no answer.
                 text = ""
         for call in open_calls.values():
-            ctx.log.note(Step("tool", call.name, "", data=_called(call)))
+            ctx.log.note(Step("tool", call.name, "", data=_call_data(call)))
         ctx.meter.used += used
         return text
 
@@ -177,15 +177,15 @@ class _Conversation:
             name, arguments = _field(function, "name"), _field(function, "arguments")
         args = read_object(arguments)[0]
         call_args = {"written": str(arguments)} if args is None else args
-        return ToolCall(str(_field(call, "id") or ""), str(name), self._named(call_args))
+        return ToolCall(str(_field(call, "id") or ""), str(name), self._with_image_names(call_args))
 
-    def _named(self, value: Any) -> Any:
+    def _with_image_names(self, value: Any) -> Any:
         """A value in which an image of the question stands by its name instead of its bytes."""
         if isinstance(value, str):
             return self.urls.get(value, value)
         if isinstance(value, list):
-            return [self._named(item) for item in value]
-        return {key: self._named(item) for key, item in value.items()} if isinstance(value, dict) else value
+            return [self._with_image_names(item) for item in value]
+        return {key: self._with_image_names(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _result(message: Any, call: ToolCall | None) -> Step:
@@ -194,7 +194,7 @@ def _result(message: Any, call: ToolCall | None) -> Step:
     name = call.name if call else str(_field(message, "name") or _field(message, "function") or "unknown")
     failed = _field(message, "status") == "error" or bool(_field(message, "error"))
     error = _field(_field(message, "error"), "message")
-    data = _called(call) if call else {}
+    data = _call_data(call) if call else {}
     if failed:
         return Step("tool", name, text or str(error or ""), fault=Fault.TOOL_ERROR, data=data)
     # The finding that a result holds: as its artifact, or as the JSON object that its text is; empty for another.
@@ -213,7 +213,7 @@ def _result(message: Any, call: ToolCall | None) -> Step:
     return Step("tool", name, finding_text if isinstance(finding_text, str) else text, data={**data, **facts})
 
 
-def _called(call: ToolCall) -> dict[str, Json]:
+def _call_data(call: ToolCall) -> dict[str, Json]:
     """The images and the other arguments of a call, as a step has them."""
     images = call.args.get(IMAGES, call.args.get(IMAGE, ()))
     names = [images] if isinstance(images, str) else images
@@ -224,7 +224,7 @@ def _called(call: ToolCall) -> dict[str, Json]:
     }
 
 
-def _counted(counts: Any) -> Usage | None:
+def _token_usage(counts: Any) -> Usage | None:
     """The tokens that LangChain, OpenAI or Inspect count; None where they do not tell both read and written ones."""
     counts_by_form = ([_field(counts, f"{word}_tokens") for word in words] for words in SIDES)
     input_count, output_count = (first if first is not None else second for first, second in counts_by_form)

@@ -101,7 +101,7 @@ class ModelCalls:
             self._load_tools()
         key, self.key = self.key, self.key.following()
         with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as finish_span:
-            message, used = await self._counted(model, messages, tools, key)
+            message, used = await self._chat_and_count(model, messages, tools, key)
             if used.uncounted_calls:
                 self._run_meter.refuse_uncounted(model.name, self._meter.limits)
             finish_span(lambda: tracing.model_reply(message, used.cost_usd))
@@ -131,7 +131,7 @@ class ModelCalls:
         self._log.note(Step("model", model.name, message.text, used.seconds, data=data))
         return message
 
-    async def _counted(
+    async def _chat_and_count(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> tuple[AssistantMessage, Usage]:
         """The message and its usage, which is counted however the call ends."""

@@ -74,7 +74,7 @@ def read_arguments(
     return images, reading.fields(rest), tuple(dict.fromkeys(reading.repairs))
 
 
-def _wrong(message: str) -> ToolError:
+def _argument_error(message: str) -> ToolError:
     return ToolError(message, Fault.BAD_ARGUMENTS)
 
 
@@ -106,19 +106,21 @@ class _Reading:
         filled = [(key, value) for key in keys if (value := rest.pop(key)) not in (None, [], "")]
         if not filled:
             if len(self._registry.names) != 1 or len(keys) != len([key for key in keys if key in (IMAGE, IMAGES)]):
-                raise _wrong(f'the argument "image" is missing: name an image; the images are: {self._known}')
+                raise _argument_error(
+                    f'the argument "image" is missing: name an image; the images are: {self._image_list}'
+                )
             self.repairs.append(LEFT_OUT)
             return self._registry.names
-        read = [self._named(key, value) for key, value in filled]
+        read = [self._image_names(key, value) for key, value in filled]
         if any(names != read[0] for names in read):
-            raise _wrong('give "image" or "images", not both')
+            raise _argument_error('give "image" or "images", not both')
         return read[0]
 
     @property
-    def _known(self) -> str:
+    def _image_list(self) -> str:
         return ", ".join(self._registry.names) or "none"
 
-    def _named(self, key: str, value: Any) -> tuple[str, ...]:
+    def _image_names(self, key: str, value: Any) -> tuple[str, ...]:
         if isinstance(value, str) and value.lstrip().startswith("["):
             value = self._from_text(value)
         if isinstance(value, str) and self._registry.find(value) is None:
@@ -129,7 +131,7 @@ class _Reading:
             self.repairs.append(IMAGE_NAME)
             names = bare
         if not all(isinstance(name, str) or type(name) is int for name in names):
-            raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
+            raise _argument_error(f'the argument "{key}" must hold names of images: {self._image_list}')
         if any(type(name) is int for name in names) or re.search("idx|ind", key):
             # Images by number, from 1, or from 0 where no other counting fits or it is not said.
             if not all(str(name).strip().isdecimal() for name in names):
@@ -137,7 +139,7 @@ class _Reading:
             candidates = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]
             fits = [candidate for candidate in candidates if all(map(self._registry.find, candidate))]
             if not fits or (len(fits) == 2 and key not in (IMAGE, IMAGES)):
-                raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
+                raise _argument_error(f'the argument "{key}" must hold names of images: {self._image_list}')
             self.repairs.append(IMAGE_NAME)
             return fits[0]
         return tuple(self._image(str(name)) for name in names)
@@ -186,7 +188,9 @@ class _Reading:
             value = self._from_text(value) if isinstance(value, str) else value
             # Gemini's own: its four numbers begin with y, whatever else was agreed on.
             if re.search(r"^box_?2d", matching[0]) and isinstance(value, list) and not self._frame.name.endswith("_yx"):
-                raise _wrong(f"{matching[0]}: which number is x is not certain; write {_wanted(places[0], names)}")
+                raise _argument_error(
+                    f"{matching[0]}: which number is x is not certain; write {_expected_form(places[0], names)}"
+                )
         elif len(flat) == 1 and not matching:
             value = {name: rest.pop(key) for name, key in zip(names, flat[0], strict=True)}
         else:
@@ -204,7 +208,7 @@ class _Reading:
         if isinstance(value, str) and kinds & {"object", "array"} and "string" not in kinds:
             value = self._from_text(value)
             if of_items:
-                value = self._spoken(value)
+                value = self._numbers_in(value)
         if shape:
             return self._placed(key, value, shape)
         if of_items:
@@ -216,7 +220,7 @@ class _Reading:
                 self.repairs.append(COORDINATES)
                 return [{"label": letter, **self._placed(key, _pair(spot), _POINT)} for letter, spot in value.items()]
             if isinstance(value, list) and value and not alone and _are_numbers(value):
-                raise _wrong(f"{key}: write a list of {_wanted(key, of_items).partition(': ')[2]}")
+                raise _argument_error(f"{key}: write a list of {_expected_form(key, of_items).partition(': ')[2]}")
             self.repairs += [LIST] if alone else []
             if isinstance(value, str) and (letters := _LETTERS.fullmatch(value)):
                 self.repairs.append(LIST)
@@ -228,7 +232,7 @@ class _Reading:
             return re.split(r"\s*,\s*", value) if "enum" in _items(node) else [value]
         return value
 
-    def _spoken(self, value: Any) -> Any:
+    def _numbers_in(self, value: Any) -> Any:
         """The numbers of a text that holds nothing else, such as `(10,20),(30,40)`."""
         if not isinstance(value, str) or len(value) > 200:
             return value
@@ -237,7 +241,7 @@ class _Reading:
 
     def _placed(self, key: str, value: Any, names: tuple[str, ...]) -> Any:
         """A box or a point under the names of its coordinates."""
-        value = self._spoken(value)
+        value = self._numbers_in(value)
         if isinstance(value, Mapping) and names == _BOX and value.keys() == set(_TWO_CORNERS):
             value = [_pair(value[key]) for key in _TWO_CORNERS]
         if isinstance(value, Mapping):
@@ -252,8 +256,8 @@ class _Reading:
                 others = {name: item for name, item in value.items() if name not in form}
                 return {**others, **{name: value[corner] for name, corner in zip(names, form, strict=True)}}
             if names == _BOX and "x" in value and not any(name in value for name in names):
-                raise _wrong(
-                    f"{key}: of a corner and a size both could be meant otherwise; write {_wanted(key, names)}"
+                raise _argument_error(
+                    f"{key}: of a corner and a size both could be meant otherwise; write {_expected_form(key, names)}"
                 )
             return value
         if isinstance(value, str) and names == _POINT and re.fullmatch("[A-Z]{1,3}", value):
@@ -263,12 +267,12 @@ class _Reading:
         if isinstance(value, list | tuple):
             flat = [number for part in value for number in (part if isinstance(part, list | tuple) else [part])]
             if len(flat) != len(names) or not _are_numbers(flat):
-                raise _wrong(f"{key}: write {_wanted(key, names)}")
+                raise _argument_error(f"{key}: write {_expected_form(key, names)}")
             self.repairs.append(COORDINATES)
             place = self._frame.under_names([float(number) for number in flat])
             if names == _BOX and not (place["x0"] < place["x1"] and place["y0"] < place["y1"]):
-                raise _wrong(
-                    f"{key}: the second corner must be right of and below the first; write {_wanted(key, names)}"
+                raise _argument_error(
+                    f"{key}: the second corner must be right of and below the first; write {_expected_form(key, names)}"
                 )
             return place
         return value
@@ -304,5 +308,5 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     )
 
 
-def _wanted(key: str, names: Sequence[str]) -> str:
+def _expected_form(key: str, names: Sequence[str]) -> str:
     return f'"{key}": {{{", ".join(f"{chr(34)}{name}{chr(34)}: ..." for name in names)}}}'

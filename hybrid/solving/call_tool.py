@@ -86,7 +86,7 @@ class ToolCalls:
             refs = tuple(self._image_registry.add(image, image.parent or of) for image, _ in fitted)
             facts: dict[str, Json] = {"data": finding.data, "confidence": finding.confidence}
             facts |= {"backend": finding.backend, "version": finding.version}
-            text = self._told(name, finding, images, refs)
+            text = self._text_in_frame(name, finding, images, refs)
             notes = [f"({ref.name} {note})" for ref, (_, note) in zip(refs, fitted, strict=True) if note]
             text = "\n".join(filter(None, [text, *notes]))
             facts |= {SHOWN: text} if text != finding.text else {}
@@ -139,7 +139,7 @@ class ToolCalls:
             box = Box(0.0, 0.0, float(image.width), float(image.height))
         return replace(ref, image=fitted, box=box, scale=scale if box is not None else ref.scale), _fit_words(size)
 
-    def _told(self, name: str, finding: Finding, images: Sequence[str], derived: Sequence[ImageRef]) -> str:
+    def _text_in_frame(self, name: str, finding: Finding, images: Sequence[str], derived: Sequence[ImageRef]) -> str:
         """The finding's text, in the frame."""
         # A tool from outside may write numbers that are not marked.
         refs = self._refs(images)

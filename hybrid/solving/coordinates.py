@@ -105,7 +105,7 @@ class CoordinateSystem:
             names = tuple(name.translate(str.maketrans("xy", "yx")) for name in names)
         return dict(zip(names, numbers, strict=True))
 
-    def shown(self, size: tuple[int, int]) -> tuple[int, int]:
+    def sent_size(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height at which an image is sent, or seen where that is declared."""
         sent = size if self.sent_pixels is None else fit(*size, self.sent_pixels)
         return sent if self.resizing is None else self.resizing.size(*sent)
@@ -119,7 +119,7 @@ class CoordinateSystem:
 
     def _shrunk(self, size: tuple[int, int]) -> tuple[float, float]:
         """Pixels of an image per pixel of the copy that is sent, across and down."""
-        width, height = self.shown(size)
+        width, height = self.sent_size(size)
         return size[0] / width, size[1] / height
 
     def changes(self, images: Sequence[ImageRef]) -> bool:
@@ -142,11 +142,13 @@ class CoordinateSystem:
             of = images if place.image > 0 else derived
             if 0 < abs(place.image) <= len(of):
                 output += text[position : place.start]
-                output += self._said(text[place.start : place.end], place.axis, of[abs(place.image) - 1], images)
+                output += self._convert_number(
+                    text[place.start : place.end], place.axis, of[abs(place.image) - 1], images
+                )
                 position = place.end
         return output + text[position:]
 
-    def _said(self, value: str, axis: Axis, ref: ImageRef, images: Sequence[ImageRef]) -> str:
+    def _convert_number(self, value: str, axis: Axis, ref: ImageRef, images: Sequence[ImageRef]) -> str:
         if axis == "unit":
             return value if self.name == "pixels" else ""
         size = _size_of(ref)

@@ -20,7 +20,7 @@ def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
     by_name = {ref.name: ref for ref in images}
     descriptions = []
     for ref in images:
-        width, height = frame.shown((ref.image.width, ref.image.height))
+        width, height = frame.sent_size((ref.image.width, ref.image.height))
         smaller = f", shrunk to {width / ref.image.width:.0%} of its sides" if width < ref.image.width else ""
         descriptions.append(f"{ref.name}, {_region(ref, by_name, frame)}{width} x {height} px{smaller}")
     return "; ".join(descriptions)

@@ -264,7 +264,7 @@ def read_trust(path: Path) -> TrustFile:
     return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), measured, every, places)
 
 
-def written(key: Key, measurement: Measurement) -> Json:
+def measurement_as_json(key: Key, measurement: Measurement) -> Json:
     """One entry of a trust file, as `read_trust` reads it."""
     tool, backend, route = key
     return {"tool": tool, "backend": backend, "route": route, **asdict(measurement)}

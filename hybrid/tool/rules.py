@@ -145,7 +145,7 @@ def image_names(prompt: Prompt) -> list[str]:
     return [image.name for image in prompt.images]
 
 
-async def heard(ctx: RuleContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
+async def ask_tool(ctx: RuleContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
     """One tool's finding about one image, or None without a backend, for rules that can go on without it."""
     try:
         return await ctx.tool(tool, [image], args)

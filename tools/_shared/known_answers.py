@@ -159,10 +159,10 @@ def box_arg(box: Sequence[float], label: str | None = None) -> dict[str, Json]:
 def expects(key: str, value: str | int | None) -> Callable[[Evidence], str | None]:
     """Return a check that describes the error if a field of `data` has another value."""
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         return None if evidence.data[key] == value else f"{key} is {evidence.data[key]!r}, expected {value!r}"
 
-    return wrong
+    return validation_error
 
 
 def rows_of(evidence: Evidence, key: str) -> list[Mapping[str, Json]]:

@@ -176,7 +176,7 @@ def overlay(
     It is drawn when it is looked at.
     """
 
-    def drawn() -> Pixels:
+    def draw() -> Pixels:
         canvas = Overlay(pixels if values is None else heat(pixels, values))
         if mask is not None:
             canvas.mask(mask, PALETTE[0])
@@ -187,7 +187,7 @@ def overlay(
         canvas.legend(legend)
         return canvas.pixels
 
-    return Picture(drawn, of=of)
+    return Picture(draw, of=of)
 
 
 def _shortened(text: str, font: float, width: int) -> str:

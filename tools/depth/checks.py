@@ -42,13 +42,13 @@ def _nearer(index: int) -> CheckCase:
     item, facts = _scene(index)
     nearer = item.answer
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         values = [number(point, "depth_0_1") for point in rows_of(evidence, "points")]
         if values[nearer] > values[1 - nearer]:
             return None
         return f"the nearer point has relative depth {values[nearer]:.2f}, the farther one {values[1 - nearer]:.2f}"
 
-    return CheckCase(item.images, {"points": point_args(facts.points)}, wrong)
+    return CheckCase(item.images, {"points": point_args(facts.points)}, validation_error)
 
 
 def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
@@ -64,7 +64,7 @@ def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
         for offset_px in (-APART_PX * scale, -beside_px, beside_px, APART_PX * scale)
     ]
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         read = [number(point, "depth_0_1") for point in rows_of(evidence, "points")]
         if len(read) != len(places):
             return f"{len(read)} points were read, {len(places)} given"
@@ -75,7 +75,9 @@ def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
             return None
         return f"{right.sum()} of {STEPS} things end within {beside_px:.0f} px of where they do"
 
-    return CheckCase((np.asarray(picture, np.uint8),), {"points": [{"x": x, "y": y} for x, y in places]}, wrong)
+    return CheckCase(
+        (np.asarray(picture, np.uint8),), {"points": [{"x": x, "y": y} for x, y in places]}, validation_error
+    )
 
 
 def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:

@@ -101,7 +101,7 @@ def report(
     ]
     # At most six lines and 450 characters for the model: the count of each name and its best boxes.
     return Evidence(
-        Lines().fitting(_listed(names, detections, unknown, most) for most in LISTED_BOXES),
+        Lines().fitting(_list_detections(names, detections, unknown, most) for most in LISTED_BOXES),
         data,
         confidence(candidates, threshold),
         (overlay(pixels, "boxes: name, number, score 0-1" if detections else "nothing found", boxes=labelled_boxes),),
@@ -114,7 +114,7 @@ def confidence(candidates: Sequence[Detection], threshold: float) -> float:
     return MAX_CERTAINTY * math.exp(-DOUBT * doubt)
 
 
-def _listed(names: Sequence[str], selected: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
+def _list_detections(names: Sequence[str], selected: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
     lines = []
     for name in names[:LISTED_NAMES]:
         detections = [detection for detection in selected if detection.name == name]
@@ -186,7 +186,7 @@ def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
 def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
     picture, boxes = street(scale, signs)
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         seen = [Box(*np.array(row["box_px"], np.float64).tolist()) for row in rows_of(evidence, "boxes")]
         if not boxes:
             return f"{len(seen)} signs were found where there is none" if seen else None
@@ -205,7 +205,7 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
                 return f"boxes are {value:.1%} {phrase} their signs"
         return None
 
-    return CheckCase((picture,), {"names": [NAME]}, wrong)
+    return CheckCase((picture,), {"names": [NAME]}, validation_error)
 
 
 def probe(picture: Pixels) -> CheckCase:

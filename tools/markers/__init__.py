@@ -70,10 +70,13 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
         than 12 px on a side holds no mark.
     """
     marks = find_all(pixels, args)
-    certain = sure(marks)
+    certain = marks_for_data(marks)
     overall = least_sure(marks, args.colors) if args.colors else confidence(marks, args.labels)
     return Evidence(
-        describe(told(marks), args), marks_data(certain), overall, (Picture(partial(overlay, pixels, certain)),)
+        describe(marks_for_text(marks), args),
+        marks_data(certain),
+        overall,
+        (Picture(partial(overlay, pixels, certain)),),
     )
 
 
@@ -86,17 +89,17 @@ def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
     return find_at_any_size(pixels, args.labels, args.kind)
 
 
-def sure(marks: Marks) -> Marks:
+def marks_for_data(marks: Marks) -> Marks:
     """The marks that are passed on to other tools, drawn and listed in data: those of confidence `UNSURE` and more."""
-    return _those(marks, lambda mark: mark.confidence >= UNSURE)
+    return _filter_marks(marks, lambda mark: mark.confidence >= UNSURE)
 
 
-def told(marks: Marks) -> Marks:
+def marks_for_text(marks: Marks) -> Marks:
     """The marks that the text names: the sure ones, and those that are drawn for sure, as their letter is clear."""
-    return _those(marks, lambda mark: mark.confidence >= UNSURE or mark.letter_score >= CLEAR_LETTER)
+    return _filter_marks(marks, lambda mark: mark.confidence >= UNSURE or mark.letter_score >= CLEAR_LETTER)
 
 
-def _those(marks: Marks, predicate: Callable[[PointMark | BoxMark], bool]) -> Marks:
+def _filter_marks(marks: Marks, predicate: Callable[[PointMark | BoxMark], bool]) -> Marks:
     return Marks(tuple(filter(predicate, marks.points)), tuple(filter(predicate, marks.boxes)))
 
 

@@ -86,7 +86,7 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
     full_text = "\n".join(line.text for line in lines)
     text = f"No text was read in image 1; basis: {basis[:80]}."
     if lines:
-        text = Lines().fitting(_listed(lines, length) for length in SHOWN_CHARACTERS)
+        text = Lines().fitting(_list_lines(lines, length) for length in SHOWN_CHARACTERS)
     return Evidence(
         text, {"lines": rows, "text": full_text}, confidence(lines), (overlay(pixels, legend, boxes=boxes),)
     )
@@ -100,7 +100,7 @@ def confidence(lines: Sequence[TextLine]) -> float:
     return float(np.interp(min(line.score for line in lines), scores, chances))
 
 
-def _listed(lines: Sequence[TextLine], length: int) -> str:
+def _list_lines(lines: Sequence[TextLine], length: int) -> str:
     rows = [
         f'{number}. "{line.text[:length]}" ({line.score:.2f}) at {span_px(line.box)}'
         for number, line in enumerate(lines[:LISTED], 1)
@@ -135,7 +135,7 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
         # The middle of its letters, x and y.
         places.append(np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2]))
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         rows = rows_of(evidence, "lines")
         for (text, _), place in zip(lines, places, strict=True):
             row = next((entry for entry in rows if _letters(text) in _letters(str(entry["text"]))), None)
@@ -148,7 +148,7 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
                 return f"the box of {text!r} is {off:.0f} px beside it"
         return None
 
-    return CheckCase((canvas,), {}, wrong)
+    return CheckCase((canvas,), {}, validation_error)
 
 
 def _letters(text: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of
-from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, heard, say
+from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, ask_tool, asks, say
 from hybrid.types import Box, Finding, ImageRef, Json, Prompt
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, named_things
 from tools.detection.rules import all_seen
@@ -33,8 +33,8 @@ async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Which parts to enlarge, or, where some are shown already, which others to see next."""
     remaining = re.search(r"you can choose from: (.+)", prompt.text)
     if remaining is None:
-        location = await _wanted(prompt, ctx)
-        return say(_listed(location.parts), location.tool, location.finding, location.sure)
+        location = await _find_parts(prompt, ctx)
+        return say(_list_parts(location.parts), location.tool, location.finding, location.sure)
     enough, finding = await all_seen(prompt, ctx)
     numbers = re.findall(r"\b(\d+) \(", remaining[1])
     return say("no" if enough else ", ".join(numbers), "detection", finding)
@@ -43,7 +43,7 @@ async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
 @asks("detection", "ocr", "saliency")
 async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Which parts to enlarge; and where some are shown already, which to keep and which others to see."""
-    location = await _wanted(prompt, ctx)
+    location = await _find_parts(prompt, ctx)
     # The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`.
     open_parts = frozenset[int]()
     for caption, part in zip(prompt.parts, prompt.parts[1:], strict=False):
@@ -51,11 +51,11 @@ async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None
             open_parts |= {
                 int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", caption, re.IGNORECASE)
             }
-    plan = {"part": _listed(location.parts), "reason": f"{location.tool} points there"}
+    plan = {"part": _list_parts(location.parts), "reason": f"{location.tool} points there"}
     if open_parts:
         plan = {
-            "keep": _listed(location.parts & open_parts or open_parts),
-            "shift": _listed(location.parts - open_parts),
+            "keep": _list_parts(location.parts & open_parts or open_parts),
+            "shift": _list_parts(location.parts - open_parts),
         }
     return SpecialistAnswer(json.dumps(plan), location.tool, location.finding, sure=location.sure)
 
@@ -73,7 +73,7 @@ class WantedParts(NamedTuple):
     sure: float | None = None
 
 
-async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts:
+async def _find_parts(prompt: Prompt, ctx: RuleContext) -> WantedParts:
     """The parts that the first image, the whole picture, says should be seen. Raises `Abstained` for none."""
     question = asked_question(prompt.text)
     if question is None or not prompt.images or len(prompt.choices) not in GRIDS:
@@ -86,7 +86,7 @@ async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts:
     if names := named_things(question):
         searches.append(("detection", {"names": list(names[:MAX_NAMES])}, "boxes"))
     for tool, args, key in searches:
-        finding = await heard(ctx, tool, full_image.name, args)
+        finding = await ask_tool(ctx, tool, full_image.name, args)
         if finding is None:
             continue
         parts = _holding([box for row in rows_of(finding, key) if (box := box_of(row))], full_image, count)
@@ -112,5 +112,5 @@ def _holding(boxes: list[Box], full_image: ImageRef, count: int) -> frozenset[in
     return frozenset(parts)
 
 
-def _listed(parts: frozenset[int]) -> str:
+def _list_parts(parts: frozenset[int]) -> str:
     return ", ".join(str(number) for number in sorted(parts)) or "none"

@@ -76,13 +76,13 @@ def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str,
         "returns": [{"fixation": revisit.number, "to": revisit.to} for revisit in revisited],
     }
 
-    def drawn() -> Pixels:
+    def draw() -> Pixels:
         canvas = Overlay(with_path(heat(pixels, values), spots))
         canvas.legend(LEGEND)
         return canvas.pixels
 
     text = describe(path, revisited, (height, width), basis, certainty)
-    return Evidence(text, data, certainty, (Picture(drawn),))
+    return Evidence(text, data, certainty, (Picture(draw),))
 
 
 def describe(
@@ -242,7 +242,7 @@ RULES: Mapping[str, Rule] = {"Q9": scanpath, "Q12": scanpath}
 def _sought(target: str) -> CheckCase:
     picture, boxes = ball_and_cube()
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         for fixation in rows_of(evidence, "fixations"):
             x, y = number(fixation, "x_px"), number(fixation, "y_px")
             seen = [name for name, box in boxes.items() if box.x0 <= x < box.x1 and box.y0 <= y < box.y1]
@@ -250,7 +250,7 @@ def _sought(target: str) -> CheckCase:
                 return None if seen == [target] else f"{seen[0]} is looked at first"
         return "neither thing is looked at"
 
-    return CheckCase((picture,), {"target": target, "fixations": 4}, wrong)
+    return CheckCase((picture,), {"target": target, "fixations": 4}, validation_error)
 
 
 CHECKS = tuple(KnownAnswer(f"search for {target}", partial(_sought, target)) for target in (BALL, CUBE))

@@ -216,7 +216,7 @@ def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> CheckCase
     start = [max(0, edge - spare) for edge in edges[:2]]
     box = [*start, min(width, edges[2] + spare), min(height, edges[3] + spare)]
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         seen = evidence.data["box_px"]
         if not isinstance(seen, list):
             return "nothing was found"
@@ -228,14 +228,14 @@ def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> CheckCase
 
     middle = ((edges[0] + edges[2]) / 2, (edges[1] + edges[3]) / 2)
     args: dict[str, Json] = {"box": box_arg(box)} if by == "box" else {"points": list(point_args([middle]))}
-    return CheckCase((np.asarray(picture, np.uint8),), args, wrong)
+    return CheckCase((np.asarray(picture, np.uint8),), args, validation_error)
 
 
-def _named(name: str) -> CheckCase:
+def _words_case(name: str) -> CheckCase:
     picture, boxes = ball_and_cube()
     box = boxes[name]
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         outline = evidence.data["outline_px"]
         if not isinstance(outline, list) or not outline:
             return "nothing was found"
@@ -245,14 +245,14 @@ def _named(name: str) -> CheckCase:
         corners = tuple(map(round, (box.x0, box.y0, box.x1, box.y1)))
         return f"the mask's largest part is about ({x:.0f}, {y:.0f}) px, {name} in {corners}"
 
-    return CheckCase((picture,), {"words": name}, wrong)
+    return CheckCase((picture,), {"words": name}, validation_error)
 
 
 CHECKS = (
     *(KnownAnswer(f"coloured shape by its box, scene {scene}", partial(_shape, scene, "box")) for scene in (3, 4)),
     *(KnownAnswer(f"coloured shape by a point, scene {scene}", partial(_shape, scene, "point")) for scene in (4, 5)),
     KnownAnswer("coloured shape in a large picture", partial(_shape, 6, "box", LARGE)),
-    *(KnownAnswer(f"{name}, named", partial(_named, name)) for name in (BALL, CUBE)),
+    *(KnownAnswer(f"{name}, named", partial(_words_case, name)) for name in (BALL, CUBE)),
 )
 
 

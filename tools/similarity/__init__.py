@@ -158,7 +158,7 @@ def _picture(form: str, zoom: float, *, larger: float = 1.0, angle: float = 0.0,
     return lit(coloured(plane, DARK, BRIGHT), light, (1, 1, 1) if light == 1 else TINT)
 
 
-def _alike(number: int) -> CheckCase:
+def _light_case(number: int) -> CheckCase:
     forms = list(FORMS)
     zoom = 3.5 if number == 0 else 1.0
     others = [_picture(forms[(number + step) % len(forms)], zoom) for step in (2, 5)]
@@ -169,7 +169,7 @@ def _alike(number: int) -> CheckCase:
 
 
 CHECKS = tuple(
-    KnownAnswer(f"{form} in another light", partial(_alike, number), SERIES) for number, form in enumerate(FORMS)
+    KnownAnswer(f"{form} in another light", partial(_light_case, number), SERIES) for number, form in enumerate(FORMS)
 )
 
 

@@ -112,7 +112,7 @@ def checked_text(text: str, location: str) -> str:
     return text
 
 
-def asked(
+def read_questions(
     paths: Iterable[Path],
     task: str,
     folder: Path,

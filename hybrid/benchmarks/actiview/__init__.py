@@ -49,7 +49,7 @@ class ActiView(Benchmark):
     """The benchmark; see the module's docstring."""
 
     def _settings(self, source: Source) -> Settings:
-        return read_settings(self.card.chosen(source.settings))
+        return read_settings(self.card.resolve_settings(source.settings))
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The categories that the data holds."""
@@ -125,27 +125,27 @@ class ActiView(Benchmark):
         """The statement of a perfect tool: the answer, or which parts hold the clues."""
         if prompt.kind is Kind.CHOICE:
             return super().oracle(replace(question, target=_gold(question)), replace(prompt, choices=question.choices))
-        clues, seen = _clues(question), _shown(question, prompt)
+        clues, seen = _clues(question), _find_shown_parts(question, prompt)
         if prompt.kind is Kind.FREE or not clues:
             return "Nothing more can be said about this image."
         if prompt.kind is Kind.CONTINUE:
             missing = clues - seen
             return f"{'Yes' if missing else 'No'}, {'more' if missing else 'nothing more'} has to be seen."
-        return f"What the question needs is in the parts {_listed(clues)}."
+        return f"What the question needs is in the parts {_list_parts(clues)}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
         """The line with the letter, the parts that hold the clues, or whether one of them is still to be seen."""
         if prompt.kind is Kind.CHOICE:
             return f"Answer: ({_gold(question)})"
-        clues, seen = _clues(question), _shown(question, prompt)
+        clues, seen = _clues(question), _find_shown_parts(question, prompt)
         if prompt.kind is Kind.FREE or not clues:
             return None
         if prompt.kind is Kind.CONTINUE:
             return "yes" if clues - seen else "no"
         if prompt.kind is Kind.VIEW_PLAN:
-            plan = {"keep": _listed(clues & seen), "shift": _listed(clues - seen)}
-            return json.dumps(plan if seen else {"part": _listed(clues)})
-        return f"Answer: {_listed(clues - seen)}" if clues - seen else "no"
+            plan = {"keep": _list_parts(clues & seen), "shift": _list_parts(clues - seen)}
+            return json.dumps(plan if seen else {"part": _list_parts(clues)})
+        return f"Answer: {_list_parts(clues - seen)}" if clues - seen else "no"
 
 
 BENCHMARK = ActiView()
@@ -162,14 +162,14 @@ def _clues(question: Question) -> frozenset[int]:
     return frozenset(cast("Sequence[int]", _target(question)["views"] or ()))
 
 
-def _shown(question: Question, prompt: Prompt) -> frozenset[int]:
+def _find_shown_parts(question: Question, prompt: Prompt) -> frozenset[int]:
     """The numbers of the parts that a prompt shows."""
     seen = {ref.image.sha256 for ref in prompt.images}
     parts = question.images[2 : 2 + cast(int, question.protocol["splits"])]
     return frozenset(number for number, image in enumerate(parts, 1) if image.sha256 in seen)
 
 
-def _listed(parts: Collection[int]) -> str:
+def _list_parts(parts: Collection[int]) -> str:
     return ", ".join(map(str, sorted(parts))) or "none"
 
 

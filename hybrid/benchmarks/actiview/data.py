@@ -18,7 +18,7 @@ from typing import Any
 from hybrid.benchmarks._shared.paths import located, read_located
 from hybrid.benchmarks._shared.rows import DataRow, lost, read_json
 from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
-from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, stitch, stitched_orders, whole
+from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, shrink_to_part, stitch, stitched_orders
 from hybrid.benchmarks.base import Source
 from hybrid.errors import DataError
 from hybrid.images import decode
@@ -130,7 +130,7 @@ def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[S
     if original.shape[1] < columns or original.shape[0] < rows:
         size = f"{original.shape[1]} x {original.shape[0]} pixels"
         raise DataError(f"{entry.row.where}, {names[0]}: {size} cannot be cut into {columns} columns and {rows} rows")
-    small = whole(original, settings.splits)
+    small = shrink_to_part(original, settings.splits)
     pictures = (small, lined(small, settings.splits), *cut(original, settings.splits))
     return tuple(source.store.put_pixels(picture) for picture in pictures)
 

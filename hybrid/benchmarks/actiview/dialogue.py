@@ -109,7 +109,7 @@ class Script:
         """How several pictures are shown."""
         return str(self.question.protocol["images"])
 
-    def whole(self, *, lined: bool = False) -> list[Block]:
+    def full_image(self, *, lined: bool = False) -> list[Block]:
         """The small whole under its name, with dividing lines where they are asked for."""
         return [self.texts["whole"], self.question.images[lined]]
 
@@ -153,7 +153,7 @@ class Script:
             return [caption, StoredImage(*stitched["-".join(map(str, numbers))])]
         if self.form == "description" and numbers:
             return (yield from self._described(numbers, with_whole=with_whole))
-        return [*(self.whole() if with_whole else []), *self.parts(*numbers)]
+        return [*(self.full_image() if with_whole else []), *self.parts(*numbers)]
 
     def _described(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
         blocks: list[Block] = []
@@ -170,7 +170,7 @@ class Script:
 
 def full(script: Script) -> Steps:
     """The small whole and the question: one ask."""
-    yield script.prompt("question", Kind.CHOICE, script.whole())
+    yield script.prompt("question", Kind.CHOICE, script.full_image())
     return Trail()
 
 
@@ -191,7 +191,7 @@ def zoom(script: Script) -> Steps:
     if "oracle_views" in script.question.protocol:
         views = sorted(cast("Sequence[int]", script.question.protocol["oracle_views"]))
     else:
-        reply = yield script.prompt("select", Kind.VIEWS, script.whole(lined=True))
+        reply = yield script.prompt("select", Kind.VIEWS, script.full_image(lined=True))
         read = official_views(reply.text) if script.official else parse_views(reply.text, script.splits)
         views = sorted(view for view in read.value or () if 1 <= view <= script.splits)
     if script.form == "any_view" and views:
@@ -232,16 +232,16 @@ def shift(script: Script) -> Steps:
 
 def mixed(script: Script) -> Steps:
     """Which parts to zoom into; which of them to keep and which others to see; then the question."""
-    reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.whole(lined=True))
+    reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.full_image(lined=True))
     if script.official:
         zoomed = sorted(set(official_part(reply.text)))
     else:
         plan = parse_view_plan(reply.text, script.splits).value
         zoomed = sorted(plan.part or ()) if plan is not None else []
     if not zoomed:
-        yield script.prompt("question", Kind.CHOICE, script.whole())
+        yield script.prompt("question", Kind.CHOICE, script.full_image())
         return Trail()
-    reply = yield script.prompt("shift_plan", Kind.VIEW_PLAN, [*script.whole(), *script.parts(*zoomed)])
+    reply = yield script.prompt("shift_plan", Kind.VIEW_PLAN, [*script.full_image(), *script.parts(*zoomed)])
     current = set(zoomed)
     if script.official:
         decided = official_keep_shift(reply.text, current)
@@ -250,7 +250,7 @@ def mixed(script: Script) -> Steps:
         plan = parse_view_plan(reply.text, script.splits).value
         keep = current if plan is None or plan.keep is None else set(plan.keep) & current
         retained = sorted(keep | (set(plan.shift or () if plan is not None else ()) - current))
-    yield script.prompt("mixed", Kind.CHOICE, [*script.whole(lined=True), *script.parts(*retained)])
+    yield script.prompt("mixed", Kind.CHOICE, [*script.full_image(lined=True), *script.parts(*retained)])
     return Trail(frozenset(retained), zooms=len(zoomed), shifts=len(set(retained) - set(zoomed)))
 
 

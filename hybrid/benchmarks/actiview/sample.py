@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 
 from hybrid.benchmarks._shared.samples import check_item, check_request
-from hybrid.benchmarks.actiview.views import cut, lined, whole
+from hybrid.benchmarks.actiview.views import cut, lined, shrink_to_part
 from hybrid.log.files import write_atomic
 from hybrid.samples.backgrounds import BACKGROUNDS, background
 from hybrid.samples.item import jpeg, pick, until
@@ -236,7 +236,7 @@ def write(
         for index in range(per_task):
             question = item(task, index, seed, purpose)
             marks = flags(question.clues)
-            identity, small = f"actiview{len(rows) + 1:04d}", whole(question.pixels, 4)
+            identity, small = f"actiview{len(rows) + 1:04d}", shrink_to_part(question.pixels, 4)
             stem = f"./images_split/{identity}"
             upper_left, lower_left, upper_right, lower_right = cut(question.pixels, 4)
             pictures = {

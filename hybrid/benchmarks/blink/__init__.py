@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, asked, check_one, opened, rows, stored_ahead
+from hybrid.benchmarks._shared.rows import DataRow, check_one, opened, read_questions, rows, stored_ahead
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
@@ -77,7 +77,7 @@ class Blink(Benchmark):
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen tasks' files; a file that cannot be opened is one broken question of its task."""
-        settings = self.card.chosen(source.settings)
+        settings = self.card.resolve_settings(source.settings)
         seen: set[str] = set()
 
         def read(path: Path) -> Iterator[DataRow]:
@@ -88,7 +88,7 @@ class Blink(Benchmark):
             disclaimer = f"{self.texts['disclaimer'].strip()}\n" if disclaimed else ""
             identify = partial(_identity, task=task, split=source.split, seen=seen)
             make = partial(_question, task=task, source=source, marks=settings["marks"], prefix=disclaimer)
-            yield from asked(_files(source, task), task, source.folder, read, identify, make)
+            yield from read_questions(_files(source, task), task, source.folder, read, identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Exact letter. Raises `UsageError` where the answer is hidden."""
@@ -107,7 +107,7 @@ class Blink(Benchmark):
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality with the stored string: "(C) Point C" is not "(C)", and "(Z)" is no answer."""
-        is_valid = stored[:3] in OFFERABLE or stored[:3] in _offered(len(question.choices))
+        is_valid = stored[:3] in OFFERABLE or stored[:3] in _offered_letters(len(question.choices))
         letter = stored[1:2] if is_valid else None
         right = stored == question.target
         return score_kept(question, letter, right=right, chance=1 / len(question.choices), options=options)
@@ -154,7 +154,7 @@ def analyze_answer(text: str, choices: int) -> str | None:
         return text
     if text in OFFERABLE:
         return text[1]
-    letters = _offered(choices)
+    letters = _offered_letters(choices)
     letters_named = letters & set(text.split())
     last = letters & set(text.rsplit("\n\n", maxsplit=1)[-1].split())
     if len(last) == 1:
@@ -164,7 +164,7 @@ def analyze_answer(text: str, choices: int) -> str | None:
     return None
 
 
-def _offered(choices: int) -> set[str]:
+def _offered_letters(choices: int) -> set[str]:
     return {f"({letter})" for letter in LETTERS[:choices]}
 
 
@@ -194,7 +194,7 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
 def _foreign_question(row: PredictedRow, task: str) -> Question:
     """The question of a row with its id and its answer in BLINK's own form. Raises `DataError` for any other answer."""
     choices = row.choices or tuple(TASKS[task].choices)
-    if row.answer != HIDDEN and row.answer not in _offered(len(choices)):
+    if row.answer != HIDDEN and row.answer not in _offered_letters(len(choices)):
         raise DataError(f"{row.where}: the answer {row.answer!r} is none of the {len(choices)} choices")
     return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))
 
@@ -204,7 +204,7 @@ def _question(row: DataRow, identity: str, task: str, source: Source, marks: str
     if len(set(choices)) < len(choices):
         raise DataError(f"{row.where}, column choices: a choice appears twice: {choices!r:.80}")
     answer = row.text("answer")
-    if answer != HIDDEN and answer not in _offered(len(choices)):
+    if answer != HIDDEN and answer not in _offered_letters(len(choices)):
         raise DataError(f"{row.where}, column answer: {answer!r} is none of the {len(choices)} choices")
     stored = (row.stored_image(column, source.store, identity) for column in IMAGE_COLUMNS)
     images = tuple(image for image in stored if image is not None)

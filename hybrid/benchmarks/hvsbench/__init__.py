@@ -25,7 +25,7 @@ from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, asked, stored_ahead
+from hybrid.benchmarks._shared.rows import DataRow, read_questions, stored_ahead
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, unanswered
 from hybrid.benchmarks.hvsbench.data import (
@@ -51,7 +51,7 @@ from hybrid.benchmarks.hvsbench.metrics import (
     references,
     summarise,
 )
-from hybrid.benchmarks.hvsbench.question_text import KINDS, given, options
+from hybrid.benchmarks.hvsbench.question_text import KINDS, options, prompt_facts
 from hybrid.errors import DataError
 from hybrid.types import (
     BrokenQuestion,
@@ -98,7 +98,7 @@ class HVSBench(Benchmark):
 
         A file that cannot be used, and a row without a type, are missing from each type.
         """
-        settings = self.card.chosen(source.settings)
+        settings = self.card.resolve_settings(source.settings)
         paths = files(source.folder, source.split)
         for task in source.tasks:
             pool = subjects(source.folder, paths, task) if KINDS[task] is Kind.SCANPATH else {}
@@ -111,7 +111,7 @@ class HVSBench(Benchmark):
 
             identify = partial(identity_of, task=task, seen=set())
             make = partial(_question, task=task, source=source, settings=settings, pool=pool, prefix=prefix)
-            yield from asked(paths, task, source.folder, read, identify, make)
+            yield from read_questions(paths, task, source.folder, read, identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
@@ -206,7 +206,7 @@ def _question(
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
         # Boxes may stand in the text as fractions of the image; joined predictions do not need their pixels.
-        facts = given(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
+        facts = prompt_facts(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
     target: Json
@@ -220,8 +220,8 @@ def _question(
                 human_paths(answer)
                 other = of_another_image(pool, row.where, identity)
                 target = {
-                    "paths": [_written(path) for path in pool[row.where].paths],
-                    "other": None if other is None else _written(other),
+                    "paths": [_path_as_json(path) for path in pool[row.where].paths],
+                    "other": None if other is None else _path_as_json(other),
                     "screen": [int(side) for side in settings["screen"].split("x")],
                     "crop": CROP,
                     "crop_truth": settings["crop_truth"] == "on",
@@ -261,7 +261,7 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
     return replace(verdict, outcome=outcome, values={**values, **reference_values})
 
 
-def _written(path: Scanpath) -> dict[str, Json]:
+def _path_as_json(path: Scanpath) -> dict[str, Json]:
     return {"x": list(path.x), "y": list(path.y), "t_ms": list(path.t_ms)}
 
 

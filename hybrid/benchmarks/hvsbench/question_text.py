@@ -47,7 +47,7 @@ def options(text: str) -> tuple[str, ...]:
     return choices
 
 
-def given(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
+def prompt_facts(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
     """The facts of a question of type `task` (`Q1` to `Q13`) about an image of `size` (width, height).
 
     Boxes are pixels of the image; boxes whose numbers are all at most 1 stand in the text as fractions of its size.

@@ -55,7 +55,7 @@ class Task:
     field: str
 
 
-def made(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SceneQuestion:
+def make_question(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SceneQuestion:
     """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
     check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
@@ -85,7 +85,7 @@ def schema() -> pa.Schema:
 def _records(task: str, rows: int, seed: int, purpose: Purpose) -> Iterator[Mapping[str, object]]:
     place = list(TASKS).index(task)
     for index in range(rows):
-        item = made(task, index, seed, purpose)
+        item = make_question(task, index, seed, purpose)
         yield {
             "index": place * ROWS_OF_A_TYPE + index,
             "image": {"bytes": jpeg(item.scene.draw(), 90), "path": None},

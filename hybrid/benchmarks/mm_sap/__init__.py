@@ -80,7 +80,7 @@ class MmSap(Benchmark):
         A file that cannot be used, and a row that does not say its set, are missing from every chosen set that they may
         belong to.
         """
-        settings, counts = self.card.chosen(source.settings), dict.fromkeys(SETS, 0)
+        settings, counts = self.card.resolve_settings(source.settings), dict.fromkeys(SETS, 0)
         for path in paths(source.folder):
             try:
                 columns = columns_of(source.folder, path)

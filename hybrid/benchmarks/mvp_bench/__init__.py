@@ -85,7 +85,7 @@ class MvpBench(Benchmark):
                 yield lost(task, source.folder, line.where, line.error)
 
     def _setting(self, source: Source, key: str) -> str:
-        value = self.card.chosen(source.settings)[key]
+        value = self.card.resolve_settings(source.settings)[key]
         return "both" if key == "mcq" and source.for_predictions else value
 
     def _rows(self, source: Source) -> QuestionFile:
@@ -227,7 +227,7 @@ def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, prefix: s
 
 
 def _groups(row: PairRow, key: str) -> dict[str, str]:
-    groups = {"level": row.level, "image": row.shown, "pair": str(row.pair), "question": key}
+    groups = {"level": row.level, "image": row.image_side, "pair": str(row.pair), "question": key}
     if row.rotation:
         groups["rotation"] = f"{row.rotation}/{row.rotations}"
     if name := category(row.pair):

@@ -47,7 +47,7 @@ class PairRow:
     where: str
 
     @property
-    def shown(self) -> str:
+    def image_side(self) -> str:
         """Which picture of the pair is shown: natural, manipulated or both."""
         return {"s": "natural", "e": "manipulated"}.get(Path(self.image).stem.rsplit("_", 1)[1], "both")
 

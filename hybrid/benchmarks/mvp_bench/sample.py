@@ -95,7 +95,7 @@ def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "
     # Besides the true one and that of the other picture lists that are true of neither, all different.
     lists = [described(image_pair.names[1]), described(image_pair.names[0])]
     while len(lists) < OPTIONS:
-        lists.append(until("wrong list", lambda: _wrong(rng, image_pair.names[1], set(lists))))
+        lists.append(until("wrong list", lambda: _draw_wrong_statement(rng, image_pair.names[1], set(lists))))
     yield _choice(rng, "mcq-e", "high", "What stands in the picture, from left to right?", lists, 0)
 
 
@@ -133,7 +133,7 @@ def _statements(image_pair: ImagePair) -> Iterator[tuple[str, str, tuple[bool, b
     yield "high", f"Would a child who only plays with {_article(come)} find a toy here?", (False, True)
 
 
-def _wrong(rng: np.random.Generator, names: tuple[Name, ...], excluded: set[str]) -> str | None:
+def _draw_wrong_statement(rng: np.random.Generator, names: tuple[Name, ...], excluded: set[str]) -> str | None:
     changed = [names[k] for k in rng.permutation(len(names))]
     place = int(rng.integers(len(changed)))
     old = changed[place]

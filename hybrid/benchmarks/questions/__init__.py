@@ -19,7 +19,7 @@ from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.questions.benchmark import TableBenchmark
 from hybrid.benchmarks.questions.reading import Reader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Layout, layout_of
-from hybrid.benchmarks.questions.statistics import counted, summed
+from hybrid.benchmarks.questions.statistics import parse_metric, summed
 from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.errors import DataError
 from hybrid.types import Metric, Score
@@ -27,8 +27,8 @@ from hybrid.types import Metric, Score
 # The name, without its ending, of a folder's file.
 STEM: Final = "questions"
 BESIDE: Final = "beside"
-ALWAYS: Final = (counted("accuracy over task"), counted("accuracy"))
-WHERE_YES_NO: Final = tuple(map(counted, ("f1", "precision", "recall", "yes_share")))
+ALWAYS: Final = (parse_metric("accuracy over task"), parse_metric("accuracy"))
+WHERE_YES_NO: Final = tuple(map(parse_metric, ("f1", "precision", "recall", "yes_share")))
 
 
 class Questions(TableBenchmark):

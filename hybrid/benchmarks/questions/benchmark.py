@@ -86,7 +86,7 @@ class TableBenchmark(Benchmark):
 
     def expected(self, question: Question) -> str | None:
         """See `hybrid.benchmarks.questions.scoring.told`."""
-        return scoring.told(question)
+        return scoring.describe_target(question)
 
     def doubts(self, source: Source) -> Iterator[str]:
         """See `hybrid.benchmarks.questions.reading.Reader.doubts`."""

@@ -51,13 +51,13 @@ def _as_text(value: Any, location: str) -> str:
 
 def texts(row: DataRow, column: str) -> tuple[str, ...] | None:
     """A list of texts, or a text that is written as one (`["a", "b"]`); None where it is neither, or empty."""
-    value = listed(row.cell(column))
+    value = parse_list(row.cell(column))
     if value is None:
         return None
     return tuple(_as_text("" if item is None else item, f"{row.where}, column {column}") for item in value)
 
 
-def listed(value: Any) -> list[Any] | None:
+def parse_list(value: Any) -> list[Any] | None:
     """A list, also one that is written as text in JSON's or Python's way; None for anything else."""
     if isinstance(value, list | tuple):
         return list(value)
@@ -106,8 +106,8 @@ def _mapping(value: Any) -> Any:
         return value
     text = value.strip()
     if not (text.startswith("{") and text.endswith("}") and len(text) <= MAX_LIST_LENGTH):
-        return listed(value)
-    items = listed(f"[{text}]")
+        return parse_list(value)
+    items = parse_list(f"[{text}]")
     return items[0] if items is not None and len(items) == 1 else None
 
 
@@ -155,7 +155,7 @@ def _numbered(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 def numbers(value: Any) -> tuple[float, ...] | None:
     """Finite numbers of a list, or of a text such as `12, 30`, `(12, 30)`, `[1, 2, 3, 4]`; None for anything else."""
-    items = listed(value)
+    items = parse_list(value)
     if items is None and isinstance(value, str):
         items = list(value.strip().strip("()[]").split(","))
     if items is None:
@@ -183,7 +183,7 @@ def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple
     for column in columns:
         location = f"{row.where}, column {column}"
         value = row.cell(column)
-        cells = value if isinstance(value, list | tuple) else _written(value)
+        cells = value if isinstance(value, list | tuple) else _split_images(value)
         for cell in cells:
             if cell is None or cell == "":
                 continue
@@ -196,13 +196,13 @@ def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple
             yield location, data
 
 
-def _written(value: Any) -> Sequence[Any]:
+def _split_images(value: Any) -> Sequence[Any]:
     """The images of a cell that is one value: those of a list that is written as text, else the value itself."""
     if not (isinstance(value, str) and value.startswith("[")):
         return (value,)
     text = value.strip()
     if len(text) <= MAX_LIST_LENGTH:
-        return listed(text) or (value,)
+        return parse_list(text) or (value,)
     # A list of pictures in base64, which holds neither quotes nor commas: millions of characters are not parsed.
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
     if not any("data:" in part[:8] for part in parts):

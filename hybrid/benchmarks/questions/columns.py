@@ -56,7 +56,7 @@ class Columns:
 
 def resolve(names: Sequence[str], layout: Layout, location: str) -> Columns:
     """The columns of a table. Raises `DataError` for one that a mapping names and is not there, or that must be."""
-    chosen_columns = {role: _chosen(role, names, layout, location) for role in (*NAMES, "group")}
+    chosen_columns = {role: _choose_columns(role, names, layout, location) for role in (*NAMES, "group")}
     for role in ("question", "answer"):
         if not chosen_columns[role]:
             raise DataError(
@@ -76,7 +76,7 @@ def resolve(names: Sequence[str], layout: Layout, location: str) -> Columns:
     )
 
 
-def _chosen(role: str, names: Sequence[str], layout: Layout, location: str) -> tuple[str, ...]:
+def _choose_columns(role: str, names: Sequence[str], layout: Layout, location: str) -> tuple[str, ...]:
     if role in layout.columns:
         own_names = layout.columns[role]
         for name in own_names:

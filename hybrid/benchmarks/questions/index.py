@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow
-from hybrid.benchmarks.questions.cells import listed, scalar_text
+from hybrid.benchmarks.questions.cells import parse_list, scalar_text
 from hybrid.benchmarks.questions.columns import Columns
 from hybrid.benchmarks.questions.tables import At, Table, table_of
 from hybrid.errors import DataError
@@ -120,7 +120,7 @@ def _content(row: DataRow, columns: Columns) -> int:
     for column in columns.choices:
         with suppress(DataError):
             value = row.cell(column)
-            cells += sorted(map(str, listed(value) or [value]))
+            cells += sorted(map(str, parse_list(value) or [value]))
     with suppress(DataError):
         return hashed("\n".join((str(row.cell(columns.question)), *sorted(cells))))
     return hash(row.where)

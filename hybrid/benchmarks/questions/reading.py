@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.questions.cells import ImageOfRow, images, labelled, listed, scalar_text, texts
+from hybrid.benchmarks.questions.cells import ImageOfRow, images, labelled, parse_list, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
 from hybrid.benchmarks.questions.doubts import Doubts
 from hybrid.benchmarks.questions.frames import Size, in_pixels
@@ -53,7 +53,7 @@ class Reader:
     ) -> Iterator[Question | BrokenQuestion]:
         """The questions of a task; unless it needs images, a question whose image cannot be read has none."""
         for at, row in self.table.some(self.index.places.get(task, ())):
-            question = self._asked(at, row, task, store, needs_images=needs_images)
+            question = self._read_question(at, row, task, store, needs_images=needs_images)
             yield question
             if not self.cyclic or isinstance(question, BrokenQuestion) or question.kind is not Kind.CHOICE:
                 continue
@@ -69,7 +69,7 @@ class Reader:
                 else:
                     yield replace(rotation, id=identity)
 
-    def _asked(
+    def _read_question(
         self, at: At, row: DataRow | DataError, task: str, store: ImageStore | None, *, needs_images: bool = True
     ) -> Question | BrokenQuestion:
         if isinstance(row, DataError):
@@ -103,7 +103,7 @@ class Reader:
         for task in tasks:
             doubts = Doubts(self.columns, self.layout, task)
             for at, row in self.table.some(self.index.places.get(task, ())):
-                question = self._asked(at, row, task, None)
+                question = self._read_question(at, row, task, None)
                 if isinstance(row, DataRow):
                     yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
                     yield from self._id_doubt(row, at)
@@ -202,7 +202,7 @@ class Reader:
             text = scalar_text(row, columns[0]) if self.layout.split_choices else None
             if text is None:
                 choices = texts(row, columns[0]) or ()
-                if not choices and row.cell(columns[0]) not in (None, "") and listed(row.cell(columns[0])) != []:
+                if not choices and row.cell(columns[0]) not in (None, "") and parse_list(row.cell(columns[0])) != []:
                     raise DataError(f"{location}: expected a list of texts; a mapping can split one (`split_choices:`)")
             else:
                 question_part, choices = split(self.layout.split_choices or "", text)

@@ -63,7 +63,7 @@ class RecipeBenchmark(TableBenchmark):
             raise DataError(f"{source.folder} holds no {self.card.short_title} data: expected {', '.join(patterns)}")
         return paths
 
-    def unlike(self, source: Source) -> str | None:
+    def schema_mismatch(self, source: Source) -> str | None:
         """A count of rows far from the card's, or columns with a meaning to us that the recipe does not read."""
         readers = [self.reader(source, path) for path in self.tables(source)]
         rows = sum(len(places) for reader in readers for places in reader.index.places.values())
@@ -120,7 +120,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
 
 
 @lru_cache(maxsize=64)
-def _made(path: Path, stamp: tuple[int, int]) -> RecipeBenchmark:
+def _load_recipe(path: Path, stamp: tuple[int, int]) -> RecipeBenchmark:
     del stamp
     return RecipeBenchmark(recipe_of(path))
 
@@ -131,4 +131,4 @@ def benchmark_of(path: Path) -> RecipeBenchmark:
         state = path.stat()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return _made(path, (state.st_mtime_ns, state.st_size))
+    return _load_recipe(path, (state.st_mtime_ns, state.st_size))

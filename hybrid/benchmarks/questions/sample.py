@@ -64,7 +64,7 @@ def write(
     return path
 
 
-def written(pattern: str, options: Sequence[str], *, lower: bool = False) -> str:
+def format_options(pattern: str, options: Sequence[str], *, lower: bool = False) -> str:
     """Options in one text, as a pattern of `options.py` is read."""
     if pattern.startswith("["):
         return json.dumps(list(options))
@@ -107,7 +107,7 @@ def _cells(recipe: Recipe, scene: SampleScene, item: Item, number: int, unit: in
     layout, sample = recipe.layout, _of(recipe)
     lower = sample.letter == "(a)"
     template = scene.question or sample.question
-    options = written(layout.split_choices or "(a) X\\n(b) Y", item.choices, lower=lower)
+    options = format_options(layout.split_choices or "(a) X\\n(b) Y", item.choices, lower=lower)
     (question,), choice_columns = layout.columns["question"], layout.columns.get("choices", ())
     cells: dict[str, object] = {
         name: texts[place % len(texts)].replace("{unit}", str(unit)) for name, texts in scene.cells.items()

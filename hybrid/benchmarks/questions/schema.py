@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from hybrid.benchmarks.questions.options import PATTERNS
 from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene, check_template, check_units
-from hybrid.benchmarks.questions.statistics import Counted, counted
+from hybrid.benchmarks.questions.statistics import Counted, parse_metric
 from hybrid.cards import Reader, Steps, Unfit
 from hybrid.config.nodes import Node, read_nodes
 from hybrid.errors import UsageError, did_you_mean
@@ -47,7 +47,7 @@ Frame = Literal["pixels", "normalised", "thousandths"]
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
 
 
-def _known(columns: Mapping[str, tuple[str, ...]]) -> None:
+def _check_columns(columns: Mapping[str, tuple[str, ...]]) -> None:
     for name, column_names in columns.items():
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)
@@ -66,7 +66,7 @@ class Layout:
     """How the rows of a table become questions. What is not said is guessed where it is certain."""
 
     # By our name theirs.
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata={"check": _known})
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata={"check": _check_columns})
     kind: Kind | None = None
     answer: Answer | None = None
     # None is pixels too, but `data check` then doubts numbers that look like another frame.
@@ -204,7 +204,7 @@ class _Yaml(Reader):
         if kind is not Counted:
             return super().made(kind, value, steps)
         try:
-            return counted(self.scalar(str, value, steps))
+            return parse_metric(self.scalar(str, value, steps))
         except ValueError as error:
             raise Unfit(steps, str(error)) from error
 
@@ -212,7 +212,7 @@ class _Yaml(Reader):
         """The one that an item of a list is."""
         return (self.made(kind, value, steps),)
 
-    def _called(self, kind: type, steps: Steps) -> str:
+    def _describe_kind(self, kind: type, steps: Steps) -> str:
         labels = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}
         return labels.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
 
@@ -220,12 +220,12 @@ class _Yaml(Reader):
         """The last step is no key of what a person calls so."""
         choices = [key for key in keys if key != "name"]
         hint = did_you_mean(str(steps[-1]), choices)
-        message = f"{self._called(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(choices)}"
+        message = f"{self._describe_kind(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(choices)}"
         return Unfit(steps, message, named=False)
 
     def needs(self, kind: type, steps: Steps, name: str) -> Unfit:
         """A key must be there."""
-        return Unfit(steps, f"{self._called(kind, steps)} needs {name}:", named=False)
+        return Unfit(steps, f"{self._describe_kind(kind, steps)} needs {name}:", named=False)
 
     def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
         """One of some words, with what is near."""

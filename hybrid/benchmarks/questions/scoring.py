@@ -113,7 +113,7 @@ def right_answer(question: Question) -> str:
     return f"Answer: ({_short(x)}, {_short(y)})"
 
 
-def told(question: Question) -> str:
+def describe_target(question: Question) -> str:
     """The right answer in words, for a person."""
     answer = right_answer(question).removeprefix("Answer: ")
     if question.kind is Kind.CHOICE:

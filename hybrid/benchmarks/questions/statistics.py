@@ -1,10 +1,10 @@
 """The closed vocabulary of metrics of a recipe: each is a sum of cells that the statistics already resample.
 
-    counted("accuracy")                       # over all questions
-    counted("accuracy over task")             # the mean of the tasks' means
-    counted("accuracy over type/source")     # the mean over types of the mean over their sources
-    counted("all_right")                      # units (pairs, cycles) of which every question is right
-    counted("f1 by task")                     # one for each task: f1.NAME
+    parse_metric("accuracy")                       # over all questions
+    parse_metric("accuracy over task")             # the mean of the tasks' means
+    parse_metric("accuracy over type/source")     # the mean over types of the mean over their sources
+    parse_metric("all_right")                      # units (pairs, cycles) of which every question is right
+    parse_metric("f1 by task")                     # one for each task: f1.NAME
 
 A word that is no `task` is the name of a group. Precision, recall and F1 are of the answer "yes", as POPE counts them
 (Li et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is no yes counts as no.
@@ -36,7 +36,7 @@ def _accuracy(score: Score) -> Part | None:
     return None if score.correct is None else (score.correct, 1.0)
 
 
-def _asked(part: Callable[[float, float], Part]) -> Callable[[Score], Part | None]:
+def _yes_no_part(part: Callable[[float, float], Part]) -> Callable[[Score], Part | None]:
     """The addends made of whether yes is right and whether it was said; none for a question of another kind."""
     return lambda score: part(score.values[YES], score.values[SAID_YES]) if YES in score.values else None
 
@@ -55,16 +55,18 @@ YES_NO: Final = "yes/no questions"
 STATISTICS: Final[Mapping[str, Statistic]] = {
     "accuracy": Statistic(_accuracy, "right answers / questions"),
     ALL_RIGHT: Statistic(_accuracy, "units of which every question is right / units", "units (pairs, cycles)"),
-    "precision": Statistic(_asked(lambda true, replied: (true * replied, replied)), "right yes / all yes", YES_NO),
+    "precision": Statistic(
+        _yes_no_part(lambda true, replied: (true * replied, replied)), "right yes / all yes", YES_NO
+    ),
     "recall": Statistic(
-        _asked(lambda true, replied: (true * replied, true)), "right yes / questions whose answer is yes", YES_NO
+        _yes_no_part(lambda true, replied: (true * replied, true)), "right yes / questions whose answer is yes", YES_NO
     ),
     "f1": Statistic(
-        _asked(lambda true, replied: (2 * true * replied, true + replied)),
+        _yes_no_part(lambda true, replied: (2 * true * replied, true + replied)),
         "2 x right yes / (all yes + questions whose answer is yes)",
         YES_NO,
     ),
-    "yes_share": Statistic(_asked(lambda _, replied: (replied, 1.0)), "replies yes / yes/no questions", YES_NO),
+    "yes_share": Statistic(_yes_no_part(lambda _, replied: (replied, 1.0)), "replies yes / yes/no questions", YES_NO),
 }
 
 
@@ -100,7 +102,7 @@ class Counted:
         return MetricCard(self.name, formula, word.counts, "the recipe's file")
 
 
-def counted(text: str) -> Counted:
+def parse_metric(text: str) -> Counted:
     """A metric by its words. Raises `ValueError`, with what is near, for any other."""
     word, _, rest = text.strip().partition(" ")
     if word not in STATISTICS:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from hybrid.answers.words import comparable
 from hybrid.benchmarks._shared.rows import DataRow
-from hybrid.benchmarks.questions.cells import listed, numbers, scalar_text, texts
+from hybrid.benchmarks.questions.cells import numbers, parse_list, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns
 from hybrid.benchmarks.questions.schema import KINDS, Answer, Layout
 from hybrid.errors import DataError, did_you_mean
@@ -62,7 +62,7 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
     if choices:
         return Kind.CHOICE
     value, location = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
-    if listed(value) is not None:
+    if parse_list(value) is not None:
         if numbers(value) is not None:
             raise DataError(f"{location}: {value!r:.60} may be a point, a box or a number: say its kind")
         return Kind.TEXT

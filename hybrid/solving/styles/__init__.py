@@ -102,13 +102,13 @@ class Style:
         return not (self.runs or self.frame)
 
     @property
-    def called(self) -> str:
+    def tool_name(self) -> str:
         """The name of the tool for the model."""
         return str(json.loads(self.function)["name"]) if self.function else ""
 
     def ours(self, name: str) -> str:
         """Our name of a tool that a model calls."""
-        return self.runs if self.runs and name == self.called else name
+        return self.runs if self.runs and name == self.tool_name else name
 
     @property
     def fact(self) -> dict[str, Json]:
@@ -123,7 +123,7 @@ class Style:
     def dressed(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """The tools as the model meets them."""
         return tuple(
-            PublishedTool(**{**vars(tool), "card": replace(tool.card, name=self.called), "function": self.function})
+            PublishedTool(**{**vars(tool), "card": replace(tool.card, name=self.tool_name), "function": self.function})
             if tool.card.name == self.runs
             else tool
             for tool in tools
@@ -211,7 +211,7 @@ class Style:
         scale = math.sqrt(across * down / (sides[0] * sides[1]))
         return {**args, "scale": round(min(8.0, max(0.1, scale)), 4)}
 
-    def told(self, finding: Finding, derived: Sequence[str]) -> tuple[Part, ...]:
+    def result_parts(self, finding: Finding, derived: Sequence[str]) -> tuple[Part, ...]:
         """The result as it comes back; the last of `made` is its picture."""
         picture = ImagePart(finding.images[0], labelled=not self.begin)
         size = finding.images[0].image
@@ -228,7 +228,7 @@ class Style:
         reply = await model.chat(sent_messages, sent_tools, key)
         if sent_messages is messages:
             return reply
-        result = await work_on_text(reply.text, self.found, reply, tools, messages, key.call)
+        result = await work_on_text(reply.text, self.find_calls, reply, tools, messages, key.call)
         return replace(result, text=reply.text) if result.calls or result.invalid else result
 
     def outgoing(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Sequence[Message], Sequence[Tool]]:
@@ -243,7 +243,7 @@ class Style:
         for message in messages:
             if isinstance(message, AssistantMessage):
                 plain.append(replace(message, text=self._words(message), calls=(), invalid=()))
-            elif isinstance(message, ToolMessage) and message.name == self.called:
+            elif isinstance(message, ToolMessage) and message.name == self.tool_name:
                 plain.append(UserMessage((f"Error: {message.text}",) if message.failed else message.parts))
             else:
                 plain.append(message)
@@ -264,7 +264,7 @@ class Style:
         blocks = (f"{self.begin}\n{json.dumps(value, ensure_ascii=False)}\n{self.end}" for value in values)
         return "\n".join(filter(None, [message.text, *blocks]))
 
-    def found(
+    def find_calls(
         self, reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0
     ) -> AssistantMessage:
         """The reply with the calls that its text holds, in this form or in any dialect, taken out of it."""
@@ -277,9 +277,9 @@ class Style:
             identity = f"text{turn % 100:02d}{number % 1000:03d}"
             args, error, repairs = read_object(block.strip())
             if args is None:
-                invalid.append(InvalidCall(identity, self.called, block, error))
+                invalid.append(InvalidCall(identity, self.tool_name, block, error))
             else:
-                calls.append(ToolCall(identity, self.called, args, self.name, repairs))
+                calls.append(ToolCall(identity, self.tool_name, args, self.name, repairs))
         others = with_calls(replace(reply, text=rest.strip()), tools, messages, turn)
         return replace(others, calls=(*calls, *others.calls), invalid=(*invalid, *others.invalid))
 
@@ -338,11 +338,11 @@ def read_style(path: Path) -> Style:
         re.compile(style.models)
         if style.frame:
             frame_named(style.frame)
-        called_by_name = style.called
+        tool_name = style.tool_name
         style.result.format(width=0, height=0, action=0, observation=0)
     except (ValueError, KeyError, TypeError, IndexError, re.error, UsageError) as error:
         raise UsageError(f"{location}: {error}") from error
-    needed = {"models": True, "source": True, "end": style.begin, "function": style.runs, "box": called_by_name}
+    needed = {"models": True, "source": True, "end": style.begin, "function": style.runs, "box": tool_name}
     if missing := [key for key, is_needed in needed.items() if is_needed and not getattr(style, key)]:
         raise UsageError(f"{location}: {', '.join(missing)} missing")
     return style

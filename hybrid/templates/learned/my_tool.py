@@ -104,7 +104,7 @@ def _waves() -> list[npt.NDArray[np.float64]]:
     return [np.cos(x), np.cos(y), slanted, np.cos(x) + np.cos(y), np.sin(x) * np.sin(y), np.cos(np.hypot(x, y))]
 
 
-def _drawn(wave: npt.NDArray[np.float64], light: Sequence[float] = (1, 1, 1)) -> Pixels:
+def _draw(wave: npt.NDArray[np.float64], light: Sequence[float] = (1, 1, 1)) -> Pixels:
     """A pattern, half of it dark and half bright, in a light."""
     colours = np.where((wave > np.median(wave))[..., None], BRIGHT, DARK)
     return np.asarray(colours * np.asarray(light), np.uint8)
@@ -116,10 +116,10 @@ def _same_pattern(number: int) -> CheckCase:
     A trained network knows the pattern; the features of random weights follow the colours, which are always wrong.
     """
     waves, place = _waves(), number % 3
-    candidates = [_drawn(waves[(number + step) % len(waves)]) for step in (1, 2)]
-    candidates.insert(place, _drawn(waves[number][::-1, ::-1], DIM_LIGHT))
+    candidates = [_draw(waves[(number + step) % len(waves)]) for step in (1, 2)]
+    candidates.insert(place, _draw(waves[number][::-1, ::-1], DIM_LIGHT))
     wrong = f"image {place + 2} has the pattern of image 1"
-    return CheckCase((_drawn(waves[number]), *candidates), {}, lambda it: None if it.data["best"] == place else wrong)
+    return CheckCase((_draw(waves[number]), *candidates), {}, lambda it: None if it.data["best"] == place else wrong)
 
 
 RULES = {"Jigsaw": OneCall("my_tool", later_image)}

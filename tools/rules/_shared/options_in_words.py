@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from hybrid.tool.finding_data import rows_of, whole_number
-from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
+from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, ask_tool, asks, choose, image_names
 from hybrid.types import Box, Finding, Json, Prompt
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, counted_thing, named_things, singular
 from tools.detection.rules import count_of, counted_choice
@@ -39,7 +39,7 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         return choose(place, "detection", looked)
     if re.search(r"(?i)\bhow many\b", question):
         raise Abstained("no count", "the question counts some of a kind, which detection by name does not tell apart")
-    if asks_for_text(question) and (read := await heard(ctx, "ocr", image_names(prompt)[0], {})) is not None:
+    if asks_for_text(question) and (read := await ask_tool(ctx, "ocr", image_names(prompt)[0], {})) is not None:
         choice = written_choice(prompt.choices, str(read.data.get("text", "")))
         if choice is not None:
             return choose(choice, "ocr", read)
@@ -75,7 +75,7 @@ async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[st
     if not target:
         ctx.rule("no name", "the question names no thing to look for")
         return None, None
-    finding = await heard(ctx, "detection", image_names(prompt)[0], {"names": target[:MAX_NAMES]})
+    finding = await ask_tool(ctx, "detection", image_names(prompt)[0], {"names": target[:MAX_NAMES]})
     if finding is None:
         return None, None
     return next((name for name in target if count_of(finding, name) == 0), None), finding

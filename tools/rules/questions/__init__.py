@@ -12,8 +12,16 @@ from typing import Final, TypeVar
 
 from hybrid.tool.rules import Rule, RuleByText, RuleContext, RuleInWords, SpecialistAnswer
 from hybrid.types import Prompt
-from tools.rules.questions.answers import counted, described, exists, nearest, placed, related, written
-from tools.rules.questions.recognising import asked
+from tools.rules.questions.answers import (
+    answer_attribute,
+    answer_count,
+    answer_existence,
+    answer_nearest,
+    answer_position,
+    answer_relation,
+    answer_text,
+)
+from tools.rules.questions.recognising import recognise_question
 from tools.rules.questions.sentence import Unclear
 from tools.rules.questions.values import Asked, Counted, Described, Exists, Nearest, Placed, Related, Written
 
@@ -24,7 +32,7 @@ def _rule(
     kind: type[_Kind], answer: Callable[[_Kind, Prompt, RuleContext], Awaitable[SpecialistAnswer | None]], *tools: str
 ) -> Rule:
     async def answered(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        question = asked(prompt)
+        question = recognise_question(prompt)
         return await answer(question, prompt, ctx) if isinstance(question, kind) else None
 
     return RuleInWords(answered, tools)
@@ -43,7 +51,7 @@ NAMES: Final[Mapping[type[Asked], str]] = {
 
 def name_of(prompt: Prompt) -> tuple[str | None, str]:
     """The name of what a prompt asks, or None and the reason why that is not clear."""
-    question = asked(prompt)
+    question = recognise_question(prompt)
     return (None, question.reason) if isinstance(question, Unclear) else (NAMES[type(question)], "")
 
 
@@ -51,13 +59,13 @@ _PLACES: Final = ("markers", "detection", "crop")
 
 BY_TEXT: Final = RuleByText(
     {
-        "counting": _rule(Counted, counted, "detection"),
-        "attribute": _rule(Described, described, "attributes", *_PLACES),
-        "existence": _rule(Exists, exists, "detection", "crop"),
-        "depth": _rule(Nearest, nearest, "depth", *_PLACES),
-        "position": _rule(Placed, placed, *_PLACES),
-        "relation": _rule(Related, related, "relation", *_PLACES),
-        "reading": _rule(Written, written, "ocr"),
+        "counting": _rule(Counted, answer_count, "detection"),
+        "attribute": _rule(Described, answer_attribute, "attributes", *_PLACES),
+        "existence": _rule(Exists, answer_existence, "detection", "crop"),
+        "depth": _rule(Nearest, answer_nearest, "depth", *_PLACES),
+        "position": _rule(Placed, answer_position, *_PLACES),
+        "relation": _rule(Related, answer_relation, "relation", *_PLACES),
+        "reading": _rule(Written, answer_text, "ocr"),
     },
     name_of,
 )

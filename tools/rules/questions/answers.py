@@ -136,7 +136,7 @@ async def _marks(
             if row.get(key) == expected and box is not None and certainty is not None:
                 fits.append((box, certainty))
         if len(fits) != 1:
-            raise Abstained("several" if fits else "not found", f"markers finds {len(fits)} of {entity.told}")
+            raise Abstained("several" if fits else "not found", f"markers finds {len(fits)} of {entity.label}")
         boxes[entity] = fits[0]
     return finding
 
@@ -152,13 +152,13 @@ ROUND_IT: Final = 0.1
 _TEXT, _MATERIAL = "a {value} {name}", "a {name} made of {value}"
 
 
-async def exists(question: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_existence(question: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Yes if detection finds one, in the image or in its quarters; else no."""
     detections, finding = await search(prompt, ctx, [question.name])
     return _yes_no(prompt, bool(detections), "detection", finding, None)
 
 
-async def counted(question: Counted, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_count(question: Counted, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The number that detection counts, where a choice states it."""
     finding = await detected(ctx, image_names(prompt)[0], [question.name])
     if (count := count_of(finding, question.name)) is None:
@@ -171,7 +171,7 @@ async def counted(question: Counted, prompt: Prompt, ctx: RuleContext) -> Specia
     return choose(place, "detection", finding, on_card=True)
 
 
-async def nearest(question: Nearest, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_nearest(question: Nearest, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The thing whose middle depth finds nearest; of two the other one is farther."""
     lettered = all(entity.letter for entity in question.things)
     places = None if lettered else await places_of(prompt, ctx, question.things)
@@ -201,7 +201,7 @@ async def nearest(question: Nearest, prompt: Prompt, ctx: RuleContext) -> Specia
             return choose(place, "depth", finding, sure=certainty, on_card=lettered)
 
 
-async def related(question: Related, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_relation(question: Related, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one relation that holds of those asked for: by the relation tool for names, by boxes where one has a mark."""
     relations = question.options or ((question.relation,) if question.relation else ())
     entities, verdicts = (question.subject, question.reference), []
@@ -215,7 +215,7 @@ async def related(question: Related, prompt: Prompt, ctx: RuleContext) -> Specia
     if len(verdicts) < len(relations):
         if any(relation in BY_DEPTH for relation in relations):
             raise Abstained(
-                "not found", f"the boxes of {entities[0].told} and {entities[1].told} say nothing about depth"
+                "not found", f"the boxes of {entities[0].label} and {entities[1].label} say nothing about depth"
             )
         places, verdicts = await places_of(prompt, ctx, entities), []
         for relation in relations:
@@ -234,7 +234,7 @@ async def related(question: Related, prompt: Prompt, ctx: RuleContext) -> Specia
     return choose(true[0], tool, finding, sure=certainty)
 
 
-async def placed(question: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_position(question: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one part of the picture that the middle of the thing lies in, clear of its borders."""
     places = await places_of(prompt, ctx, [question.thing])
     parts = question.options or ((question.part,) if question.part else ())
@@ -254,7 +254,7 @@ async def placed(question: Placed, prompt: Prompt, ctx: RuleContext) -> Speciali
                 verdicts.append(None if actual_third is None else option_third == actual_third)
         fits.append(False if False in verdicts else None if None in verdicts or not verdicts else True)
     if None in fits or (question.options and sum(map(bool, fits)) != 1):
-        raise Abstained("undecided", f"{question.thing.told} lies near a border of the parts asked for")
+        raise Abstained("undecided", f"{question.thing.label} lies near a border of the parts asked for")
     if question.part is not None:
         return _yes_no(prompt, bool(fits[0]), places.tool, places.finding, places.sure)
     return choose(fits.index(True), places.tool, places.finding, sure=places.sure)
@@ -268,7 +268,7 @@ def _third(thirds: Sequence[Third | None], share: float) -> Third | None:
     return "low" if share < borders[0] else "high" if share > borders[1] else "middle"
 
 
-async def described(question: Described, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_attribute(question: Described, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The value that fits the thing's own region best."""
     places = await places_of(prompt, ctx, [question.thing])
     name = question.thing.name or "thing"
@@ -286,7 +286,7 @@ def _region(box: Box, has_frame: bool) -> Box:
     return Box(max(0.0, box.x0 - wide), max(0.0, box.y0 - high), box.x1 + wide, box.y1 + high)
 
 
-async def written(question: Written, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_text(question: Written, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one choice whose words stand in the text that is read."""
     del question
     finding = await ctx.tool("ocr", [image_names(prompt)[0]], {})

@@ -1,4 +1,4 @@
-"""The thing that a question asks, by its text, kind, choices and number of images: `asked(prompt)`.
+"""The thing that a question asks, by its text, kind, choices and number of images: `recognise_question(prompt)`.
 
     Nearest((Thing("desk", "red"), Thing("shelf", "blue")), "nearest")      # or an `Unclear` with the reason
 
@@ -149,7 +149,7 @@ _AMONG: Final = "(?:between|of|comparing|among)"
 _WORD: Final = r"(?P<word>colou?r|material|shape|pattern)"
 
 
-def asked(prompt: Prompt) -> Asked | Unclear:
+def recognise_question(prompt: Prompt) -> Asked | Unclear:
     """The thing that a prompt asks. Of several images none is meant for sure."""
     if len(prompt.images) != 1:
         return Unclear(f"it shows {len(prompt.images) or 'no'} images, and these rules look at one")
@@ -183,7 +183,7 @@ def _exists(sentence: str, prompt: Prompt) -> Exists | Unclear | None:
     return _no_thing(match["x"]) if entity is None or entity.name is None or entity.color else Exists(entity.name)
 
 
-def _counted(sentence: str, prompt: Prompt) -> Counted | Unclear | None:
+def _recognise_count(sentence: str, prompt: Prompt) -> Counted | Unclear | None:
     match = _first(
         (rf"(?:please )?count (?:the )?(?:number of )?(?:all )?(?:the )?(?P<x>.+?){_IN}",
          rf"what is the (?:total )?number of (?P<x>.+?){_IN}"),
@@ -288,7 +288,7 @@ def _described(sentence: str, prompt: Prompt) -> Described | Unclear | None:
     return Described(entity, attribute, values)
 
 
-def _written(sentence: str, prompt: Prompt) -> Written | Unclear | None:
+def _recognise_text(sentence: str, prompt: Prompt) -> Written | Unclear | None:
     noun = r"(?:words?|text|numbers?|letters)"
     surface = r"(?:the|this|that) (?:[a-z]+ ){0,2}?[a-z]+"
     forms = (
@@ -304,7 +304,15 @@ def _written(sentence: str, prompt: Prompt) -> Written | Unclear | None:
 
 Recogniser = Callable[[str, Prompt], Asked | Unclear | None]
 # Tried in this order; positions in the picture before relations, as "the image" is no thing.
-RECOGNISERS: Final[tuple[Recogniser, ...]] = (_exists, _counted, _nearest, placed, related, _described, _written)
+RECOGNISERS: Final[tuple[Recogniser, ...]] = (
+    _exists,
+    _recognise_count,
+    _nearest,
+    placed,
+    related,
+    _described,
+    _recognise_text,
+)
 
 
 def _first(forms: tuple[str, ...], sentence: str) -> re.Match[str] | None:

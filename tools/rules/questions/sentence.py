@@ -114,7 +114,7 @@ class Thing(NamedTuple):
     letter: str | None = None
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The thing in words, for the trace."""
         return self.name or (f"the {self.color} box" if self.color else f"point {self.letter}")
 
