@@ -48,7 +48,7 @@ FOLDER = "HYBRID_STUDIO_IMAGES"
 OPTION = re.compile(r"^\(([A-Z])\)\s+(\S.*)$", re.MULTILINE)
 
 
-class State(TypedDict, total=False):
+class StudioState(TypedDict, total=False):
     """In: a chat whose last message is the question, files of images. Out: the model's final words, how it ended."""
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -115,7 +115,7 @@ def _file(path: str) -> bytes:
         raise DataError(f"image_paths: {path!r} cannot be read ({error})") from None
 
 
-async def ask(state: State) -> State:
+async def ask(state: StudioState) -> StudioState:
     """Put the question to the controller; an input that cannot be used ends as `broken`, with the reason in words."""
     # The server refuses work on its event loop that waits for a disk; two first questions open one model.
     async with _opening:
@@ -147,4 +147,4 @@ def _studio_message(message: Message) -> AnyMessage:
 
 
 _controller = controller.build()
-graph = StateGraph(State).add_node("controller", ask).add_edge(START, "controller").compile()
+graph = StateGraph(StudioState).add_node("controller", ask).add_edge(START, "controller").compile()

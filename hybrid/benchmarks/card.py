@@ -136,7 +136,7 @@ MAX_ALIKE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
+class CardCorrection:
     """Answers of one task and split that were replaced on a day (ISO 8601); `said` names the sources."""
 
     task: str
@@ -183,7 +183,9 @@ def digest(identity: str, answer: str) -> str:
     return hashlib.sha256(f"{identity}\x1f{answer}".encode()).hexdigest()[:DIGITS]
 
 
-def labels_of(corrections: Iterable[Correction], questions: Iterable[Question | BrokenQuestion]) -> Mapping[str, Json]:
+def labels_of(
+    corrections: Iterable[CardCorrection], questions: Iterable[Question | BrokenQuestion]
+) -> Mapping[str, Json]:
     """By task which labels the questions have, of the tasks that were corrected."""
     question_rows = list(questions)
     return {
@@ -252,7 +254,7 @@ class BenchmarkCard:
     # Where to get data that the hub does not give: an address, and what lies there or must be requested.
     elsewhere: str = ""
     # Labels that the authors have replaced.
-    corrections: tuple[Correction, ...] = ()
+    corrections: tuple[CardCorrection, ...] = ()
     # Facts of this card that could not be checked against the data.
     unchecked: str = ""
     # Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often.

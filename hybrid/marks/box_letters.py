@@ -36,7 +36,7 @@ BESIDE_LINE_PX = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Option:
+class LetterOption:
     """An outline that a letter may name."""
 
     outline: Outline
@@ -62,14 +62,14 @@ def name_outlines(
 
     `expected` are the labels asked for (none: any); a legible letter that was not asked for names its outline as well.
     """
-    options: dict[str, list[Option]] = {}
+    options: dict[str, list[LetterOption]] = {}
     for outline in outlines:
         for reading in readings:
             place = _placed(reading.box, outline.box)
             for label, score in likely(reading, expected).items():
                 if place >= 0 and score >= MIN_LETTER:
                     value = score + outline.score + place
-                    options.setdefault(label, []).append(Option(outline, label, reading, value))
+                    options.setdefault(label, []).append(LetterOption(outline, label, reading, value))
     if not options:
         return []
     most = MAX_OPTIONS[len(options)]
@@ -84,7 +84,7 @@ def name_outlines(
     ]
 
 
-def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[Option, float]]:
+def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]]) -> list[tuple[LetterOption, float]]:
     """One option or none for each label, such that values and explained lines together are most, and its lead."""
     explained = {
         id(option): _explained(strokes, option.outline) for options_of_letter in ranked for option in options_of_letter

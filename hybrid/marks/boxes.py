@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.marks.letters import LetterReading
-from hybrid.marks.lines import MIN_SIDE_PX, Lines, Map, Mask, Run
+from hybrid.marks.lines import MIN_SIDE_PX, LineScores, Map, Mask, Run
 from hybrid.tool import Pixels
 from hybrid.types import Box
 
@@ -86,17 +86,17 @@ class Strokes:
             excess[color] = np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(first_channel, second_channel))
         # A gap between two lines of one colour would be a line of the other's excess.
         bounded = {color: np.maximum(excess[color], -MIN_EXCESS) for color in colors}
-        first = {color: (Lines(bounded[color]), Lines(_transpose(bounded[color]))) for color in colors}
+        first = {color: (LineScores(bounded[color]), LineScores(_transpose(bounded[color]))) for color in colors}
         covered = {color: _covered(*first[color]) for color in colors}
         self._lines = {
-            color: (Lines(excess[color], hidden), Lines(_transpose(excess[color]), _transpose(hidden)))
+            color: (LineScores(excess[color], hidden), LineScores(_transpose(excess[color]), _transpose(hidden)))
             for color in colors
             for others in [np.logical_or.reduce([covered[rival] for rival in colors if rival != color])]
             for hidden in [under | (others & (excess[color] < MIN_EXCESS))]
         }
         self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
 
-    def of(self, color: BoxColor) -> tuple[Lines, Lines]:
+    def of(self, color: BoxColor) -> tuple[LineScores, LineScores]:
         """Lines along rows, and along columns."""
         return self._lines[color]
 
@@ -112,7 +112,7 @@ def _transpose(values: Values) -> Values:
     return np.asarray(np.ascontiguousarray(values.T))
 
 
-def _covered(across: Lines, down: Lines) -> Mask:
+def _covered(across: LineScores, down: LineScores) -> Mask:
     """Where one colour's lines cover what lies under them, (H, W)."""
     import cv2
 
@@ -173,7 +173,7 @@ def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
 
 
 def _best(
-    lines: tuple[Lines, Lines], step: float, high: npt.NDArray[np.intp], wide: npt.NDArray[np.intp]
+    lines: tuple[LineScores, LineScores], step: float, high: npt.NDArray[np.intp], wide: npt.NDArray[np.intp]
 ) -> list[Corners]:
     """The best covered of the rectangles between pairs of rows and pairs of columns."""
     if not len(high) or not len(wide):
@@ -190,7 +190,7 @@ def _best(
 
 
 def _pick(
-    lines: Lines, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
+    lines: LineScores, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Cover of a row for each of `rows` along each span, and the part seen to be painted."""
     unique_rows, back = np.unique(rows, return_inverse=True)
@@ -249,7 +249,7 @@ def measured(strokes: Strokes, outline: Outline, others: Sequence[Outline] = ())
 
 
 def _bound(
-    lines: Lines,
+    lines: LineScores,
     place: int,
     span: tuple[int, int],
     outwards: int,

@@ -32,7 +32,7 @@ from hybrid.marks.pairs import (
     MIN_RING,
     SAME_LUMA,
     MarkPair,
-    Style,
+    RingStyle,
     best_style,
     holds,
     letters_only,
@@ -255,7 +255,7 @@ def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
     return tuple(label for label in LABELS[: last + 1] if label not in labels)
 
 
-def _same_style(field: RingField, style: Style, pairs: Sequence[MarkPair]) -> list[Ring]:
+def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -> list[Ring]:
     """Further rings of a known radius and colour, best first; the letters of known ones are none."""
     radius = round(style.mid_radius_px)
     window = field.window(0, 0, field.width, field.height)
@@ -270,7 +270,7 @@ def _same_style(field: RingField, style: Style, pairs: Sequence[MarkPair]) -> li
     return distinct([*(replace(pair.ring, score=2.0) for pair in pairs), *similar])[len(pairs) :]
 
 
-def _common_style(rings: Sequence[Ring], most: int) -> tuple[Style | None, list[Ring]]:
+def _common_style(rings: Sequence[Ring], most: int) -> tuple[RingStyle | None, list[Ring]]:
     """The style of the best rings when no letter can be read, and the rings of it."""
     good = [ring for ring in rings if ring.score >= RING_ALONE]
     if not good:
@@ -280,11 +280,11 @@ def _common_style(rings: Sequence[Ring], most: int) -> tuple[Style | None, list[
         r for r in good if abs(r.luma - first.luma) <= SAME_LUMA and abs(r.mid_radius_px - first.mid_radius_px) <= 1.5
     ]
     distance = first.mid_radius_px + 2 + BLINK_LABEL_OFFSET_PX
-    return Style(first.luma, first.mid_radius_px, distance, BLINK_LETTER_PX), similar[:most]
+    return RingStyle(first.luma, first.mid_radius_px, distance, BLINK_LETTER_PX), similar[:most]
 
 
 def _name_rings(
-    grey: Pixels, field: RingField, style: Style, rings: Sequence[Ring], labels: Sequence[str], expected: bool
+    grey: Pixels, field: RingField, style: RingStyle, rings: Sequence[Ring], labels: Sequence[str], expected: bool
 ) -> list[PointMark]:
     """Name rings by what shows of their letters, and where one expected label and ring is left, by elimination."""
     scored = [_beside_ring(grey, style, ring, label) for ring in rings for label in labels]
@@ -316,7 +316,7 @@ def _name_rings(
     return marks
 
 
-def _beside_ring(grey: Pixels, style: Style, ring: Ring, label: str) -> float:
+def _beside_ring(grey: Pixels, style: RingStyle, ring: Ring, label: str) -> float:
     """Correlation of what shows above or below a ring with a letter, -1..1."""
     places = [(ring.x, ring.y + side * style.away_px) for side in (-1, 1)]
     return max(partial_score(grey, label, place, style.letter_px) for place in places)

@@ -66,7 +66,7 @@ class Run:
     on: Mask
 
 
-class Lines:
+class LineScores:
     """The ridges of a colour's excess (H, W) along rows; of the transposed excess those along columns.
 
     `hidden` (H, W) is true where something else is drawn over the picture.

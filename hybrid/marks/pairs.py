@@ -12,7 +12,7 @@ from statistics import median
 
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.letters import LetterReading
-from hybrid.marks.rings import ASIDE_COST, MID_RADII, Ring, RingField, Window, find_rings
+from hybrid.marks.rings import ASIDE_COST, MID_RADII, FieldWindow, Ring, RingField, find_rings
 from hybrid.types import Box
 
 MIN_LETTER = 0.45
@@ -64,7 +64,7 @@ class MarkPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class RingStyle:
     """How the marks of one image are drawn: luma of the line 0..255, lengths in pixels."""
 
     luma: float
@@ -83,7 +83,7 @@ def _cut_sideways(reading: LetterReading) -> bool:
 
 def _window(
     field: RingField, reading: LetterReading, near: float, far: float, side: int, aside: tuple[float, float]
-) -> Window:
+) -> FieldWindow:
     """Centres above (side -1) or below (+1) a letter, between two distances from its centre, and how far beside it."""
     x, y = reading.centre
     rows = (y - far, y - near + 1) if side < 0 else (y + near, y + far + 1)
@@ -151,7 +151,7 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
 
 def best_style(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
-) -> tuple[Style | None, list[MarkPair]]:
+) -> tuple[RingStyle | None, list[MarkPair]]:
     """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
     best: tuple[float, list[MarkPair], bool] = (0.0, [], True)
     useful = _useful(readings, expected)
@@ -167,7 +167,7 @@ def best_style(
     _, assigned, above = best
     if not assigned:
         return None, []
-    return Style(
+    return RingStyle(
         median(pair.ring.luma for pair in assigned),
         median(pair.ring.mid_radius_px for pair in assigned),
         median(pair.away_px for pair in assigned),
@@ -176,14 +176,14 @@ def best_style(
     ), assigned
 
 
-def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
+def _proposals(pairs: Sequence[MarkPair]) -> list[RingStyle]:
     """Styles of the best pairs, each once."""
-    styles: list[Style] = []
+    styles: list[RingStyle] = []
     for pair in sorted(pairs, key=lambda pair: -pair.score):
         aside = pair.ring.x - pair.reading.centre[0]
         limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
         above = pair.ring.y > pair.reading.centre[1] or pair.ring.y < pair.away_px
-        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits, above)
+        style = RingStyle(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits, above)
         is_known = any(
             abs(style.luma - other.luma) <= SAME_LUMA
             and abs(style.mid_radius_px - other.mid_radius_px) <= 1
@@ -198,7 +198,7 @@ def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
 
 
 def _of_style(
-    field: RingField, style: Style, readings: Sequence[LetterReading], expected: Sequence[str]
+    field: RingField, style: RingStyle, readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[MarkPair]:
     """Pairs of any letter with the best ring where the style says it must be."""
     radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]

@@ -53,7 +53,7 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class FieldWindow:
     """Centres to try, in whole pixels of the image; x1 and y1 exclusive."""
 
     x0: int
@@ -84,21 +84,22 @@ class RingField:
             shows[max(0, round(box.y0)) : round(box.y1), max(0, round(box.x0)) : round(box.x1)] = 0
         self._shows = np.pad(shows, pad[1:])
 
-    def window(self, x0: float, y0: float, x1: float, y1: float) -> Window:
+    def window(self, x0: float, y0: float, x1: float, y1: float) -> FieldWindow:
         """Bounds cut to the image."""
-        return Window(
+        return FieldWindow(
             max(0, int(x0)), max(0, int(y0)), min(self.width, int(np.ceil(x1))), min(self.height, int(np.ceil(y1)))
         )
 
-    def scores(self, at: Window, radii: Sequence[int]) -> list[Map]:
+    def scores(self, at: FieldWindow, radii: Sequence[int]) -> list[Map]:
         """Ring score 0..1 at each centre of a window, one map for each radius of the line's middle."""
         band = max(1, BAND_PIXELS // max(1, at.x1 - at.x0))
         bands = [
-            self._band_scores(Window(at.x0, y, at.x1, min(y + band, at.y1)), radii) for y in range(at.y0, at.y1, band)
+            self._band_scores(FieldWindow(at.x0, y, at.x1, min(y + band, at.y1)), radii)
+            for y in range(at.y0, at.y1, band)
         ]
         return [np.concatenate(maps) for maps in zip(*bands, strict=True)]
 
-    def _band_scores(self, at: Window, radii: Sequence[int]) -> list[Map]:
+    def _band_scores(self, at: FieldWindow, radii: Sequence[int]) -> list[Map]:
         reach = {radius: (max(0, radius - SIDE_PX), radius, radius + SIDE_PX) for radius in radii}
         needed = {r for three in reach.values() for r in three}
         circles = {radius: _circle(self._planes, at, radius) for radius in needed}
@@ -176,7 +177,7 @@ class RingField:
         return max(0.0, reach(-1, min(4.0, mid_radius))), reach(1, 4.0)
 
 
-def _circle(planes: Map, at: Window, radius: int) -> Map:
+def _circle(planes: Map, at: FieldWindow, radius: int) -> Map:
     """Values along a circle round each centre, (ANGLES, planes, rows, columns)."""
     return np.stack([planes[:, at.y0 + dy : at.y1 + dy, at.x0 + dx : at.x1 + dx] for dx, dy in _offsets(radius)])
 
@@ -231,7 +232,7 @@ def color_name(rgb: tuple[float, float, float]) -> tuple[Color, float]:
 
 
 def find_rings(
-    field: RingField, at: Window, radii: Sequence[int] = MID_RADII, count: int = 1, under: float | None = None
+    field: RingField, at: FieldWindow, radii: Sequence[int] = MID_RADII, count: int = 1, under: float | None = None
 ) -> list[Ring]:
     """The best rings at each radius, at most `count` of each, best first; near the column `under` where it is given."""
     if at.x1 <= at.x0 or at.y1 <= at.y0:

@@ -22,7 +22,7 @@ from hybrid.samples.item import (
     until,
 )
 from hybrid.samples.layouts import backdrop, random_camera, random_scene, random_solid, random_texture
-from hybrid.samples.scenes import Block, Camera, Scene, Solid, View, orbit, render
+from hybrid.samples.scenes import Camera, RenderedView, Scene, SceneBlock, Solid, orbit, render
 from hybrid.samples.textures import FloatMap
 from hybrid.tool import Pixels
 
@@ -48,7 +48,7 @@ def relative_depth(rng: np.random.Generator, answer: int) -> Item:
     same_row = rng.random() < SAME_ROW_SHARE
     width, height = DEPTH_SIZES[pick(rng, len(DEPTH_SIZES))]
 
-    def attempt() -> tuple[View, Pair] | None:
+    def attempt() -> tuple[RenderedView, Pair] | None:
         view = render(random_scene(rng, 9), random_camera(rng, width, height), rng)
         pair = _mirrored_pair(rng, view) if same_row else _free_pair(rng, view)
         return None if pair is None else (view, pair)
@@ -81,7 +81,7 @@ def steady(depth_m: FloatMap, side: int = 9) -> Mask:
     return np.asarray(steady & inside)
 
 
-def _mirrored_pair(rng: np.random.Generator, view: View) -> Pair | None:
+def _mirrored_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
     depth = view.depth_m
     still = steady(depth)
     mirrored = depth[:, ::-1]
@@ -97,7 +97,7 @@ def _mirrored_pair(rng: np.random.Generator, view: View) -> Pair | None:
     return (column, row), (width - 1 - column, row)
 
 
-def _free_pair(rng: np.random.Generator, view: View) -> Pair | None:
+def _free_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
     """Two points, each on a surface chosen first, so that small solids are not crowded out by the ground."""
     still = steady(view.depth_m)
     places = [np.flatnonzero(still & (view.ids == number)) for number in np.unique(view.ids[still])]
@@ -270,7 +270,7 @@ def _around(rng: np.random.Generator) -> Scene:
     """A textured block at the origin, solids next to it and behind it, a wall behind all."""
     size = float(rng.uniform(0.4, 0.6))
     surface = random_texture(rng, 150.0)
-    target = Block(
+    target = SceneBlock(
         (0.0, 0.0, size), (size, size * float(rng.uniform(0.7, 1.2)), size), float(rng.uniform(0, 3)), surface
     )
     solids: list[Solid] = [target]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, Wall
+from hybrid.samples.scenes import Ball, Camera, Scene, SceneBlock, Solid, Wall
 from hybrid.samples.textures import NAMED_COLOURS, PATTERNS, Pattern, Texture, earthy, plain, texture
 
 # x0, y0, x1, y1 in pixels, x1 and y1 exclusive.
@@ -78,7 +78,7 @@ def random_solid(rng: np.random.Generator, x: float, y: float, surface: Texture,
         return Ball((x, y, size), size, surface)
     half = tuple(float(size * rng.uniform(0.7, 1.3)) for _ in range(2))
     tall = float(size * rng.uniform(0.6, 2.2))
-    return Block((x, y, tall), (half[0], half[1], tall), float(rng.uniform(0, np.pi)), surface)
+    return SceneBlock((x, y, tall), (half[0], half[1], tall), float(rng.uniform(0, np.pi)), surface)
 
 
 def random_scene(rng: np.random.Generator, solids: int = 8, wall_m: float | None = None) -> Scene:
@@ -117,7 +117,7 @@ def named_solid(rng: np.random.Generator, name: Name, x: float, y: float, size: 
     surface = plain(rng, NAMED_COLOURS[name.colour], grain=0.07)
     if name.shape == "ball":
         return Ball((x, y, base_m + size), size, surface)
-    return Block((x, y, base_m + size), (size, size, size), float(rng.uniform(0.15, np.pi / 2 - 0.15)), surface)
+    return SceneBlock((x, y, base_m + size), (size, size, size), float(rng.uniform(0.15, np.pi / 2 - 0.15)), surface)
 
 
 def random_names(rng: np.random.Generator, count: int) -> tuple[Name, ...]:

@@ -34,7 +34,7 @@ from hybrid.samples.layouts import (
     random_solid,
     rectangle,
 )
-from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, Scene, Solid, View, Wall, render
+from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, RenderedView, Scene, Solid, Wall, render
 from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, plain
 from hybrid.types import Box
 
@@ -148,7 +148,7 @@ def stage(rng: np.random.Generator, solids: tuple[Solid, ...]) -> Scene:
     return backdrop(rng, solids, wall_m, calm=True)
 
 
-def _tight(view: View, number: int) -> Rect:
+def _tight(view: RenderedView, number: int) -> Rect:
     """The smallest box around a solid's visible pixels."""
     rows, columns = np.nonzero(view.ids == FIRST_SOLID + number)
     return float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
@@ -227,7 +227,7 @@ def _painted(rng: np.random.Generator) -> Scene:
 POINTS = 200
 
 
-def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Spot, Spot]] | None:
+def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[RenderedView, tuple[Spot, Spot]] | None:
     """A rendering and two points on it for which `answer` is true; half of the unequal pairs mislead by their light."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
     # Well-exposed points on one surface in one light, surfaces drawn first, not near the borders.

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hybrid.benchmarks.actiview.sample import item
 from hybrid.benchmarks.actiview.views import GRIDS, lined, shrink_to_part
-from hybrid.samples.pop_out import Scene
+from hybrid.samples.pop_out import PopOutScene
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import LETTERS
 from tests.tools.tiny_checkpoints import Checkpoints
@@ -23,7 +23,7 @@ def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
     return SaliencyCues().run([Request((pixels,), args or SaliencyArgs())])[0]
 
 
-def boxes(made: Scene, order: list[int]) -> tuple[BoxArg, ...]:
+def boxes(made: PopOutScene, order: list[int]) -> tuple[BoxArg, ...]:
     return tuple(
         BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), made.things[rank].box, strict=True)), label=f"t{rank}")
         for rank in order

@@ -20,7 +20,7 @@ from hybrid.types import LETTERS, Box, Json
 
 if TYPE_CHECKING:
     from hybrid.samples.item import Item
-    from hybrid.samples.pop_out import Scene
+    from hybrid.samples.pop_out import PopOutScene
 
 Plane = npt.NDArray[np.float32]
 SUPERSAMPLED = 3
@@ -110,7 +110,7 @@ def depth_item(index: int) -> Item:
     return known_item(relative_depth, "Relative_Depth", index, DEPTH_ANSWERS[index])
 
 
-def pop_out_scene(number: int, count: int) -> Scene:
+def pop_out_scene(number: int, count: int) -> PopOutScene:
     """Some coloured things among grey ones."""
     from hybrid.samples.pop_out import pop_out
 

@@ -134,7 +134,7 @@ class SeamVerdict(NamedTuple):
     confidence: float
 
 
-class Place(NamedTuple):
+class PiecePosition(NamedTuple):
     """Where a candidate's first pixel lies in the reference."""
 
     x: int
@@ -142,7 +142,7 @@ class Place(NamedTuple):
 
 
 # For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams.
-Puzzle = tuple[Sequence[tuple[Pixels, Place, SeamCosts]], SeamVerdict]
+Puzzle = tuple[Sequence[tuple[Pixels, PiecePosition, SeamCosts]], SeamVerdict]
 
 
 class PuzzleInput(NamedTuple):
@@ -152,7 +152,7 @@ class PuzzleInput(NamedTuple):
     wholes: tuple[FeatureInput, ...]
 
 
-def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -> Place:
+def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -> PiecePosition:
     """Top-left corner of a candidate of size (h, w) in a reference of size (H, W), a symmetric trim allowed for.
 
     Raises:
@@ -168,10 +168,10 @@ def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -
                 f"{size_px(reference[1] / 2, reference[0] / 2)} px, at least {at('width', MIN_SIDE_PX)} px"
             )
         start.append(full - part - max(0, int(trim + 0.5)))
-    return Place(x=start[1], y=start[0])
+    return PiecePosition(x=start[1], y=start[0])
 
 
-def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
+def seam_costs(reference: Pixels, candidate: Pixels, at: PiecePosition) -> SeamCosts:
     """Costs of both seams of a candidate (h, w, 3) whose first pixel lies at `at` in the reference (H, W, 3)."""
     import cv2
 
@@ -230,7 +230,7 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     return SeamVerdict(best, votes[best], margin, float(min(0.99, chance + (1 - chance) * gain)))
 
 
-def compose(reference: Pixels, candidate: Pixels, at: Place) -> Pixels:
+def compose(reference: Pixels, candidate: Pixels, at: PiecePosition) -> Pixels:
     """The reference with the candidate in its hole, a new array of the reference's size."""
     composed = reference.copy()
     height, width = candidate.shape[:2]
@@ -307,7 +307,7 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
             least = at("width", MIN_SIDE_PX)
             raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {least} px of image {number}")
         piece = picture[trim_px : picture.shape[0] - trim_px, trim_px : picture.shape[1] - trim_px]
-        start = Place(corner.x + trim_px, corner.y + trim_px)
+        start = PiecePosition(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, start, seam_costs(reference, piece, start)))
     verdict = decide([costs for _, _, costs in fitted])
     # Any line fits any other equally well in noise, up to chance. The hole itself is not part of the picture.

@@ -31,7 +31,7 @@ from tools.segmentation.cues import contrast, cut_out
 from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
 if TYPE_CHECKING:
-    from hybrid.samples.pop_out import Thing
+    from hybrid.samples.pop_out import NamedObject
 
 Mask = npt.NDArray[np.bool_]
 
@@ -197,7 +197,7 @@ LOOSE_PX = 9
 LARGE = 4
 
 
-def shape_area(figure: Thing) -> float:
+def shape_area(figure: NamedObject) -> float:
     """Pixels that a plain shape covers, by its box."""
     x0, y0, x1, y1 = figure.box
     return (x1 - x0) * (y1 - y0) * (np.pi / 4 if figure.name.shape == "circle" else 1.0)

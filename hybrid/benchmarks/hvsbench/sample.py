@@ -21,7 +21,7 @@ from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, 
 from hybrid.errors import UsageError
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
-from hybrid.samples.pop_out import HEIGHT, MAX_THINGS, WIDTH, Scene, free_viewing, pop_out, searching
+from hybrid.samples.pop_out import HEIGHT, MAX_THINGS, WIDTH, PopOutScene, free_viewing, pop_out, searching
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS, Scanpath
 
@@ -40,7 +40,7 @@ TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 class SceneQuestion:
     """A question before it becomes a row: the scene it shows, its text, its answer and the form of the answer."""
 
-    scene: Scene
+    scene: PopOutScene
     question: str
     answer: str
     answer_type: str = "choice"
@@ -215,7 +215,7 @@ def _with_first_at(rng: np.random.Generator, number: int, place: int) -> list[in
     return [*order[:place], 0, *order[place:]]
 
 
-def _with_target(rng: np.random.Generator) -> tuple[Scene, int]:
+def _with_target(rng: np.random.Generator) -> tuple[PopOutScene, int]:
     """A scene and the rank of the searched thing: never the most salient one."""
     scene = pop_out(rng, 5)
     return scene, int(rng.integers(1, 5))

@@ -31,7 +31,7 @@ SETS: Mapping[str, str] = {"BasicVisQA": "basic", "KnowVisQA": "know", "BeyondVi
 
 
 @dataclass(frozen=True)
-class Columns:
+class SetColumns:
     """The columns of one table; `options` is one column, or five."""
 
     question: str
@@ -52,7 +52,7 @@ class Columns:
         return tuple(filter(None, names))
 
 
-def resolve(column_names: Sequence[str], location: str) -> Columns:
+def resolve(column_names: Sequence[str], location: str) -> SetColumns:
     """The columns by name; `origin` is not known yet. Raises `DataError` listing what was found and what was needed."""
     by_name = {name.casefold(): name for name in column_names}
     by_role = {role: next((by_name[name] for name in names if name in by_name), "") for role, names in NAMES.items()}
@@ -68,7 +68,7 @@ def resolve(column_names: Sequence[str], location: str) -> Columns:
         needed = "; ".join(f"{role}: one of {', '.join(NAMES[role])}" for role in missing)
         letters = " or the columns A to E" if "options" in missing else ""
         raise DataError(f"{location}: found the columns {', '.join(column_names)}; needed {needed}{letters}")
-    return Columns(options=options, origin=None, **by_role)
+    return SetColumns(options=options, origin=None, **by_role)
 
 
 def origin_of(answers: Sequence[object], location: str) -> int | None:
@@ -87,7 +87,7 @@ def origin_of(answers: Sequence[object], location: str) -> int | None:
     return 0 if 0 in numbers else 1
 
 
-def set_of(path: Path, folder: Path, row: DataRow, columns: Columns) -> str:
+def set_of(path: Path, folder: Path, row: DataRow, columns: SetColumns) -> str:
     """The set by the table's column, else by its file's or folders' name. Raises `DataError` where neither says."""
     set_name = str(row.cell(columns.set) or "") if columns.set else ""
     for text in (set_name, str(path.relative_to(folder))):
@@ -102,7 +102,7 @@ def set_in(text: str) -> str | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def options_of(row: DataRow, columns: Columns) -> tuple[str, ...]:
+def options_of(row: DataRow, columns: SetColumns) -> tuple[str, ...]:
     """The five options in stored order: a list, a dict or JSON text of them, lines "A. ...", or five columns."""
     if len(columns.options) > 1:
         options = tuple(row.text(name).strip() for name in columns.options)
@@ -136,7 +136,7 @@ def _unpack(value: object, location: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def refusal_of(row: DataRow, columns: Columns, options: Sequence[str]) -> int:
+def refusal_of(row: DataRow, columns: SetColumns, options: Sequence[str]) -> int:
     """Place of the refusal option: by its column, else by its sentence. Raises `DataError` unless exactly one is it."""
     if columns.refusal:
         place = option_number(row.cell(columns.refusal), columns, options)
@@ -148,7 +148,7 @@ def refusal_of(row: DataRow, columns: Columns, options: Sequence[str]) -> int:
     return places[0]
 
 
-def option_number(value: object, columns: Columns, options: Sequence[str]) -> int | None:
+def option_number(value: object, columns: SetColumns, options: Sequence[str]) -> int | None:
     """Place of the option that a letter, a number or the text itself names; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         place = value - (columns.origin or 0)

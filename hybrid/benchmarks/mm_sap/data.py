@@ -11,7 +11,7 @@ from hybrid.benchmarks._shared.paths import read_located
 from hybrid.benchmarks._shared.rows import DataRow, opened, read_group
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.mm_sap.columns import (
-    Columns,
+    SetColumns,
     option_number,
     options_of,
     origin_of,
@@ -30,7 +30,7 @@ def paths(folder: Path) -> tuple[Path, ...]:
     return files
 
 
-def columns_of(folder: Path, path: Path) -> Columns:
+def columns_of(folder: Path, path: Path) -> SetColumns:
     """The columns of a file. Raises `DataError` for one that cannot be read, or is without the columns."""
     with opened(folder, path) as file:
         columns = resolve(file.schema_arrow.names, str(path))
@@ -47,7 +47,7 @@ def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, .
 
 
 def variants_of(
-    identity: str, name: str, row: DataRow, columns: Columns, source: Source, settings: Mapping[str, str]
+    identity: str, name: str, row: DataRow, columns: SetColumns, source: Source, settings: Mapping[str, str]
 ) -> list[Question]:
     """A question in each of its orders. Raises `DataError` for a row that cannot be used."""
     text = row.text(columns.question)

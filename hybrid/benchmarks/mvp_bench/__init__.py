@@ -31,7 +31,7 @@ from hybrid.benchmarks.mvp_bench.data import (
     category,
     question_file,
 )
-from hybrid.benchmarks.mvp_bench.images import BELOW, GATED, Pictures, halves, image_file
+from hybrid.benchmarks.mvp_bench.images import BELOW, GATED, PairImages, halves, image_file
 from hybrid.benchmarks.mvp_bench.metrics import CATEGORIES, with_runs
 from hybrid.benchmarks.mvp_bench.outputs import read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
@@ -66,7 +66,7 @@ class MvpBench(Benchmark):
         """
         table = self._rows(source)
         rows = table.rows
-        pictures = Pictures(_root(source), source.store)
+        pictures = PairImages(_root(source), source.store)
         for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
             if not any((_root(source) / base / folder).is_dir() for base in BELOW):
                 raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")

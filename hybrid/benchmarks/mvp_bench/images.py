@@ -27,7 +27,7 @@ def image_file(root: Path, image: str) -> Path | None:
     return next((path for base in BELOW if inside(root, path := root / base / image)), None)
 
 
-class Pictures:
+class PairImages:
     """The images of rows, each read once. A pair picture comes with its left and right half."""
 
     def __init__(self, root: Path, store: ImageStore) -> None:
@@ -75,7 +75,7 @@ def half_box(pair: StoredImage, half: int) -> Box:
 def halves(images: tuple[StoredImage, ...], parent: str = "img:1") -> tuple[ImageRef, ...]:
     """The halves of a question's pair picture under the names `img:1.1` and `img:1.2`; none for a single picture.
 
-    `images` are those of `Pictures.of`: the pair picture, its left half, its right half.
+    `images` are those of `PairImages.of`: the pair picture, its left half, its right half.
     """
     return tuple(
         ImageRef(f"{parent}.{number}", image, parent, half_box(images[0], number - 1))

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from hybrid.benchmarks.questions.options import PATTERNS
 from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene, check_template, check_units
-from hybrid.benchmarks.questions.statistics import Counted, parse_metric
+from hybrid.benchmarks.questions.statistics import MetricSpec, parse_metric
 from hybrid.cards import Reader, Steps, Unfit
 from hybrid.config.nodes import Node, read_nodes
 from hybrid.errors import UsageError, did_you_mean
@@ -95,7 +95,7 @@ class Recipe(Layout):
     citation: str
     licence: str
     hub: Hub
-    metrics: tuple[Counted, ...]
+    metrics: tuple[MetricSpec, ...]
     cluster: Units = Units()
     # Whether each question is asked once for every cyclic permutation of its options.
     variants: Literal["cyclic", "none"] = "none"
@@ -201,7 +201,7 @@ class _Yaml(Reader):
             return Kind(self.word(value, KINDS, steps))
         if kind is Units and not isinstance(value, dict):
             return Units(column=self.scalar(str, value, steps))
-        if kind is not Counted:
+        if kind is not MetricSpec:
             return super().made(kind, value, steps)
         try:
             return parse_metric(self.scalar(str, value, steps))

@@ -71,7 +71,7 @@ STATISTICS: Final[Mapping[str, Statistic]] = {
 
 
 @dataclass(frozen=True)
-class Counted:
+class MetricSpec:
     """A metric of a recipe: a statistic, and the groups it is averaged over or given for."""
 
     statistic: str
@@ -102,21 +102,21 @@ class Counted:
         return MetricCard(self.name, formula, word.counts, "the recipe's file")
 
 
-def parse_metric(text: str) -> Counted:
+def parse_metric(text: str) -> MetricSpec:
     """A metric by its words. Raises `ValueError`, with what is near, for any other."""
     word, _, rest = text.strip().partition(" ")
     if word not in STATISTICS:
         raise ValueError(f"{word!r:.60} is none{did_you_mean(word, STATISTICS)}; there are: {', '.join(STATISTICS)}")
     if not rest:
-        return Counted(word)
+        return MetricSpec(word)
     combination, _, group_names = rest.strip().partition(" ")
     names = tuple(name.strip() for name in group_names.split("/"))
     if combination not in ("over", "by") or "" in names or (combination == "by" and len(names) > 1):
         raise ValueError(f"{text!r:.80}: write {word}, {word} over GROUP, {word} over GROUP/GROUP or {word} by GROUP")
-    return Counted(word, over=names) if combination == "over" else Counted(word, by=names[0])
+    return MetricSpec(word, over=names) if combination == "over" else MetricSpec(word, by=names[0])
 
 
-def summed(metrics: Sequence[Counted], scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summed(metrics: Sequence[MetricSpec], scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The metrics of some scores; one that no score counts for is left out."""
     results: list[Metric] = []
     for metric in metrics:
@@ -134,7 +134,7 @@ def summed(metrics: Sequence[Counted], scores: Sequence[Score]) -> tuple[Metric,
 Path = tuple[str, ...]
 
 
-def _cells(metric: Counted, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:
+def _cells(metric: MetricSpec, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:
     names = metric.over or ((metric.by,) if metric.by else ())
     part = STATISTICS[metric.statistic].part
     if metric.statistic == ALL_RIGHT:

@@ -23,9 +23,27 @@ from tools.rules.questions.answers import (
 )
 from tools.rules.questions.recognising import recognise_question
 from tools.rules.questions.sentence import Unclear
-from tools.rules.questions.values import Asked, Counted, Described, Exists, Nearest, Placed, Related, Written
+from tools.rules.questions.values import (
+    AttributeQuestion,
+    CountQuestion,
+    ExistenceQuestion,
+    NearestQuestion,
+    PositionQuestion,
+    RecognisedQuestion,
+    RelationQuestion,
+    TextQuestion,
+)
 
-_Kind = TypeVar("_Kind", Counted, Described, Exists, Nearest, Placed, Related, Written)
+_Kind = TypeVar(
+    "_Kind",
+    CountQuestion,
+    AttributeQuestion,
+    ExistenceQuestion,
+    NearestQuestion,
+    PositionQuestion,
+    RelationQuestion,
+    TextQuestion,
+)
 
 
 def _rule(
@@ -38,14 +56,14 @@ def _rule(
     return RuleInWords(answered, tools)
 
 
-NAMES: Final[Mapping[type[Asked], str]] = {
-    Counted: "counting",
-    Described: "attribute",
-    Exists: "existence",
-    Nearest: "depth",
-    Placed: "position",
-    Related: "relation",
-    Written: "reading",
+NAMES: Final[Mapping[type[RecognisedQuestion], str]] = {
+    CountQuestion: "counting",
+    AttributeQuestion: "attribute",
+    ExistenceQuestion: "existence",
+    NearestQuestion: "depth",
+    PositionQuestion: "position",
+    RelationQuestion: "relation",
+    TextQuestion: "reading",
 }
 
 
@@ -59,13 +77,13 @@ _PLACES: Final = ("markers", "detection", "crop")
 
 BY_TEXT: Final = RuleByText(
     {
-        "counting": _rule(Counted, answer_count, "detection"),
-        "attribute": _rule(Described, answer_attribute, "attributes", *_PLACES),
-        "existence": _rule(Exists, answer_existence, "detection", "crop"),
-        "depth": _rule(Nearest, answer_nearest, "depth", *_PLACES),
-        "position": _rule(Placed, answer_position, *_PLACES),
-        "relation": _rule(Related, answer_relation, "relation", *_PLACES),
-        "reading": _rule(Written, answer_text, "ocr"),
+        "counting": _rule(CountQuestion, answer_count, "detection"),
+        "attribute": _rule(AttributeQuestion, answer_attribute, "attributes", *_PLACES),
+        "existence": _rule(ExistenceQuestion, answer_existence, "detection", "crop"),
+        "depth": _rule(NearestQuestion, answer_nearest, "depth", *_PLACES),
+        "position": _rule(PositionQuestion, answer_position, *_PLACES),
+        "relation": _rule(RelationQuestion, answer_relation, "relation", *_PLACES),
+        "reading": _rule(TextQuestion, answer_text, "ocr"),
     },
     name_of,
 )

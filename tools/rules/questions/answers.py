@@ -17,14 +17,14 @@ from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 from tools.rules._shared.options_in_words import best_fitting, written_choice
 from tools.rules.questions.sentence import Thing
 from tools.rules.questions.values import (
-    Counted,
-    Described,
-    Exists,
-    Nearest,
-    Placed,
-    Related,
+    AttributeQuestion,
+    CountQuestion,
+    ExistenceQuestion,
+    NearestQuestion,
+    PositionQuestion,
+    RelationQuestion,
+    TextQuestion,
     Third,
-    Written,
     yes_and_no,
 )
 
@@ -33,7 +33,7 @@ LARGE_PX: Final = 1500
 QUARTERS: Final[Mapping[str, Json]] = {"grid": {"rows": 2, "columns": 2}, "scale": 1.0}
 
 
-class Places(NamedTuple):
+class FoundBoxes(NamedTuple):
     """A box for each thing, in pixels of the image, the least of their confidences 0..1, and what found the last."""
 
     boxes: tuple[Box, ...]
@@ -42,7 +42,7 @@ class Places(NamedTuple):
     finding: Finding
 
 
-async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing]) -> Places:
+async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing]) -> FoundBoxes:
     """A box for each thing, at least one. Raises `Abstained` where one is not found or not the only one."""
     marked = [entity for entity in entities if entity.color or entity.letter]
     names = [str(entity.name) for entity in entities if not (entity.color or entity.letter)]
@@ -62,7 +62,7 @@ async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing])
             if len(fits) > 1 and fits[1].score >= RIVAL * fits[0].score:
                 raise Abstained("several", f"detection finds more than one {name}")
             boxes[Thing(name)] = (fits[0].box, fits[0].score ** 0.25)
-    return Places(
+    return FoundBoxes(
         tuple(boxes[entity][0] for entity in entities), min(boxes[entity][1] for entity in entities), tool, finding
     )
 
@@ -152,13 +152,13 @@ ROUND_IT: Final = 0.1
 _TEXT, _MATERIAL = "a {value} {name}", "a {name} made of {value}"
 
 
-async def answer_existence(question: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_existence(question: ExistenceQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Yes if detection finds one, in the image or in its quarters; else no."""
     detections, finding = await search(prompt, ctx, [question.name])
     return _yes_no(prompt, bool(detections), "detection", finding, None)
 
 
-async def answer_count(question: Counted, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_count(question: CountQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The number that detection counts, where a choice states it."""
     finding = await detected(ctx, image_names(prompt)[0], [question.name])
     if (count := count_of(finding, question.name)) is None:
@@ -171,7 +171,7 @@ async def answer_count(question: Counted, prompt: Prompt, ctx: RuleContext) -> S
     return choose(place, "detection", finding, on_card=True)
 
 
-async def answer_nearest(question: Nearest, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_nearest(question: NearestQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The thing whose middle depth finds nearest; of two the other one is farther."""
     lettered = all(entity.letter for entity in question.things)
     places = None if lettered else await places_of(prompt, ctx, question.things)
@@ -201,7 +201,7 @@ async def answer_nearest(question: Nearest, prompt: Prompt, ctx: RuleContext) ->
             return choose(place, "depth", finding, sure=certainty, on_card=lettered)
 
 
-async def answer_relation(question: Related, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_relation(question: RelationQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one relation that holds of those asked for: by the relation tool for names, by boxes where one has a mark."""
     relations = question.options or ((question.relation,) if question.relation else ())
     entities, verdicts = (question.subject, question.reference), []
@@ -234,7 +234,7 @@ async def answer_relation(question: Related, prompt: Prompt, ctx: RuleContext) -
     return choose(true[0], tool, finding, sure=certainty)
 
 
-async def answer_position(question: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_position(question: PositionQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one part of the picture that the middle of the thing lies in, clear of its borders."""
     places = await places_of(prompt, ctx, [question.thing])
     parts = question.options or ((question.part,) if question.part else ())
@@ -268,7 +268,7 @@ def _third(thirds: Sequence[Third | None], share: float) -> Third | None:
     return "low" if share < borders[0] else "high" if share > borders[1] else "middle"
 
 
-async def answer_attribute(question: Described, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_attribute(question: AttributeQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The value that fits the thing's own region best."""
     places = await places_of(prompt, ctx, [question.thing])
     name = question.thing.name or "thing"
@@ -286,7 +286,7 @@ def _region(box: Box, has_frame: bool) -> Box:
     return Box(max(0.0, box.x0 - wide), max(0.0, box.y0 - high), box.x1 + wide, box.y1 + high)
 
 
-async def answer_text(question: Written, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_text(question: TextQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one choice whose words stand in the text that is read."""
     del question
     finding = await ctx.tool("ocr", [image_names(prompt)[0]], {})

@@ -17,16 +17,16 @@ from tools._shared.question_words import counted_thing
 from tools.relation.box_relations import PHRASES
 from tools.rules.questions.sentence import PICTURE, Unclear, alternatives, sentence_of, thing_in, things_in
 from tools.rules.questions.values import (
-    Asked,
     Attribute,
-    Counted,
-    Described,
-    Exists,
-    Nearest,
+    AttributeQuestion,
+    CountQuestion,
+    ExistenceQuestion,
     NearestForm,
-    Placed,
-    Related,
-    Written,
+    NearestQuestion,
+    PositionQuestion,
+    RecognisedQuestion,
+    RelationQuestion,
+    TextQuestion,
     is_color,
     numbers_in,
     part_in,
@@ -47,7 +47,7 @@ _EITHER: Final = rf"(?:{_SIDE}|above|below|over|under|beneath|in front of|behind
 _COMPARED: Final = r"(?:relative to|in relation to|with respect to|compared (?:to|with))"
 
 
-def placed(sentence: str, prompt: Prompt) -> Placed | Unclear | None:
+def placed(sentence: str, prompt: Prompt) -> PositionQuestion | Unclear | None:
     """The part of the picture that a question asks for."""
     forms = (
         rf"where (?:in|on) {PICTURE} (?:is|are|can) (?P<x>.+?){_LIES}",
@@ -67,15 +67,15 @@ def placed(sentence: str, prompt: Prompt) -> Placed | Unclear | None:
         return _no_thing(match["x"])
     if stated is not None:
         if _yes_or_no(prompt) and (part := part_in(stated["part"])) is not None:
-            return Placed(entity, part)
+            return PositionQuestion(entity, part)
         return Unclear("it asks whether a thing lies in a part of the picture, in words unknown")
     options = parts_in(prompt.choices) if prompt.kind is Kind.CHOICE else None
     if options is None:
         return Unclear("it asks where in the picture a thing is, and the choices are not different parts of it")
-    return Placed(entity, options=options)
+    return PositionQuestion(entity, options=options)
 
 
-def related(sentence: str, prompt: Prompt) -> Related | Unclear | None:
+def related(sentence: str, prompt: Prompt) -> RelationQuestion | Unclear | None:
     """The relation of two things that a question asks for."""
     forms = (
         rf"where (?:is|are|does|do) (?P<x>.+?)(?: stand| sit| lie)?{_LIES}{_IN} {_COMPARED} (?P<y>.+?){_IN}",
@@ -96,10 +96,10 @@ def related(sentence: str, prompt: Prompt) -> Related | Unclear | None:
     stated = {relation_in(words[key]) for key in ("one", "other") if words.get(key)}
     if stated and stated != set(options):
         return Unclear("it names other relations than the choices")
-    return Related(subject, reference, options=options)
+    return RelationQuestion(subject, reference, options=options)
 
 
-def _holds(sentence: str, prompt: Prompt) -> Related | Unclear | None:
+def _holds(sentence: str, prompt: Prompt) -> RelationQuestion | Unclear | None:
     """A relation asked about with yes or no; the longest phrase first: "on top of" before "on"."""
     match = re.fullmatch(r"does (?P<x>.+?) contain (?P<y>the .+)", sentence, re.IGNORECASE)
     phrase = "containing"
@@ -117,7 +117,7 @@ def _holds(sentence: str, prompt: Prompt) -> Related | Unclear | None:
     subject, reference = thing_in(match["x"]), thing_in(match["y"])
     if subject is None or reference is None:
         return _no_two(match["x"], match["y"])
-    return Related(subject, reference, PHRASES.get(phrase, "containing"))
+    return RelationQuestion(subject, reference, PHRASES.get(phrase, "containing"))
 
 
 def _yes_or_no(prompt: Prompt) -> bool:
@@ -149,7 +149,7 @@ _AMONG: Final = "(?:between|of|comparing|among)"
 _WORD: Final = r"(?P<word>colou?r|material|shape|pattern)"
 
 
-def recognise_question(prompt: Prompt) -> Asked | Unclear:
+def recognise_question(prompt: Prompt) -> RecognisedQuestion | Unclear:
     """The thing that a prompt asks. Of several images none is meant for sure."""
     if len(prompt.images) != 1:
         return Unclear(f"it shows {len(prompt.images) or 'no'} images, and these rules look at one")
@@ -167,7 +167,7 @@ def recognise_question(prompt: Prompt) -> Asked | Unclear:
     return first or unclear
 
 
-def _exists(sentence: str, prompt: Prompt) -> Exists | Unclear | None:
+def _exists(sentence: str, prompt: Prompt) -> ExistenceQuestion | Unclear | None:
     forms = (
         rf"(?:is|are) there (?:(?:an?|any|some) )?(?P<x>.+?){_SEEN}{_IN}",
         rf"(?:can|do) you (?:see|find|spot) (?:an?|any) (?P<x>.+?){_IN}",
@@ -180,10 +180,14 @@ def _exists(sentence: str, prompt: Prompt) -> Exists | Unclear | None:
     if prompt.kind is not Kind.YES_NO and yes_and_no(prompt.choices) is None:
         return Unclear("it asks whether there is something, and the answers are not yes and no")
     entity = thing_in(match["x"])
-    return _no_thing(match["x"]) if entity is None or entity.name is None or entity.color else Exists(entity.name)
+    return (
+        _no_thing(match["x"])
+        if entity is None or entity.name is None or entity.color
+        else ExistenceQuestion(entity.name)
+    )
 
 
-def _recognise_count(sentence: str, prompt: Prompt) -> Counted | Unclear | None:
+def _recognise_count(sentence: str, prompt: Prompt) -> CountQuestion | Unclear | None:
     match = _first(
         (rf"(?:please )?count (?:the )?(?:number of )?(?:all )?(?:the )?(?P<x>.+?){_IN}",
          rf"what is the (?:total )?number of (?P<x>.+?){_IN}"),
@@ -197,10 +201,10 @@ def _recognise_count(sentence: str, prompt: Prompt) -> Counted | Unclear | None:
         return Unclear("it counts some of a kind, or kinds, which detection by name does not tell apart")
     if prompt.kind.value not in NUMBER_KINDS and not (prompt.kind is Kind.CHOICE and numbers_in(prompt.choices)):
         return Unclear("it counts, and the answers are not different numbers")
-    return Counted(name)
+    return CountQuestion(name)
 
 
-def _nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
+def _nearest(sentence: str, prompt: Prompt) -> NearestQuestion | Unclear | None:
     than = _first((rf"(?:is|are) (?P<x>.+?) {_NEARNESS} (?:{_CAMERA} )?than (?P<y>.+)",), sentence)
     either = _first((rf"(?:is|are) (?P<x>.+?) {_NEAR_OR_FAR} than (?P<y>.+)",), sentence)
     if (match := either or than) is not None:
@@ -212,14 +216,14 @@ def _nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
             if sorted(nearer) != [False, True] or farther != [not near for near in nearer]:
                 return Unclear("it asks for nearer or farther, and the answers are not these two")
             order = (0, 1) if nearer[0] else (1, 0)
-            return Nearest(pair, "nearer or farther", order)
+            return NearestQuestion(pair, "nearer or farther", order)
         if prompt.kind is not Kind.YES_NO and yes_and_no(prompt.choices) is None:
             return Unclear("it asks whether one thing is nearer, and the answers are not yes and no")
-        return Nearest(pair, "nearer than" if match["near"] else "farther than")
+        return NearestQuestion(pair, "nearer than" if match["near"] else "farther than")
     return _which_is_nearest(sentence, prompt)
 
 
-def _which_is_nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
+def _which_is_nearest(sentence: str, prompt: Prompt) -> NearestQuestion | Unclear | None:
     with_options = _first(
         (
             rf"{_WHICH} (?:is|are|appears) {_NEARNESS}(?: {_CAMERA})?(?:\s*[,:]\s*| - )(?P<x>.+)",
@@ -248,7 +252,7 @@ def _which_is_nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None
     form: NearestForm = "nearest" if match["near"] else "farthest"
     if form == "farthest" and len(entities) > 2:
         return Unclear("it asks for the farthest of more than two things, and depth tells the nearest")
-    return Nearest(entities, form, order)
+    return NearestQuestion(entities, form, order)
 
 
 def _bare_option(choice: str) -> str:
@@ -256,7 +260,7 @@ def _bare_option(choice: str) -> str:
     return bare.strip(" .")
 
 
-def _described(sentence: str, prompt: Prompt) -> Described | Unclear | None:
+def _described(sentence: str, prompt: Prompt) -> AttributeQuestion | Unclear | None:
     asks = _first(
         (
             rf"what(?:'s|’s| is| are) the {_WORD} (?:of|on) (?P<x>.+?){_IN}",
@@ -285,10 +289,10 @@ def _described(sentence: str, prompt: Prompt) -> Described | Unclear | None:
     values = values_in(prompt.choices, attribute, entity) if prompt.kind is Kind.CHOICE else None
     if values is None:
         return Unclear(f"it asks for the {attribute} of a thing, and the choices are not different ones")
-    return Described(entity, attribute, values)
+    return AttributeQuestion(entity, attribute, values)
 
 
-def _recognise_text(sentence: str, prompt: Prompt) -> Written | Unclear | None:
+def _recognise_text(sentence: str, prompt: Prompt) -> TextQuestion | Unclear | None:
     noun = r"(?:words?|text|numbers?|letters)"
     surface = r"(?:the|this|that) (?:[a-z]+ ){0,2}?[a-z]+"
     forms = (
@@ -299,10 +303,12 @@ def _recognise_text(sentence: str, prompt: Prompt) -> Written | Unclear | None:
     )
     if _first(forms, sentence) is None:
         return None
-    return Written() if prompt.kind is Kind.CHOICE and len(prompt.choices) > 1 else Unclear("it asks for text freely")
+    return (
+        TextQuestion() if prompt.kind is Kind.CHOICE and len(prompt.choices) > 1 else Unclear("it asks for text freely")
+    )
 
 
-Recogniser = Callable[[str, Prompt], Asked | Unclear | None]
+Recogniser = Callable[[str, Prompt], RecognisedQuestion | Unclear | None]
 # Tried in this order; positions in the picture before relations, as "the image" is no thing.
 RECOGNISERS: Final[tuple[Recogniser, ...]] = (
     _exists,

@@ -36,7 +36,7 @@ _NO_PART: Final = re.compile(
 _MIDDLE: Final = ("center", "centre", "middle", "central")
 
 
-class Part(NamedTuple):
+class PicturePart(NamedTuple):
     """A part of the picture: along x and along y low, middle or high; None where it says nothing about that axis."""
 
     x: Third | None
@@ -97,7 +97,7 @@ def same_thing(first: Thing | None, second: Thing) -> bool:
     return (first.color, first.letter) == (second.color, second.letter)
 
 
-def part_in(words: str) -> Part | None:
+def part_in(words: str) -> PicturePart | None:
     """The part of the picture that words such as "in the upper left corner" or "right side" name."""
     named_words = re.findall(r"[a-z]+", _NO_PART.sub(" ", words).lower())
     upright = [_UPRIGHT[word] for word in named_words if word in _UPRIGHT]
@@ -110,10 +110,10 @@ def part_in(words: str) -> Part | None:
     ):
         return None
     rest: Third | None = "middle" if middle else None
-    return Part(across[0] if across else rest, upright[0] if upright else rest)
+    return PicturePart(across[0] if across else rest, upright[0] if upright else rest)
 
 
-def parts_in(choices: Sequence[str]) -> tuple[Part, ...] | None:
+def parts_in(choices: Sequence[str]) -> tuple[PicturePart, ...] | None:
     """The part of the picture that each choice names; None if one does not, or two name the same."""
     parts = tuple(part for part in map(part_in, choices) if part is not None)
     return parts if len(set(parts)) == len(choices) > 1 else None
@@ -143,19 +143,19 @@ def values_in(choices: Sequence[str], attribute: Attribute, entity: Thing) -> tu
 NearestForm = Literal["nearest", "farthest", "nearer than", "farther than", "nearer or farther"]
 
 
-class Exists(NamedTuple):
+class ExistenceQuestion(NamedTuple):
     """Whether there is a thing of that name."""
 
     name: str
 
 
-class Counted(NamedTuple):
+class CountQuestion(NamedTuple):
     """How many things of that name there are."""
 
     name: str
 
 
-class Nearest(NamedTuple):
+class NearestQuestion(NamedTuple):
     """Which of some things is nearest to the camera or farthest; of two whether the first is nearer, or farther."""
 
     things: tuple[Thing, ...]
@@ -164,7 +164,7 @@ class Nearest(NamedTuple):
     places: tuple[int, ...] = ()
 
 
-class Related(NamedTuple):
+class RelationQuestion(NamedTuple):
     """Which relation one thing is in to another, or whether it is in this one."""
 
     subject: Thing
@@ -175,15 +175,15 @@ class Related(NamedTuple):
     options: tuple[RelationName, ...] = ()
 
 
-class Placed(NamedTuple):
+class PositionQuestion(NamedTuple):
     """Which part of the picture a thing lies in, or whether it lies in this one."""
 
     thing: Thing
-    part: Part | None = None
-    options: tuple[Part, ...] = ()
+    part: PicturePart | None = None
+    options: tuple[PicturePart, ...] = ()
 
 
-class Described(NamedTuple):
+class AttributeQuestion(NamedTuple):
     """Which value of an attribute a thing has: of each choice its value."""
 
     thing: Thing
@@ -191,8 +191,16 @@ class Described(NamedTuple):
     values: tuple[str, ...]
 
 
-class Written(NamedTuple):
+class TextQuestion(NamedTuple):
     """Which choice is written in the picture."""
 
 
-Asked = Exists | Counted | Nearest | Related | Placed | Described | Written
+RecognisedQuestion = (
+    ExistenceQuestion
+    | CountQuestion
+    | NearestQuestion
+    | RelationQuestion
+    | PositionQuestion
+    | AttributeQuestion
+    | TextQuestion
+)
