@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.types import ImageRef, Kind, Prompt, StoredImage
-from tools.rules.questions.recognising import asked
+from tools.rules.questions.recognising import recognise_question
 from tools.rules.questions.sentence import Thing, Unclear
 from tools.rules.questions.values import (
     AttributeQuestion,
@@ -65,14 +65,14 @@ def wordings(name: str) -> Iterator[Wording]:
 
 def recognised(prompt: Prompt) -> str:
     """The rule's reading of a prompt, in the words of these files."""
-    found = asked(prompt)
+    found = recognise_question(prompt)
     return "-" if isinstance(found, Unclear) else _told(found)
 
 
 def _told(found: RecognisedQuestion) -> str:
     match found:
         case ExistenceQuestion(name) | CountQuestion(name):
-            return f"{'existence' if isinstance(found, Exists) else 'counting'} : {name}"
+            return f"{'existence' if isinstance(found, ExistenceQuestion) else 'counting'} : {name}"
         case NearestQuestion(things, form):
             return f"depth {form} : {' ; '.join(map(_thing, things))}"
         case RelationQuestion(subject, reference, relation):
