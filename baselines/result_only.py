@@ -34,8 +34,8 @@ class ResultOnly(Solver):
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
         """One call, which shows one finding where a specialist has a rule for the prompt."""
         del limits
-        plain, told = CallPath(1), CallPath(1, findings=1)
-        return CallEstimate(plain, told, told) if has_rule(prompt) else certain(plain)
+        plain, with_finding = CallPath(1), CallPath(1, findings=1)
+        return CallEstimate(plain, with_finding, with_finding) if has_rule(prompt) else certain(plain)
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the specialist's rules name."""
@@ -44,21 +44,21 @@ class ResultOnly(Solver):
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """The model's words about the prompt and the finding. A tool that fails has found nothing."""
-        found = await self._found(prompt, ctx)
-        shown = [] if found is None else evidence(prompt, ctx, found.finding)
-        return Reply(await words_of(ctx.model, [ctx.message(prompt, *shown)], ctx.log))
+        answer = await self._find_answer(prompt, ctx)
+        parts = [] if answer is None else evidence(prompt, ctx, answer.finding)
+        return Reply(await words_of(ctx.model, [ctx.message(prompt, *parts)], ctx.log))
 
-    async def _found(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
+    async def _find_answer(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
         try:
-            found = await ask_specialists(prompt, ctx)
+            answer = await ask_specialists(prompt, ctx)
         except ToolError as error:
             ctx.rule("no finding", str(error), fault=error.fault)
             return None
-        if found is None:
+        if answer is None:
             ctx.rule("no finding", "no rule for this kind of question, or its tools do not decide")
         else:
-            ctx.rule("evidence", f"{found.tool} says {found.answer}", {"specialist_answer": found.as_json()})
-        return found
+            ctx.rule("evidence", f"{answer.tool} says {answer.answer}", {"specialist_answer": answer.as_json()})
+        return answer
 
 
 SOLVER = ResultOnly()

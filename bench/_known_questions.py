@@ -19,7 +19,7 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.images import ImageStore, encode
 from hybrid.marks.marks_json import marks_from
 from hybrid.samples.item import BoxFacts, CountFacts, RelationFacts, jpeg
-from hybrid.samples.pop_out import Scene, pop_out
+from hybrid.samples.pop_out import PopOutScene, pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 from hybrid.types import Box, Finding, Json
@@ -67,7 +67,7 @@ def _is(key: str, wanted: Json) -> Judgement:
     return lambda found, _: None if found.data[key] is None else found.data[key] == wanted
 
 
-def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.random.Generator, Scene]:
+def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.random.Generator, PopOutScene]:
     rng = generator("evaluate", seed, index)
     return rng, pop_out(rng, int(rng.integers(fewest, most)))
 

@@ -39,7 +39,7 @@ from hybrid.types import LETTERS, Box, Finding, ImageRef, Json, Kind, Outcome, P
 from tools.detection import report
 from tools.detection.models import Detection
 from tools.rules.questions import BY_TEXT
-from tools.rules.questions.recognising import asked as recognised
+from tools.rules.questions.recognising import recognise_question as recognised
 from tools.rules.questions.sentence import Unclear
 
 WIDTH, HEIGHT = 640, 480

@@ -41,7 +41,7 @@ from hybrid.stats import wilson
 from hybrid.tool import Pixels
 from hybrid.types import Box, Point
 from tools._shared.reading import shrink
-from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure, told
+from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, marks_for_data, marks_for_text
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97)
 TOLERANCE_PX = 3.0
@@ -225,8 +225,8 @@ def unmarked(folder: Path) -> None:
     images = [decode(row["image_1"]["bytes"], row["idx"]) for row in rows]
     for labels in ((), ("A", "B"), ("A", "B", "C", "D"), ("REF",)):
         found = [find_all(pixels, MarkersArgs.model_validate({"labels": labels})) for pixels in images]
-        passed = sum(bool(all_marks(sure(marks))) for marks in found)
-        named = sum(bool(all_marks(told(marks))) for marks in found)
+        passed = sum(bool(all_marks(marks_for_data(marks))) for marks in found)
+        named = sum(bool(all_marks(marks_for_text(marks))) for marks in found)
         seen = [mark.confidence for marks in found for mark in all_marks(marks)]
         wanted = ", ".join(labels) or "nothing"
         print(

@@ -36,14 +36,14 @@ class Compiled(Generic[G]):
                 threading.Thread(target=self._make, args=(self._made,), name="graph").start()
             return self._made
 
-    def _make(self, made: Future[G]) -> None:
+    def _make(self, future: Future[G]) -> None:
         try:
-            made.set_result(self._build())
+            future.set_result(self._build())
         # Every waiting caller gets the error.
         except BaseException as error:
-            made.set_exception(error)
+            future.set_exception(error)
 
     async def get(self) -> G:
         """The built graph. Raises the error of the build."""
-        made = self.begin()
-        return made.result() if made.done() else await asyncio.wrap_future(made)
+        future = self.begin()
+        return future.result() if future.done() else await asyncio.wrap_future(future)

@@ -35,9 +35,9 @@ def system_text(ctx: SolverContext) -> str:
 
     Before them the style's own; where every tool is in its form there are no others.
     """
-    own = [ctx.style.system] if ctx.style.system and _offers(ctx, published=True) else []
+    system_texts = [ctx.style.system] if ctx.style.system and _offers(ctx, published=True) else []
     if not _offers(ctx, published=False):
-        return "\n\n".join(own)
+        return "\n\n".join(system_texts)
     limits = ctx.meter.limits
     note = "" if ctx.frame.name == "pixels" else TEXTS["frame_note"]
     text = TEXTS["instructions"].format(frame=ctx.frame.words, note=note, calls=limits.tool_calls, turns=limits.turns)
@@ -46,4 +46,4 @@ def system_text(ctx: SolverContext) -> str:
         for tool in ctx.tools_offered
         if (value := ctx.trust.overall(tool.card.name)) is not None
     ]
-    return "\n\n".join([*own, "\n".join([text, TEXTS["trust"], *lines]) if lines else text])
+    return "\n\n".join([*system_texts, "\n".join([text, TEXTS["trust"], *lines]) if lines else text])

@@ -46,7 +46,7 @@ class DecisionInput:
     proposal: asyncio.Task[Proposal]
 
 
-class State(TypedDict, total=False):
+class DecisionState(TypedDict, total=False):
     """Results of the nodes."""
 
     proposal: Proposal
@@ -54,12 +54,12 @@ class State(TypedDict, total=False):
     answer: str | None
 
 
-async def propose(state: State, runtime: Runtime[DecisionInput]) -> State:
+async def propose(state: DecisionState, runtime: Runtime[DecisionInput]) -> DecisionState:
     """Wait for the MLLM."""
     return {"proposal": await runtime.context.proposal}
 
 
-async def hear(state: State, runtime: Runtime[DecisionInput]) -> State:
+async def hear(state: DecisionState, runtime: Runtime[DecisionInput]) -> DecisionState:
     """Ask the specialist; a tool that fails gives no answer."""
     case = runtime.context
     try:
@@ -97,15 +97,17 @@ class ModelAndSpecialist(Solver):
         """Begin to import LangGraph and to compile the graph, in a thread."""
         self.graph.begin()
 
-    def build(self) -> CompiledStateGraph[State, DecisionInput, State, State]:
+    def build(self) -> CompiledStateGraph[DecisionState, DecisionInput, DecisionState, DecisionState]:
         """`propose` and `specialist` from the start, then `decide`; stateless, so it serves every ask."""
         from langgraph.graph import END, START, StateGraph
 
-        async def decide(state: State, runtime: Runtime[DecisionInput]) -> State:
+        async def decide(state: DecisionState, runtime: Runtime[DecisionInput]) -> DecisionState:
             case = runtime.context
             return {"answer": await self.decide(case.prompt, case.ctx, state["proposal"], state["specialist_answer"])}
 
-        builder: StateGraph[State, DecisionInput, State, State] = StateGraph(State, context_schema=DecisionInput)
+        builder: StateGraph[DecisionState, DecisionInput, DecisionState, DecisionState] = StateGraph(
+            DecisionState, context_schema=DecisionInput
+        )
         builder.add_node("propose", propose)
         builder.add_node("specialist", hear)
         builder.add_node("decide", decide)
@@ -117,12 +119,12 @@ class ModelAndSpecialist(Solver):
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """Ask the MLLM and the specialist side by side, then return the decision between them."""
-        asked = asyncio.create_task(self.propose(prompt, ctx))
+        proposal = asyncio.create_task(self.propose(prompt, ctx))
         try:
-            final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, asked))
+            final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, proposal))
         finally:
             # If the ask has ended without the proposal, the proposal is no longer needed.
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
+            proposal.cancel()
+            await asyncio.gather(proposal, return_exceptions=True)
         answer = final["answer"]
         return Reply("", Outcome.ABSTAINED) if answer is None else Reply(answer)

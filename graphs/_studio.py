@@ -48,7 +48,7 @@ FOLDER = "HYBRID_STUDIO_IMAGES"
 OPTION = re.compile(r"^\(([A-Z])\)\s+(\S.*)$", re.MULTILINE)
 
 
-class State(TypedDict, total=False):
+class StudioState(TypedDict, total=False):
     """In: a chat whose last message is the question, files of images. Out: the model's final words, how it ended."""
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -83,21 +83,21 @@ def question(state: Mapping[str, Any], store: ImageStore) -> Question:
     Raises:
         DataError: there is no question, or an image cannot be used.
     """
-    chat = [list(said.content_blocks) for said in state.get("messages", ()) if isinstance(said, HumanMessage)]
+    chat = [list(message.content_blocks) for message in state.get("messages", ()) if isinstance(message, HumanMessage)]
     text = "\n".join(block["text"] for block in (chat or [[]])[-1] if block["type"] == "text").strip()
     if not text:
         raise DataError("there is no question: send a message with text")
     uploads = ([block for block in blocks if block["type"] != "text"] for blocks in reversed(chat))
-    named = [(path, _file(path)) for path in state.get("image_paths", ())]
+    files = [(path, _file(path)) for path in state.get("image_paths", ())]
     for place, block in enumerate(next(filter(None, uploads), []), 1):
         data = block.get("base64") or block.get("url", "").partition(";base64,")[2]
         if block["type"] != "image" or not data:
             raise DataError("only uploaded images are read, nothing is fetched from an address")
         try:
-            named.append((f"upload {place}", base64.b64decode(data, validate=True)))
+            files.append((f"upload {place}", base64.b64decode(data, validate=True)))
         except ValueError as error:
             raise DataError(f"an upload is not base64 ({error})") from None
-    stored = tuple(store.put(data, where) for where, data in named)
+    stored = tuple(store.put(data, location) for location, data in files)
     letters, options = zip(*OPTION.findall(text), strict=True) if OPTION.search(text) else ((), ())
     choices = options if len(options) > 1 and letters == tuple(LETTERS[: len(letters)]) else ()
     return Question("studio", "", stored, text, Kind.CHOICE if choices else Kind.FREE, choices)
@@ -115,36 +115,36 @@ def _file(path: str) -> bytes:
         raise DataError(f"image_paths: {path!r} cannot be read ({error})") from None
 
 
-async def ask(state: State) -> State:
+async def ask(state: StudioState) -> StudioState:
     """Put the question to the controller; an input that cannot be used ends as `broken`, with the reason in words."""
     # The server refuses work on its event loop that waits for a disk; two first questions open one model.
     async with _opening:
         resources = await asyncio.to_thread(shared)
     try:
-        asked = await asyncio.to_thread(question, state, resources.control.service.store)
+        task = await asyncio.to_thread(question, state, resources.control.service.store)
     except DataError as error:
         message = AIMessage(f"The question was not asked. {error}")
         return {"messages": [message], "answer": "", "outcome": Outcome.BROKEN.value, "image_paths": []}
-    prompt = Prompt((asked.text, *show(asked.images)), asked.kind, asked.choices)
-    ctx = await Session(asked, controller.SOLVER, resources).ctx(prompt)
+    prompt = Prompt((task.text, *show(task.images)), task.kind, task.choices)
+    ctx = await Session(task, controller.SOLVER, resources).ctx(prompt)
     opening = controller.conversation(prompt, ctx)
     entered: controller.State = {"messages": opening, "turns": 0}
     limit: RunnableConfig = {"recursion_limit": 4 * ctx.meter.limits.turns + 10}
     final = await _controller.ainvoke(entered, limit, context=controller.ControllerInput(prompt, ctx))
-    drawn = [_drawn(message) for message in final["messages"][len(opening) :]]
+    messages = [_studio_message(message) for message in final["messages"][len(opening) :]]
     # Without paths again for the next question of the same thread.
-    return {"messages": drawn, "answer": final["answer"], "outcome": final["outcome"], "image_paths": []}
+    return {"messages": messages, "answer": final["answer"], "outcome": final["outcome"], "image_paths": []}
 
 
-def _drawn(said: Message) -> AnyMessage:
+def _studio_message(message: Message) -> AnyMessage:
     """A message of the controller's conversation as Studio draws it; pictures of tools are named."""
-    text = "\n".join(part if isinstance(part, str) else f"[{part.ref.name}]" for part in parts_of(said))
-    if isinstance(said, AssistantMessage):
-        return AIMessage(text, tool_calls=[{"name": c.name, "args": dict(c.args), "id": c.id} for c in said.calls])
-    if isinstance(said, ToolMessage):
-        return Result(text, tool_call_id=said.call, name=said.name)
+    text = "\n".join(part if isinstance(part, str) else f"[{part.ref.name}]" for part in parts_of(message))
+    if isinstance(message, AssistantMessage):
+        return AIMessage(text, tool_calls=[{"name": c.name, "args": dict(c.args), "id": c.id} for c in message.calls])
+    if isinstance(message, ToolMessage):
+        return Result(text, tool_call_id=message.call, name=message.name)
     return SystemMessage(text)
 
 
 _controller = controller.build()
-graph = StateGraph(State).add_node("controller", ask).add_edge(START, "controller").compile()
+graph = StateGraph(StudioState).add_node("controller", ask).add_edge(START, "controller").compile()

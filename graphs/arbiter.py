@@ -104,37 +104,39 @@ def ruling(
     key = (specialist_answer.tool, specialist_answer.finding.backend, route)
     specialist = trust.tool(key, claimed(specialist_answer, prompt, guess))
     mllm = trust.model(route, usual, proposal.confidence)
-    own = trust.measured.get((*MODEL, route), Measurement(0.0, 0))
+    model_measurement = trust.measured.get((*MODEL, route), Measurement(0.0, 0))
     data: dict[str, Json] = {
         "specialist_answer": specialist_answer.as_json(),
         "proposal": proposed,
         "tool": specialist.as_json(),
-        "mllm": {"usual": usual, "right": own.right, "n": own.n, **mllm.as_json()},
+        "mllm": {"usual": usual, "right": model_measurement.right, "n": model_measurement.n, **mllm.as_json()},
     }
     if answered is None:
         return Ruling("keep", f"{specialist_answer.tool} gives no readable {prompt.kind.value}", data)
     if proposed is None:
-        why = f"the proposal is no readable {prompt.kind.value}; {specialist_answer.tool} gives one"
-        return Ruling("adopt", why, data)
+        reason = f"the proposal is no readable {prompt.kind.value}; {specialist_answer.tool} gives one"
+        return Ruling("adopt", reason, data)
     if proposed == answered:
         return Ruling("agree", f"both say {proposed}", data)
     oracle = specialist_answer.finding.backend == ORACLE
     if prompt.kind is not Kind.SCANPATH and not oracle and _neither(specialist.worth, mllm.worth, guess):
-        why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, the MLLM {mllm.worth:.2f}: less than a guess"
-        return Ruling("abstain", why, data)
+        reason = (
+            f"{specialist_answer.tool} is worth {specialist.worth:.2f}, the MLLM {mllm.worth:.2f}: less than a guess"
+        )
+        return Ruling("abstain", reason, data)
     lead = specialist.lead_over(mllm)
     better = lead > LIKELY or oracle
     above = "above" if better else "not above" if lead <= 0 else "not clearly above"
-    why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
-    return Ruling("adopt" if better else "keep", why, data)
+    reason = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
+    return Ruling("adopt" if better else "keep", reason, data)
 
 
 def _neither(p: float, m: float, guess: float) -> bool:
     """Whether each of two answers that differ, right with p and m, is less likely the right one than a guess is."""
-    one, other = p * (1 - m), m * (1 - p)
+    first_only, second_only = p * (1 - m), m * (1 - p)
     # Errors fall on all other options alike, and both have to miss the right one by different options.
     none = (1 - p) * (1 - m) * max(0.0, 1 - 2 * guess) / (1 - guess)
-    return max(one, other) < guess * (one + other + none)
+    return max(first_only, second_only) < guess * (first_only + second_only + none)
 
 
 def _parsed(prompt: Prompt, text: str) -> Json:

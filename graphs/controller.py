@@ -105,27 +105,27 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     ctx, turn = case.ctx, state["turns"]
     last = is_last_turn(case, turn)
     nudged = state.get("nudged", False)
-    asked = [user_message([TEXTS["last_turn"]])] if last and turn and not nudged else []
+    request = [user_message([TEXTS["last_turn"]])] if last and turn and not nudged else []
     try:
-        reply = await ctx.model([*state["messages"], *asked], () if last else ctx.tools_offered)
+        reply = await ctx.model([*state["messages"], *request], () if last else ctx.tools_offered)
     except BudgetSpent as error:
         # Earlier words of the model are scored, and the budget is noted with them.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
         # The last text of the model that was no tool call; empty if there is none.
         messages = state["messages"]
-        spoken = (
+        texts = (
             m.text.strip()
             for m in reversed(messages)
             if isinstance(m, AssistantMessage) and not (m.calls or m.unreadable)
         )
-        last_words = next((text for text in spoken if text), "")
+        last_words = next((text for text in texts if text), "")
         return {"answer": last_words, "outcome": Outcome.BUDGET.value}
     if last:
         # With the tools withdrawn some write one more call, as text.
-        reply = await work_on_text(reply.text, ctx.style.found, reply, ctx.tools_offered, state["messages"])
+        reply = await work_on_text(reply.text, ctx.style.find_calls, reply, ctx.tools_offered, state["messages"])
     # A reply that no reader gets through may be of any length, and goes back to the model.
-    kept = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
-    update: State = {"messages": [*asked, kept], "turns": turn + 1}
+    stored = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
+    update: State = {"messages": [*request, stored], "turns": turn + 1}
     if reply.is_withheld:
         note_withheld(reply, ctx.log)
         return {**update, "answer": "", "outcome": Outcome.UNPARSED.value}
@@ -172,13 +172,13 @@ async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
         wrong = f" ({unread.error[:300]})" if unread.error else ""
         error = ToolError(f"the arguments must be one valid JSON object{wrong}", Fault.BAD_ARGUMENTS)
         answers.append(_not_run(case.ctx, error, unread, unread.written))
-    told = [_unreadable(case.ctx, message.unreadable)] if message.unreadable else []
-    told += [TEXTS["warning"]] if is_last_turn(case, state["turns"] + 1) else []
-    if told and answers:
+    notes = [_unreadable(case.ctx, message.unreadable)] if message.unreadable else []
+    notes += [TEXTS["warning"]] if is_last_turn(case, state["turns"] + 1) else []
+    if notes and answers:
         # Not every server takes a message of the user behind one of a tool.
-        answers[-1] = replace(answers[-1], parts=(*answers[-1].parts, *told))
-    elif told:
-        answers.append(user_message(told))
+        answers[-1] = replace(answers[-1], parts=(*answers[-1].parts, *notes))
+    elif notes:
+        answers.append(user_message(notes))
     return {"messages": list(answers)}
 
 
@@ -199,10 +199,10 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     read_from = "" if isinstance(tool, PublishedTool) and case.ctx.style.begin else call.read_from
     ran = case.ctx.style.ours(tool.card.name)
     if read_from or repairs:
-        how = [f"read from text ({read_from})"] if read_from else []
-        how += [f"repaired: {', '.join(repairs)}"] if repairs else []
+        notes = [f"read from text ({read_from})"] if read_from else []
+        notes += [f"repaired: {', '.join(repairs)}"] if repairs else []
         data: dict[str, Json] = {"tool": ran, "read_from": read_from, "repairs": repairs}
-        case.ctx.rule(AS_READ, f"{ran}: {'; '.join(how)}", data)
+        case.ctx.rule(AS_READ, f"{ran}: {'; '.join(notes)}", data)
     if isinstance(tool, PublishedTool):
         wrote = f"{call.name}({json.dumps(call.args, ensure_ascii=False, default=str)})"
         facts: dict[str, Json] = {"wrote": {"tool": call.name, "args": dict(call.args)}}
@@ -220,7 +220,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     ctx = case.ctx
     if isinstance(tool, PublishedTool) and finding.images and ctx.show != "text":
         case.zoomed.append(finding.images[0].name)
-        return ToolMessage(call.id, call.name, ctx.style.told(finding, case.zoomed))
+        return ToolMessage(call.id, call.name, ctx.style.result_parts(finding, case.zoomed))
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
@@ -228,12 +228,12 @@ def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...],
     """The offered tool that a call means, its images, its arguments in pixels, and repairs. Raises `ToolError`."""
     tool = tool_named(call.name, case.ctx.tools_offered)
     if tool is None:
-        offered = ", ".join(one.card.name for one in case.ctx.tools_offered)
-        raise ToolError(f"there is no tool {call.name!r}; the tools are: {offered}", Fault.UNKNOWN_TOOL)
+        names = ", ".join(tool.card.name for tool in case.ctx.tools_offered)
+        raise ToolError(f"there is no tool {call.name!r}; the tools are: {names}", Fault.UNKNOWN_TOOL)
     frame, registry = case.ctx.frame, case.ctx.image_registry
     if isinstance(tool, PublishedTool):
-        given = [ref.name for ref in case.prompt.images]
-        images, args, repairs = case.ctx.style.read(tool, call, frame, registry, given, case.zoomed)
+        image_names = [ref.name for ref in case.prompt.images]
+        images, args, repairs = case.ctx.style.read(tool, call, frame, registry, image_names, case.zoomed)
     else:
         images, args, repairs = read_arguments(tool, call.args, frame, registry)
     # They are read by the tool's type first: a number written as text, and a point that lies in another image by
@@ -242,13 +242,13 @@ def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...],
     return tool, images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
 
 
-def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
+def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, arguments: Json) -> ToolMessage:
     """A call that no tool can take, as it was `written`: it counts like every other, and the model gets the error."""
     try:
         ctx.meter.take_tool_call()
     except BudgetSpent as spent:
         return _beyond(ctx, spent, call)
-    ctx.log.note(Step("tool", ctx.style.ours(_name(call)), str(error), fault=error.fault, data={"args": written}))
+    ctx.log.note(Step("tool", ctx.style.ours(_name(call)), str(error), fault=error.fault, data={"args": arguments}))
     return _failed(f"{error.fault.value}: {error}", call)
 
 

@@ -52,8 +52,8 @@ class Verify(ModelAndSpecialist):
             f"{specialist_answer.tool} says {specialist_answer.answer}",
             {"specialist_answer": specialist_answer.as_json()},
         )
-        shown = evidence(prompt, ctx, specialist_answer.finding)
-        message = ctx.message(prompt, *shown, DECIDE.format(proposal=shortened(proposal.text)))
+        parts = evidence(prompt, ctx, specialist_answer.finding)
+        message = ctx.message(prompt, *parts, DECIDE.format(proposal=shortened(proposal.text)))
         return await words_of(ctx.model, [message], ctx.log)
 
 

@@ -84,13 +84,13 @@ def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, flo
     x1, y1 = max(x0 + 1, min(width, math.ceil(box.x1))), max(y0 + 1, min(height, math.ceil(box.y1)))
     part = pixels[y0:y1, x0:x1]
     longest = max(part.shape[:2])
-    wanted = min(MAX_SCALE, TARGET_PX / longest) if scale is None else scale
-    wanted = min(wanted, MAX_SIDE_PX / longest)
-    size = max(1, round(part.shape[1] * wanted)), max(1, round(part.shape[0] * wanted))
-    taken = Box(float(x0), float(y0), float(x1), float(y1))
+    target_scale = min(MAX_SCALE, TARGET_PX / longest) if scale is None else scale
+    target_scale = min(target_scale, MAX_SIDE_PX / longest)
+    size = max(1, round(part.shape[1] * target_scale)), max(1, round(part.shape[0] * target_scale))
+    cut_box = Box(float(x0), float(y0), float(x1), float(y1))
     # The scale that follows from whole pixels along the longer side, so that a point maps back exactly.
     along = 0 if part.shape[1] >= part.shape[0] else 1
-    return resized(part, size), taken, size[along] / longest
+    return resized(part, size), cut_box, size[along] / longest
 
 
 def resized(pixels: Pixels, size: tuple[int, int]) -> Pixels:
@@ -112,15 +112,15 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
         return read_boxes("crop", [args.box], (height, width))[0], 1.0
     if args.point is None:
         return Box(0, 0, width, height), 1.0
-    drawn: list[Finding] = []
+    mark_findings: list[Finding] = []
     if args.point.x is None:
         # Given only by its letter, the markers tool finds it. Asked here and not through the card's `needs`: those
         # would search every image of every crop. A single letter is not named beforehand, because the nearest drawn
         # letter would then be taken for it; REF is hardly read otherwise.
         labels = ("REF",) if args.point.label == "REF" else ()
         marks = locate(request.images[0], MarkersArgs(labels=labels, kind="point"))
-        drawn = [Finding(marks.text, marks.data, marks.confidence, "classical", "")]
-    (spot,) = read_points("crop", [args.point], drawn, (height, width))
+        mark_findings = [Finding(marks.text, marks.data, marks.confidence, "classical", "")]
+    (spot,) = read_points("crop", [args.point], mark_findings, (height, width))
     longer = max(height, width)
     side = max(MIN_POINT_PX, POINT_SHARE * longer) if args.share is None else args.share * longer
     side = max(MIN_SQUARE_PX, side)
@@ -148,8 +148,8 @@ def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
 
 def crop_region(request: Request[CropArgs]) -> Evidence:
     """One region, enlarged. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
-    asked, confidence = region(request)
-    pixels, box, scale = cut(request.images[0], asked, request.args.scale)
+    requested, confidence = region(request)
+    pixels, box, scale = cut(request.images[0], requested, request.args.scale)
     text = f"Image 1, {span_px(box, to=' to ')}, at {_times(scale)} times its size: {_size(pixels, -1)} px."
     return Evidence(text, {"crops": [_row("region", box, scale)]}, confidence, (Picture(pixels, box=box, scale=scale),))
 
@@ -240,8 +240,8 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
     text = f"{len(places)} images side by side on one sheet of {_size(sheet, -1)} px, with their names."
     # A sheet has no one parent: in the pixels of the first image it is a box that reaches beyond it on all sides.
     (first, scale), (height, width) = places[0], sheet.shape[:2]
-    whole = Box(-first.x0 / scale, -first.y0 / scale, (width - first.x0) / scale, (height - first.y0) / scale)
-    return Evidence(text, {"sheet": rows}, 1.0, (Picture(sheet, box=whole, scale=scale),))
+    full_box = Box(-first.x0 / scale, -first.y0 / scale, (width - first.x0) / scale, (height - first.y0) / scale)
+    return Evidence(text, {"sheet": rows}, 1.0, (Picture(sheet, box=full_box, scale=scale),))
 
 
 def _times(scale: float, picture: int = -1) -> str:

@@ -78,14 +78,17 @@ def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
         ToolError: the arguments give a single box, or one outside of the image.
     """
     args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
-    given = read_boxes("localization", args.boxes, size)
-    if len(given) == 1:
+    argument_boxes = read_boxes("localization", args.boxes, size)
+    if len(argument_boxes) == 1:
         raise ToolError("localization: 1 box to compare; give at least two, or none", Fault.BAD_ARGUMENTS)
-    found = [(arg.label, box, 1.0) for arg, box in zip(args.boxes, given, strict=True)]
-    if not found:
-        drawn = [(mark.label, mark.box_px, mark.confidence) for mark in drawn_marks(request).boxes]
-        found = [one for one in drawn if one[0] is not None] or drawn
-    return [Candidate(label or f"box {number}", box, sure) for number, (label, box, sure) in enumerate(found, 1)]
+    labelled = [(arg.label, box, 1.0) for arg, box in zip(args.boxes, argument_boxes, strict=True)]
+    if not labelled:
+        marked = [(mark.label, mark.box_px, mark.confidence) for mark in drawn_marks(request).boxes]
+        labelled = [mark for mark in marked if mark[0] is not None] or marked
+    return [
+        Candidate(label or f"box {number}", box, confidence)
+        for number, (label, box, confidence) in enumerate(labelled, 1)
+    ]
 
 
 def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
@@ -114,12 +117,12 @@ class BoxFit(WeightFree[LocalizationArgs]):
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` as `candidates_of`."""
         candidates, pixels = candidates_of(request), request.images[0]
-        boxes = [one.box for one in candidates]
-        thing = cut_shared(remove_marks(pixels, drawn_marks(request)), boxes) if len(boxes) > 1 else None
-        overlaps = [overlap(one.box, thing) if thing else 0.0 for one in candidates]
+        boxes = [candidate.box for candidate in candidates]
+        common = cut_shared(remove_marks(pixels, drawn_marks(request)), boxes) if len(boxes) > 1 else None
+        overlaps = [overlap(candidate.box, common) if common else 0.0 for candidate in candidates]
         fit = judge(overlaps, candidates, WEIGHT_FREE_CERTAIN)
         basis = "colours of what the boxes share; the name is not understood"
-        return report(request, candidates, fit, [] if thing is None else [("colour cut", thing)], basis)
+        return report(request, candidates, fit, [] if common is None else [("colour cut", common)], basis)
 
 
 def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
@@ -144,16 +147,16 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     for box in (inner, outer):
         # Rows and columns of the reduced image, at least one of each.
         top = min(int(box.y0 * (size[1] / height)), size[1] - 1)
-        left = min(int(box.x0 * (size[0] / width)), size[0] - 1)
+        x_start = min(int(box.x0 * (size[0] / width)), size[0] - 1)
         bottom, right = round(box.y1 * (size[1] / height)), round(box.x1 * (size[0] / width))
-        parts.append((slice(top, max(top + 1, bottom)), slice(left, max(left + 1, right))))
+        parts.append((slice(top, max(top + 1, bottom)), slice(x_start, max(x_start + 1, right))))
     middle, all_of_it = parts
     seeds = np.full(small.shape[:2], cv2.GC_BGD, np.uint8)
     seeds[all_of_it] = cv2.GC_PR_BGD
     seeds[middle] = cv2.GC_PR_FGD
     # Thin bridges of like colour would join neighbours.
-    opened = cv2.morphologyEx(cut(small, seeds).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
-    count, connected = cv2.connectedComponents(opened)
+    smoothed = cv2.morphologyEx(cut(small, seeds).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    count, connected = cv2.connectedComponents(smoothed)
     shares = np.bincount(connected[middle].ravel(), minlength=count)
     shares[0] = 0
     # The parts that have at least a tenth of the largest one's share of the middle.
@@ -174,23 +177,25 @@ class DetectedFit(WeightFree[LocalizationArgs]):
         if len(candidates) > 1 and not findings:
             raise ToolError("localization: the detection tool was not asked")
         seen = seen_from(findings[0].data) if len(candidates) > 1 else []
-        near = [one for one in seen if any(shared_area(one.box, other.box) for other in candidates)]
+        near = [detection for detection in seen if any(shared_area(detection.box, other.box) for other in candidates)]
         # The thing meant is the one that the boxes are about, not the surest of its kind elsewhere.
-        thing = max(
-            near, key=lambda one: one.score * max(overlap(one.box, other.box) for other in candidates), default=None
+        thing_found = max(
+            near,
+            key=lambda detection: detection.score * max(overlap(detection.box, other.box) for other in candidates),
+            default=None,
         )
-        overlaps = [overlap(one.box, thing.box) if thing else 0.0 for one in candidates]
-        fit = judge(overlaps, candidates, LEARNED_CERTAIN * (thing.score**0.25 if thing else 0.0))
+        overlaps = [overlap(candidate.box, thing_found.box) if thing_found else 0.0 for candidate in candidates]
+        fit = judge(overlaps, candidates, LEARNED_CERTAIN * (thing_found.score**0.25 if thing_found else 0.0))
         basis = f"overlap with a detected {request.args.name[:40]}"
-        found = [(f"{thing.name} {thing.score:.2f}", thing.box)] if thing else []
-        return report(request, candidates, fit, found, basis)
+        matched = [(f"{thing_found.name} {thing_found.score:.2f}", thing_found.box)] if thing_found else []
+        return report(request, candidates, fit, matched, basis)
 
 
 def report(
     request: Request[LocalizationArgs],
     candidates: Sequence[Candidate],
     fit: Fit,
-    things: list[tuple[str, Box]],
+    matches: list[tuple[str, Box]],
     basis: str,
 ) -> Evidence:
     """Build the evidence from the fit.
@@ -200,22 +205,22 @@ def report(
         "overlap_0_1"}], "thing_px": [x0, y0, x1, y1] or null}` and an overlay. The confidence is that `best` is right.
     """
     boxes: list[Json] = [
-        {"label": one.label, "box_px": corners(one.box), "overlap_0_1": value}
-        for one, value in zip(candidates, fit.overlaps, strict=True)
+        {"label": candidate.label, "box_px": corners(candidate.box), "overlap_0_1": value}
+        for candidate, value in zip(candidates, fit.overlaps, strict=True)
     ]
     data: dict[str, Json] = {
         "best": None if fit.best is None else candidates[fit.best].label,
         "best_index": fit.best,
         "boxes": boxes,
-        "thing_px": corners(things[0][1] if things else None),
+        "thing_px": corners(matches[0][1] if matches else None),
     }
-    drawn = [
-        (one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
-        for number, one in enumerate(candidates)
+    labelled_boxes = [
+        (candidate.box, f"{candidate.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
+        for number, candidate in enumerate(candidates)
     ]
-    drawn += [(box, name, PALETTE[0]) for name, box in things]
-    legend = "overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with"
-    values = ", ".join([f"{one.label[:12]} {fit.overlaps[n]:.2f}" for n, one in enumerate(candidates[:6])])
+    labelled_boxes += [(box, name, PALETTE[0]) for name, box in matches]
+    legend = "overlap of each box with the cyan one (0-1)" if matches else "nothing found to compare with"
+    values = ", ".join([f"{candidate.label[:12]} {fit.overlaps[n]:.2f}" for n, candidate in enumerate(candidates[:6])])
     if fit.best is None:
         head = f"Undecided which box of image 1 fits the {request.args.name[:60]}."
     else:
@@ -226,7 +231,7 @@ def report(
             f"{head[:-1]}: {len(candidates)} of the drawn boxes were found, and two are needed.\n"
             "Give the boxes in pixels."
         )
-    return Evidence(text, data, fit.confidence, (overlay(request.images[0], legend, boxes=drawn),))
+    return Evidence(text, data, fit.confidence, (overlay(request.images[0], legend, boxes=labelled_boxes),))
 
 
 def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:

@@ -107,7 +107,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
     benchmark: Benchmark = load("hybrid.benchmarks", batch.benchmark)
     store = ImageStore(folder / "images")
     data = generate(benchmark, folder / "data", (batch.task,), batch.count, batch.seed, "train")
-    source = Source(data, store, benchmark.card.splits[0], (batch.task,), benchmark.card.chosen({}))
+    source = Source(data, store, benchmark.card.splits[0], (batch.task,), benchmark.card.resolve_settings({}))
     asked = [question for question in benchmark.questions(source) if not isinstance(question, BrokenQuestion)]
     service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     rng = random.Random(f"{batch.benchmark}/{batch.task}/{batch.seed}")

@@ -142,15 +142,19 @@ class Benchmark(ABC):
     @cached_property
     def card(self) -> BenchmarkCard:
         """The facts of `card.toml` beside the module; a benchmark may say them in code instead, or derive them."""
-        return read_card(self._beside("card.toml")[1], BenchmarkCard)
+        return read_card(self._sibling_file("card.toml")[1], BenchmarkCard)
 
-    def _beside(self, file: str) -> tuple[str, Path]:
+    def _sibling_file(self, file: str) -> tuple[str, Path]:
         """A file beside the class, or else beside the nearest that it derives from, and the module of that class."""
-        modules = [one.__module__ for one in type(self).__mro__ if issubclass(one, Benchmark) and one is not Benchmark]
+        modules = [
+            class_.__module__
+            for class_ in type(self).__mro__
+            if issubclass(class_, Benchmark) and class_ is not Benchmark
+        ]
         places = [(module, Path(str(sys.modules[module].__file__)).with_name(file)) for module in modules]
         return next((place for place in places if place[1].is_file()), places[0])
 
-    def unlike(self, source: Source) -> str | None:
+    def schema_mismatch(self, source: Source) -> str | None:
         """How data that can be read differ from those that the card tells of; None where they may be these.
 
         Names of columns alone are no proof where many data sets have them. Raises `DataError` as `tasks`.
@@ -276,7 +280,7 @@ class Benchmark(ABC):
         if not self.card.sample_tasks:
             raise UsageError(f"--data sample: {self.card.name} has no generated questions")
         # Drawing takes numpy, which asking does without.
-        import_submodule(self._beside("sample.py")[0], "sample").write(folder, tasks, per_task, seed, purpose)
+        import_submodule(self._sibling_file("sample.py")[0], "sample").write(folder, tasks, per_task, seed, purpose)
 
     def expected(self, question: Question) -> str | None:
         """The right answer in words, for a person who checks data; None where the benchmark does not say."""

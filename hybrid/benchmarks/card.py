@@ -118,13 +118,13 @@ class MetricCard:
         return re.fullmatch(pattern, name) is not None
 
 
-def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share: bool = True) -> Metric:
+def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", *, share: bool = True) -> Metric:
     """The metric computed as the sum of some cells; `n` is their number, `share` as `Metric` has it."""
     # Only scoring adds up; a run asks without its numerical libraries.
     from hybrid.stats import combine
 
-    kept = tuple(cells)
-    return Metric(name, combine(kept, how), len(kept), how, kept, share)
+    cell_rows = tuple(cells)
+    return Metric(name, combine(cell_rows, combination), len(cell_rows), combination, cell_rows, share)
 
 
 # Hexadecimal digits of each answer's digest.
@@ -136,7 +136,7 @@ MAX_ALIKE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
+class CardCorrection:
     """Answers of one task and split that were replaced on a day (ISO 8601); `said` names the sources."""
 
     task: str
@@ -157,19 +157,24 @@ class Correction:
         `before DAY`: each answer is the older one. `since DAY`: most differ from it. `neither`: some do. `unknown`: too
         few questions of the task to tell.
         """
-        alike: list[bool] = []
-        for one in questions:
-            number = one.id.rpartition("_")[2].partition("#")[0]
-            if one.task != self.task or not isinstance(one, Question) or not number.isdigit() or one.target is None:
+        unchanged: list[bool] = []
+        for question in questions:
+            number = question.id.rpartition("_")[2].partition("#")[0]
+            if (
+                question.task != self.task
+                or not isinstance(question, Question)
+                or not number.isdigit()
+                or question.target is None
+            ):
                 continue
             place = int(number) - 1
-            if one.id.startswith(f"{self.split}_") and 0 <= place < len(self.before) and "#" not in one.id:
-                alike.append(digest(one.id, str(one.target)) == self.before[place])
-        if not alike:
+            if question.id.startswith(f"{self.split}_") and 0 <= place < len(self.before) and "#" not in question.id:
+                unchanged.append(digest(question.id, str(question.target)) == self.before[place])
+        if not unchanged:
             return None
-        if len(alike) < MIN_QUESTIONS:
+        if len(unchanged) < MIN_QUESTIONS:
             return "unknown"
-        share = sum(alike) / len(alike)
+        share = sum(unchanged) / len(unchanged)
         return self.older if share == 1 else f"since {self.on}" if share <= MAX_ALIKE else "neither"
 
 
@@ -178,10 +183,16 @@ def digest(identity: str, answer: str) -> str:
     return hashlib.sha256(f"{identity}\x1f{answer}".encode()).hexdigest()[:DIGITS]
 
 
-def labels_of(found: Iterable[Correction], questions: Iterable[Question | BrokenQuestion]) -> Mapping[str, Json]:
+def labels_of(
+    corrections: Iterable[CardCorrection], questions: Iterable[Question | BrokenQuestion]
+) -> Mapping[str, Json]:
     """By task which labels the questions have, of the tasks that were corrected."""
-    kept = list(questions)
-    return {one.task: labels for one in found if (labels := one.labels(kept)) is not None}
+    question_rows = list(questions)
+    return {
+        correction.task: labels
+        for correction in corrections
+        if (labels := correction.labels(question_rows)) is not None
+    }
 
 
 @dataclass(frozen=True)
@@ -243,7 +254,7 @@ class BenchmarkCard:
     # Where to get data that the hub does not give: an address, and what lies there or must be requested.
     elsewhere: str = ""
     # Labels that the authors have replaced.
-    corrections: tuple[Correction, ...] = ()
+    corrections: tuple[CardCorrection, ...] = ()
     # Facts of this card that could not be checked against the data.
     unchecked: str = ""
     # Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often.
@@ -258,14 +269,14 @@ class BenchmarkCard:
         """The name by which the benchmark is known: `MVP-Bench` of its title."""
         return self.title.partition(":")[0].strip()
 
-    def chosen(self, given: Mapping[str, str]) -> dict[str, str]:
+    def resolve_settings(self, values: Mapping[str, str]) -> dict[str, str]:
         """The value of every setting: as given, else its default. Raises `UsageError` for an unknown key or value."""
-        known = {setting.name: setting for setting in self.settings}
-        for key in given:
-            if key not in known:
-                hint = did_you_mean(key, known)
-                raise UsageError(f"{self.name} has no setting {key!r}{hint}; there are: {', '.join(known) or 'none'}")
-        return {key: setting.check(given.get(key, setting.default)) for key, setting in known.items()}
+        by_name = {setting.name: setting for setting in self.settings}
+        for key in values:
+            if key not in by_name:
+                hint = did_you_mean(key, by_name)
+                raise UsageError(f"{self.name} has no setting {key!r}{hint}; there are: {', '.join(by_name) or 'none'}")
+        return {key: setting.check(values.get(key, setting.default)) for key, setting in by_name.items()}
 
     def task_in(self, text: str) -> str | None:
         """The task whose letters and digits `text` holds: Multi-view_Reasoning for `blink_multi_view_reasoning`.

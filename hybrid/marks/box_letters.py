@@ -36,7 +36,7 @@ BESIDE_LINE_PX = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Option:
+class LetterOption:
     """An outline that a letter may name."""
 
     outline: Outline
@@ -62,29 +62,35 @@ def name_outlines(
 
     `expected` are the labels asked for (none: any); a legible letter that was not asked for names its outline as well.
     """
-    options: dict[str, list[Option]] = {}
+    options: dict[str, list[LetterOption]] = {}
     for outline in outlines:
         for reading in readings:
             place = _placed(reading.box, outline.box)
             for label, score in likely(reading, expected).items():
                 if place >= 0 and score >= MIN_LETTER:
                     value = score + outline.score + place
-                    options.setdefault(label, []).append(Option(outline, label, reading, value))
+                    options.setdefault(label, []).append(LetterOption(outline, label, reading, value))
     if not options:
         return []
     most = MAX_OPTIONS[len(options)]
-    chosen = _chosen(strokes, [sorted(found, key=lambda option: -option.value)[:most] for found in options.values()])
-    drawn = [option.outline for option, _ in chosen]
+    selected = _choose_outlines(
+        strokes,
+        [sorted(ranked_options, key=lambda option: -option.value)[:most] for ranked_options in options.values()],
+    )
+    neighbours = [option.outline for option, _ in selected]
     return [
-        Named(measured(strokes, option.outline, drawn), option.label, option.reading, lead) for option, lead in chosen
+        Named(measured(strokes, option.outline, neighbours), option.label, option.reading, lead)
+        for option, lead in selected
     ]
 
 
-def _chosen(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[Option, float]]:
+def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]]) -> list[tuple[LetterOption, float]]:
     """One option or none for each label, such that values and explained lines together are most, and its lead."""
-    explained = {id(option): _explained(strokes, option.outline) for found in ranked for option in found}
+    explained = {
+        id(option): _explained(strokes, option.outline) for options_of_letter in ranked for option in options_of_letter
+    }
     choices = []
-    for picks in itertools.product(*([*found, None] for found in ranked)):
+    for picks in itertools.product(*([*options_of_letter, None] for options_of_letter in ranked)):
         options = [option for option in picks if option is not None]
         clash = any(a.reading is b.reading or a.outline is b.outline for a, b in itertools.combinations(options, 2))
         if options and not clash:
@@ -111,30 +117,33 @@ def _chosen(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[
 
 def _explained(strokes: Strokes, outline: Outline) -> Mask:
     """Which pixels of all colours' lines are an outline's, for all lines one after the other."""
-    top, low, left, right = outline.corners
+    top_edge, bottom_edge, left_edge, right_edge = outline.corners
     parts = []
     for color in strokes.colors:
-        for turned, stops, (start, end) in ((0, (top, low), (left, right)), (1, (left, right), (top, low))):
-            for run in strokes.runs(color, turned, EXPLAINED_STEP):
-                own = np.zeros(len(run.on), bool)
+        for axis, stops, (start, end) in (
+            (0, (top_edge, bottom_edge), (left_edge, right_edge)),
+            (1, (left_edge, right_edge), (top_edge, bottom_edge)),
+        ):
+            for run in strokes.runs(color, axis, EXPLAINED_STEP):
+                explained = np.zeros(len(run.on), bool)
                 if color == outline.color and min(abs(run.row - stop) for stop in stops) <= BESIDE_LINE_PX:
-                    own[start : end + 1] = run.on[start : end + 1]
-                parts.append(own)
+                    explained[start : end + 1] = run.on[start : end + 1]
+                parts.append(explained)
     return np.concatenate(parts) if parts else np.zeros(0, bool)
 
 
 def _placed(label: Box, box: Box) -> float:
     """How well a letter's black box stands to name an outline: -1 away from it, 0 at a side, more at a corner."""
     d = LABEL_PX
-    left = min(abs(label.x0 - box.x0), abs(label.x1 - box.x0))
+    left_gap = min(abs(label.x0 - box.x0), abs(label.x1 - box.x0))
     above = min(abs(label.y1 - box.y0), abs(label.y0 - box.y0))
-    right = min(abs(label.x0 - box.x1), abs(label.x1 - box.x1))
+    right_gap = min(abs(label.x0 - box.x1), abs(label.x1 - box.x1))
     below = min(abs(label.y1 - box.y1), abs(label.y0 - box.y1))
     aside = max(abs(label.x0 - box.x0), above)
     if aside <= d:
         return UPPER_LEFT * (1 - aside / (2 * d))
-    if min(left, right) <= d and min(above, below) <= d:
+    if min(left_gap, right_gap) <= d and min(above, below) <= d:
         return ANY_CORNER
     across = label.x1 >= box.x0 - d and label.x0 <= box.x1 + d
     along = label.y1 >= box.y0 - d and label.y0 <= box.y1 + d
-    return 0.0 if (min(above, below) <= d and across) or (min(left, right) <= d and along) else -1.0
+    return 0.0 if (min(above, below) <= d and across) or (min(left_gap, right_gap) <= d and along) else -1.0

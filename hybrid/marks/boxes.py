@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.marks.letters import LetterReading
-from hybrid.marks.lines import MIN_SIDE_PX, Lines, Map, Mask, Run
+from hybrid.marks.lines import MIN_SIDE_PX, LineScores, Map, Mask, Run
 from hybrid.tool import Pixels
 from hybrid.types import Box
 
@@ -82,37 +82,37 @@ class Strokes:
         excess: dict[BoxColor, Map] = {}
         for color in colors:
             channel = CHANNELS.index(color)
-            one, other = (pixels[..., place] for place in range(3) if place != channel)
-            excess[color] = np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(one, other))
+            first_channel, second_channel = (pixels[..., place] for place in range(3) if place != channel)
+            excess[color] = np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(first_channel, second_channel))
         # A gap between two lines of one colour would be a line of the other's excess.
         bounded = {color: np.maximum(excess[color], -MIN_EXCESS) for color in colors}
-        first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in colors}
-        drawn = {color: _covered(*first[color]) for color in colors}
+        first = {color: (LineScores(bounded[color]), LineScores(_transpose(bounded[color]))) for color in colors}
+        covered = {color: _covered(*first[color]) for color in colors}
         self._lines = {
-            color: (Lines(excess[color], hidden), Lines(_turned(excess[color]), _turned(hidden)))
+            color: (LineScores(excess[color], hidden), LineScores(_transpose(excess[color]), _transpose(hidden)))
             for color in colors
-            for others in [np.logical_or.reduce([drawn[rival] for rival in colors if rival != color])]
+            for others in [np.logical_or.reduce([covered[rival] for rival in colors if rival != color])]
             for hidden in [under | (others & (excess[color] < MIN_EXCESS))]
         }
         self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
 
-    def of(self, color: BoxColor) -> tuple[Lines, Lines]:
+    def of(self, color: BoxColor) -> tuple[LineScores, LineScores]:
         """Lines along rows, and along columns."""
         return self._lines[color]
 
-    def runs(self, color: BoxColor, turned: int, step: float) -> list[Run]:
+    def runs(self, color: BoxColor, axis: int, step: float) -> list[Run]:
         """The strongest lines along rows (`turned` 0) or columns (1)."""
-        key = (color, turned, step)
+        key = (color, axis, step)
         if key not in self._runs:
-            self._runs[key] = self._lines[color][turned].strongest(step)
+            self._runs[key] = self._lines[color][axis].strongest(step)
         return self._runs[key]
 
 
-def _turned(values: Values) -> Values:
+def _transpose(values: Values) -> Values:
     return np.asarray(np.ascontiguousarray(values.T))
 
 
-def _covered(across: Lines, down: Lines) -> Mask:
+def _covered(across: LineScores, down: LineScores) -> Mask:
     """Where one colour's lines cover what lies under them, (H, W)."""
     import cv2
 
@@ -127,27 +127,27 @@ def _covered(across: Lines, down: Lines) -> Mask:
 
 def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Outline]:
     """Every outline that may be a drawn box, best first; where sides are shared or crossed there are several of one."""
-    found = set()
+    outlines = set()
     for color in strokes.colors:
         if min(strokes.of(color)[0].ridge.shape) < MIN_SIDE_PX:
             return []
         corners: set[Corners] = set()
         for step in STEPS:
-            rows, columns = ([run.row for run in strokes.runs(color, turned, step)] for turned in (0, 1))
+            rows, columns = ([run.row for run in strokes.runs(color, axis, step)] for axis in (0, 1))
             corners |= {*_best(strokes.of(color), step, _spans(rows, rows), _spans(columns, columns))}
-            corners |= {one for letter in letters for one in _at_letter(strokes, color, step, letter)}
-        judged = (judge(strokes, color, one) for one in sorted(corners))
-        found |= {outline for outline in judged if outline is not None}
-    return sorted(found, key=lambda outline: (-outline.score, outline.color, outline.corners))
+            corners |= {corner for letter in letters for corner in _at_letter(strokes, color, step, letter)}
+        judged = (judge(strokes, color, corner) for corner in sorted(corners))
+        outlines |= {outline for outline in judged if outline is not None}
+    return sorted(outlines, key=lambda outline: (-outline.score, outline.color, outline.corners))
 
 
 def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
     """Outlines, best first, without those of a better one's colour that share most of its outline."""
-    kept: list[Outline] = []
+    distinct: list[Outline] = []
     for outline in outlines:
-        if not any(outline.color == k.color and farthest(outline.box, k.box) <= SAME_PX for k in kept):
-            kept.append(outline)
-    return kept
+        if not any(outline.color == k.color and farthest(outline.box, k.box) <= SAME_PX for k in distinct):
+            distinct.append(outline)
+    return distinct
 
 
 def farthest(a: Box, b: Box) -> float:
@@ -158,7 +158,7 @@ def farthest(a: Box, b: Box) -> float:
 def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterReading) -> list[Corners]:
     """Candidates with the upper left corner at a letter, where a side may also lie under a line of another colour."""
     rows, columns = (
-        sorted({run.row for name in strokes.colors for run in strokes.runs(name, turned, step)}) for turned in (0, 1)
+        sorted({run.row for name in strokes.colors for run in strokes.runs(name, axis, step)}) for axis in (0, 1)
     )
     box = letter.box
     tops = [row for row in rows if min(abs(row - box.y0), abs(row - box.y1)) <= LABEL_PX]
@@ -173,29 +173,29 @@ def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
 
 
 def _best(
-    lines: tuple[Lines, Lines], step: float, high: npt.NDArray[np.intp], wide: npt.NDArray[np.intp]
+    lines: tuple[LineScores, LineScores], step: float, high: npt.NDArray[np.intp], wide: npt.NDArray[np.intp]
 ) -> list[Corners]:
     """The best covered of the rectangles between pairs of rows and pairs of columns."""
     if not len(high) or not len(wide):
         return []
     across, down = lines
     sides = [_pick(across, high[:, at], wide, step) for at in (0, 1)]
-    sides += [(cover.T, shown.T) for at in (0, 1) for cover, shown in [_pick(down, wide[:, at], high, step)]]
+    sides += [(cover.T, visible.T) for at in (0, 1) for cover, visible in [_pick(down, wide[:, at], high, step)]]
     covered = _together([cover for cover, _ in sides])
-    shown = np.sum([part >= MIN_SHOWN for _, part in sides], axis=0)
-    covered = np.where(shown >= SIDES_SHOWN, covered, 0)
+    visible_sides = np.sum([part >= MIN_SHOWN for _, part in sides], axis=0)
+    covered = np.where(visible_sides >= SIDES_SHOWN, covered, 0)
     order = np.argsort(-covered, axis=None, kind="stable")[:MAX_RECTANGLES]
     places = [divmod(int(index), covered.shape[1]) for index in order if covered.flat[index] >= MIN_COVERAGE]
     return [(int(high[p, 0]), int(high[p, 1]), int(wide[q, 0]), int(wide[q, 1])) for p, q in places]
 
 
 def _pick(
-    lines: Lines, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
+    lines: LineScores, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Cover of a row for each of `rows` along each span, and the part seen to be painted."""
-    each, back = np.unique(rows, return_inverse=True)
-    cover, shown = lines.cover(each.tolist(), spans, step)
-    return cover[back], shown[back]
+    unique_rows, back = np.unique(rows, return_inverse=True)
+    cover, visible = lines.cover(unique_rows.tolist(), spans, step)
+    return cover[back], visible[back]
 
 
 def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
@@ -209,45 +209,47 @@ def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
 def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None:
     """The outline between four lines, or None where it is none."""
     across, down = strokes.of(color)
-    top, low, left, right = corners
+    top_edge, bottom_edge, left_edge, right_edge = corners
     sides = (
-        across.side(top, left, right + 1),
-        across.side(low, left, right + 1),
-        down.side(left, top, low + 1),
-        down.side(right, top, low + 1),
+        across.side(top_edge, left_edge, right_edge + 1),
+        across.side(bottom_edge, left_edge, right_edge + 1),
+        down.side(left_edge, top_edge, bottom_edge + 1),
+        down.side(right_edge, top_edge, bottom_edge + 1),
     )
     covered = float(_together([np.asarray(side.cover) for side in sides]))
-    shown = sum(side.shown >= MIN_SHOWN for side in sides)
-    if sum(side.meets for side in sides) < MIN_MEETS or shown < SIDES_SHOWN:
+    visible_sides = sum(side.shown >= MIN_SHOWN for side in sides)
+    if sum(side.meets for side in sides) < MIN_MEETS or visible_sides < SIDES_SHOWN:
         return None
     score = covered * (0.5 + 0.5 * sum(side.stops for side in sides) / 8)
     if covered < MIN_COVERAGE or score < MIN_SCORE:
         return None
     level = float(np.median([side.level for side in sides if side.level > 0]))
-    about = Box(left - HALF_LINE_PX, top - HALF_LINE_PX, right + HALF_LINE_PX + 1, low + HALF_LINE_PX + 1)
+    about = Box(
+        left_edge - HALF_LINE_PX, top_edge - HALF_LINE_PX, right_edge + HALF_LINE_PX + 1, bottom_edge + HALF_LINE_PX + 1
+    )
     return Outline(about, color, score, corners, level)
 
 
 def measured(strokes: Strokes, outline: Outline, others: Sequence[Outline] = ()) -> Outline:
     """An outline with its bounds at the outer edges of its lines, as far as lines of `others` leave them alone."""
     across, down = strokes.of(outline.color)
-    top, low, left, right = outline.corners
+    top_edge, bottom_edge, left_edge, right_edge = outline.corners
     rivals = [other.corners for other in others if other.color == outline.color and other.corners != outline.corners]
-    along_rows = [((one[0], one[1]), (one[2], one[3])) for one in rivals]
-    along_columns = [((one[2], one[3]), (one[0], one[1])) for one in rivals]
+    along_rows = [((rival[0], rival[1]), (rival[2], rival[3])) for rival in rivals]
+    along_columns = [((rival[2], rival[3]), (rival[0], rival[1])) for rival in rivals]
     return replace(
         outline,
         box=Box(
-            _bound(down, left, (top, low), -1, along_columns),
-            _bound(across, top, (left, right), -1, along_rows),
-            _bound(down, right, (top, low), 1, along_columns) + 1,
-            _bound(across, low, (left, right), 1, along_rows) + 1,
+            _bound(down, left_edge, (top_edge, bottom_edge), -1, along_columns),
+            _bound(across, top_edge, (left_edge, right_edge), -1, along_rows),
+            _bound(down, right_edge, (top_edge, bottom_edge), 1, along_columns) + 1,
+            _bound(across, bottom_edge, (left_edge, right_edge), 1, along_rows) + 1,
         ),
     )
 
 
 def _bound(
-    lines: Lines,
+    lines: LineScores,
     place: int,
     span: tuple[int, int],
     outwards: int,

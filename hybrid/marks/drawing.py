@@ -92,8 +92,10 @@ def draw_marks(
         x0, y0 = max(0, x - reach), max(0, y - reach)
         part = out[y0 : max(y0, y + reach + 1), x0 : max(x0, x + reach + 1)]
         rows, columns = np.mgrid[y0 : y0 + part.shape[0], x0 : x0 + part.shape[1]]
-        away = np.hypot(rows - y, columns - x)
-        part[(away <= style.radius_px + 0.3) & (away > style.radius_px - style.stroke_px + 0.3)] = RGB[style.color]
+        distances = np.hypot(rows - y, columns - x)
+        part[(distances <= style.radius_px + 0.3) & (distances > style.radius_px - style.stroke_px + 0.3)] = RGB[
+            style.color
+        ]
     for item in boxes:
         width = min(style.stroke_px, 3)
         x0, y0 = max(0, round(item.box.x0)), max(0, round(item.box.y0))
@@ -151,9 +153,9 @@ def letter_mask(label: str, font: Font, height_px: int) -> Mask:
     if height_px < 5:
         raise ValueError(f"a letter {height_px} px high cannot be read; give at least 5")
     if font == "pillow":
-        drawn = Image.new("L", (height_px * 4 + 8, height_px * 2 + 8))
-        ImageDraw.Draw(drawn).text((4, 2), label, fill=255, font=ImageFont.load_default(size=height_px / 0.71))
-        canvas = np.asarray(drawn, dtype=np.uint8)
+        sketch = Image.new("L", (height_px * 4 + 8, height_px * 2 + 8))
+        ImageDraw.Draw(sketch).text((4, 2), label, fill=255, font=ImageFont.load_default(size=height_px / 0.71))
+        canvas = np.asarray(sketch, dtype=np.uint8)
     elif font == "opencv":
         import cv2
 
@@ -173,13 +175,13 @@ def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
     margin = width_px + 2
     advance = sum(int(GLYPHS[char]["width"] * scale) + width_px for char in label)
     canvas = np.zeros((height_px + 2 * margin, advance + 2 * margin + 2), np.uint8)
-    left = 0.0
+    x_start = 0.0
     for char in label:
         for stroke in GLYPHS[char]["strokes"]:
-            line = np.array([((left + x) * scale + margin, (_CAP_UNITS - y) * scale + margin) for x, y in stroke])
+            line = np.array([((x_start + x) * scale + margin, (_CAP_UNITS - y) * scale + margin) for x, y in stroke])
             cv2.polylines(canvas, [np.rint(line).astype(np.int32)], False, 255, width_px, cv2.LINE_8)
         # Without the line's own width thick letters of a word would run into each other.
-        left += GLYPHS[char]["width"] + (width_px - 1) / scale
+        x_start += GLYPHS[char]["width"] + (width_px - 1) / scale
     return canvas
 
 

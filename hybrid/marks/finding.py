@@ -32,7 +32,7 @@ from hybrid.marks.pairs import (
     MIN_RING,
     SAME_LUMA,
     MarkPair,
-    Style,
+    RingStyle,
     best_style,
     holds,
     letters_only,
@@ -87,8 +87,8 @@ def find_marks(
     boxes = () if kind == "point" else _find_boxes(pixels, field if kind == "any" else None, readings, labels)
     if kind == "box":
         return Marks(boxes=boxes)
-    named = {mark.label for mark in boxes if mark.label is not None and mark.edge_score >= BOX_SURE}
-    if len(named) >= 2 and named.issuperset(labels):
+    labels_seen = {mark.label for mark in boxes if mark.label is not None and mark.edge_score >= BOX_SURE}
+    if len(labels_seen) >= 2 and labels_seen.issuperset(labels):
         return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
     points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
     points.sort(key=lambda mark: (mark.label is None, mark.label or "", -mark.ring_score))
@@ -109,9 +109,14 @@ def find_marks(
 def find_colored_boxes(pixels: Pixels, colors: Sequence[BoxColor]) -> Marks:
     """The drawn boxes of some colours in an image (H, W, 3), with or without letters, which are not read."""
     strokes = Strokes(pixels, (), CHANNELS)
-    outlines = [one for one in find_outlines(strokes, ()) if one.color in colors and one.score >= BOX_ALONE]
-    found = [measured(strokes, one) for one in distinct_outlines(outlines)]
-    marks = [BoxMark(None, one.color, one.box, None, one.score, 0.0, min(0.98, one.score)) for one in found]
+    outlines = [
+        outline for outline in find_outlines(strokes, ()) if outline.color in colors and outline.score >= BOX_ALONE
+    ]
+    measured_outlines = [measured(strokes, outline) for outline in distinct_outlines(outlines)]
+    marks = [
+        BoxMark(None, outline.color, outline.box, None, outline.score, 0.0, min(0.98, outline.score))
+        for outline in measured_outlines
+    ]
     return Marks(boxes=tuple(sorted(marks, key=lambda mark: (mark.color, -mark.edge_score))))
 
 
@@ -159,9 +164,13 @@ def _find_points(
     # One picture's marks are one colour: naming each alone would follow what JPEG mixed in.
     common = Counter(pair.ring.color for pair in pairs).most_common(1)
     pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]
-    asked = [pair for pair in pairs if not expected or pair.label in expected]
-    marks = [_point(field, pair.ring, pair.label, pair.reading, pair.letter_score, len(pairs) == 1) for pair in asked]
-    marks += [replace(_point(field, one.ring, one.label, one.reading, 1.0), confidence=MIN_TOGETHER) for one in faint]
+    matching = [pair for pair in pairs if not expected or pair.label in expected]
+    marks = [
+        _point(field, pair.ring, pair.label, pair.reading, pair.letter_score, len(pairs) == 1) for pair in matching
+    ]
+    marks += [
+        replace(_point(field, pair.ring, pair.label, pair.reading, 1.0), confidence=MIN_TOGETHER) for pair in faint
+    ]
     missing = _missing([str(mark.label) for mark in marks], expected)
     if by_boxes > _named_confidence(marks):
         return _together(marks)
@@ -188,31 +197,32 @@ def _beside_clear_letters(
         return []
     # A letter that was not asked for has less to say for it.
     least = READ_LETTER if expected else CLEAR_LETTER
-    away = (clear.ring.x - clear.reading.centre[0], clear.ring.y - clear.reading.centre[1])
-    found: dict[str, MarkPair] = {}
+    offset = (clear.ring.x - clear.reading.centre[0], clear.ring.y - clear.reading.centre[1])
+    by_label: dict[str, MarkPair] = {}
     for reading in readings:
-        label, (x, y) = reading.label, (reading.centre[0] + away[0], reading.centre[1] + away[1])
-        heights = [one.glyph.y1 - one.glyph.y0 for one in (reading, clear.reading)]
-        alike = reading.score >= least and abs(heights[0] - heights[1]) <= ALIKE_PX
-        free = all(label != pair.label and reading is not pair.reading for pair in pairs) and label not in found
+        label, (x, y) = reading.label, (reading.centre[0] + offset[0], reading.centre[1] + offset[1])
+        heights = [glyph_owner.glyph.y1 - glyph_owner.glyph.y0 for glyph_owner in (reading, clear.reading)]
+        same_height = reading.score >= least and abs(heights[0] - heights[1]) <= ALIKE_PX
+        free = all(label != pair.label and reading is not pair.reading for pair in pairs) and label not in by_label
         # A letter so near to the upper border may be below its ring: there was no room above.
-        inside = 0 <= x < field.width and y < field.height and reading.centre[1] > 2 * away[1] > 0
-        if free and inside and alike and not reading.clipped and label in (expected or LABELS):
-            found[label] = MarkPair(label, reading.score, reading, replace(clear.ring, x=round(x), y=round(y)))
-    return list(found.values())
+        inside = 0 <= x < field.width and y < field.height and reading.centre[1] > 2 * offset[1] > 0
+        if free and inside and same_height and not reading.clipped and label in (expected or LABELS):
+            by_label[label] = MarkPair(label, reading.score, reading, replace(clear.ring, x=round(x), y=round(y)))
+    return list(by_label.values())
 
 
 def _together(marks: Sequence[PointMark]) -> list[PointMark]:
     """Marks that another one of the picture, whose ring and letter are clear, makes likelier: they are of its style."""
 
     def likelier(mark: PointMark) -> PointMark:
-        sure = [other for other in marks if other is not mark and other.confidence >= COMPANION]
-        if mark.label is None or not sure:
+        companions = [other for other in marks if other is not mark and other.confidence >= COMPANION]
+        if mark.label is None or not companions:
             return mark
-        lift = min(COMPANION, 2 * mark.confidence) if any(o.letter_score >= CLEAR_LETTER for o in sure) else 0.0
+        lift = min(COMPANION, 2 * mark.confidence) if any(o.letter_score >= CLEAR_LETTER for o in companions) else 0.0
         # A grey or twice compressed ring is faint, but no chance below a letter like that of a clear one of its size.
         if any(
-            min(mark.letter_score, other.letter_score) >= READ_LETTER and _drawn_alike(mark, other) for other in sure
+            min(mark.letter_score, other.letter_score) >= READ_LETTER and _drawn_alike(mark, other)
+            for other in companions
         ):
             lift = max(lift, MIN_TOGETHER)
         return replace(mark, confidence=max(mark.confidence, lift))
@@ -227,11 +237,11 @@ def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
     if mark.label_box_px is None or other.label_box_px is None:
         return False
     boxes = (mark, mark.label_box_px), (other, other.label_box_px)
-    ours, theirs = (
-        (box.y1 - box.y0, one.x - (box.x0 + box.x1) / 2, one.y - (box.y0 + box.y1) / 2) for one, box in boxes
+    first_offsets, second_offsets = (
+        (box.y1 - box.y0, spot.x - (box.x0 + box.x1) / 2, spot.y - (box.y0 + box.y1) / 2) for spot, box in boxes
     )
     # Either bound of a letter's box may be a pixel off, as a ring's radius is.
-    return max(abs(p - q) for p, q in zip(ours, theirs, strict=True)) <= 2 * ALIKE_PX
+    return max(abs(p - q) for p, q in zip(first_offsets, second_offsets, strict=True)) <= 2 * ALIKE_PX
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
@@ -245,36 +255,36 @@ def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
     return tuple(label for label in LABELS[: last + 1] if label not in labels)
 
 
-def _same_style(field: RingField, style: Style, known: Sequence[MarkPair]) -> list[Ring]:
+def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -> list[Ring]:
     """Further rings of a known radius and colour, best first; the letters of known ones are none."""
     radius = round(style.mid_radius_px)
-    whole = field.window(0, 0, field.width, field.height)
-    rings = find_rings(field, whole, [radius], count=2 * len(known) + 6)
-    alike = [
+    window = field.window(0, 0, field.width, field.height)
+    rings = find_rings(field, window, [radius], count=2 * len(pairs) + 6)
+    similar = [
         ring
         for ring in rings
         if abs(ring.luma - style.luma) <= SAME_LUMA
         and ring.score >= MIN_RING
-        and not any(holds(pair.reading.box, ring) for pair in known)
+        and not any(holds(pair.reading.box, ring) for pair in pairs)
     ]
-    return distinct([*(replace(pair.ring, score=2.0) for pair in known), *alike])[len(known) :]
+    return distinct([*(replace(pair.ring, score=2.0) for pair in pairs), *similar])[len(pairs) :]
 
 
-def _common_style(rings: Sequence[Ring], most: int) -> tuple[Style | None, list[Ring]]:
+def _common_style(rings: Sequence[Ring], most: int) -> tuple[RingStyle | None, list[Ring]]:
     """The style of the best rings when no letter can be read, and the rings of it."""
     good = [ring for ring in rings if ring.score >= RING_ALONE]
     if not good:
         return None, []
     first = good[0]
-    alike = [
+    similar = [
         r for r in good if abs(r.luma - first.luma) <= SAME_LUMA and abs(r.mid_radius_px - first.mid_radius_px) <= 1.5
     ]
-    away = first.mid_radius_px + 2 + BLINK_LABEL_OFFSET_PX
-    return Style(first.luma, first.mid_radius_px, away, BLINK_LETTER_PX), alike[:most]
+    distance = first.mid_radius_px + 2 + BLINK_LABEL_OFFSET_PX
+    return RingStyle(first.luma, first.mid_radius_px, distance, BLINK_LETTER_PX), similar[:most]
 
 
 def _name_rings(
-    grey: Pixels, field: RingField, style: Style, rings: Sequence[Ring], labels: Sequence[str], expected: bool
+    grey: Pixels, field: RingField, style: RingStyle, rings: Sequence[Ring], labels: Sequence[str], expected: bool
 ) -> list[PointMark]:
     """Name rings by what shows of their letters, and where one expected label and ring is left, by elimination."""
     scored = [_beside_ring(grey, style, ring, label) for ring in rings for label in labels]
@@ -286,27 +296,27 @@ def _name_rings(
         r, n = max(total, key=lambda key: total[key])
         value = max(0.0, float(table[r, n]))
         # The letter would stand here: below only where nothing of it shows above.
-        reach, across = style.away_px + style.letter_px / 2, style.letter_px / 2
+        reach, half_letter = style.away_px + style.letter_px / 2, style.letter_px / 2
         x, y = rings[r].x, rings[r].y
-        above = style.above and y - style.away_px + across >= 0
+        above = style.above and y - style.away_px + half_letter >= 0
         far = y - reach if above else field.height - 1 - y - reach
-        hidden = min(far, x - across, field.width - 1 - x - across) < 0
-        sure = value >= 0.5 or (expected and len(free_labels) == 1 and hidden)
-        if sure and expected:
+        hidden = min(far, x - half_letter, field.width - 1 - x - half_letter) < 0
+        is_sure = value >= 0.5 or (expected and len(free_labels) == 1 and hidden)
+        if is_sure and expected:
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
             # Another letter stands there, and its ring is that letter's; of a cut one there is only doubt.
-            sure = rival < max(0.5, value + 0.1) or hidden
-            value = max(0.0, value - max(0.0, rival - value)) if sure else 0.0
-        if rings[r].score >= RING_ALONE or value >= 0.5 or (sure and rings[r].score >= MIN_RING):
-            marks.append(_point(field, rings[r], labels[n] if sure else None, None, value if sure else 0.0))
+            is_sure = rival < max(0.5, value + 0.1) or hidden
+            value = max(0.0, value - max(0.0, rival - value)) if is_sure else 0.0
+        if rings[r].score >= RING_ALONE or value >= 0.5 or (is_sure and rings[r].score >= MIN_RING):
+            marks.append(_point(field, rings[r], labels[n] if is_sure else None, None, value if is_sure else 0.0))
         free_rings.remove(r)
         free_labels.remove(n)
     return marks
 
 
-def _beside_ring(grey: Pixels, style: Style, ring: Ring, label: str) -> float:
+def _beside_ring(grey: Pixels, style: RingStyle, ring: Ring, label: str) -> float:
     """Correlation of what shows above or below a ring with a letter, -1..1."""
     places = [(ring.x, ring.y + side * style.away_px) for side in (-1, 1)]
     return max(partial_score(grey, label, place, style.letter_px) for place in places)
@@ -350,11 +360,17 @@ def _find_boxes(
     outlines = find_outlines(strokes, letters)
     if field is not None:
         outlines = [outline for outline in outlines if _no_ring(field, outline)]
-    named = name_outlines(strokes, outlines, readings, expected)
-    asked = set(expected) or {*LABELS}
-    marks = [_box(one.outline, one.label, one.reading, one.lead) for one in named if one.label in asked]
-    if not named:
-        marks = [_box(measured(strokes, one)) for one in distinct_outlines(outlines) if one.score >= BOX_ALONE]
+    matched = name_outlines(strokes, outlines, readings, expected)
+    labels_expected = set(expected) or {*LABELS}
+    marks = [
+        _box(match.outline, match.label, match.reading, match.lead)
+        for match in matched
+        if match.label in labels_expected
+    ]
+    if not matched:
+        marks = [
+            _box(measured(strokes, outline)) for outline in distinct_outlines(outlines) if outline.score >= BOX_ALONE
+        ]
     return tuple(sorted(marks, key=lambda mark: (mark.label is None, mark.label or "", -mark.edge_score)))
 
 

@@ -87,10 +87,10 @@ class Bank:
 @lru_cache(maxsize=2)
 def bank(frame: str) -> Bank:
     """The rendered templates for single letters ("letter") or for "REF"."""
-    wanted = [label for label in LABELS if (len(label) > 1) == (frame == "REF")]
+    labels = [label for label in LABELS if (len(label) > 1) == (frame == "REF")]
     masks = [
         (label, letter_mask(label, font, height))
-        for label in wanted
+        for label in labels
         for font in BANK_FONTS
         for height in BANK_HEIGHTS
         if font != "bold" or height >= 9
@@ -150,7 +150,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
     readings.sort(key=lambda reading: -reading.score)
     words = [reading for reading in readings if reading.label == "REF" and reading.score > 0.6]
     # A letter within a word is a part of it.
-    apart = [
+    separate = [
         reading
         for reading in readings
         if reading.label == "REF"
@@ -159,7 +159,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
             for word in words
         )
     ]
-    return apart[:MAX_CANDIDATES]
+    return separate[:MAX_CANDIDATES]
 
 
 def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.float64]:
@@ -190,8 +190,8 @@ def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
                 break
             if gap >= -1 and abs(int(part[1] - last[1])) <= 1 and abs(int(part[3] - last[3])) <= 2:
                 chain.append(part)
-                x0, y0 = int(chain[0][0]), min(int(one[1]) for one in chain)
-                x1, y1 = int(part[0] + part[2]), max(int(one[1] + one[3]) for one in chain)
+                x0, y0 = int(chain[0][0]), min(int(stroke_box[1]) for stroke_box in chain)
+                x1, y1 = int(part[0] + part[2]), max(int(stroke_box[1] + stroke_box[3]) for stroke_box in chain)
                 words.append((x0, y0, x1 - x0, y1 - y0))
     return [word for word in words if word[2] > MIN_WORD * word[3]]
 
@@ -236,19 +236,19 @@ def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
     for label in LABELS:
         for font in BANK_FONTS:
             if side in ("left", "right"):
-                whole = _mask(label, font, height)
+                glyph = _mask(label, font, height)
             else:
-                whole = _mask(label, font, round(20 * width / _mask(label, font, 20).shape[1]))
+                glyph = _mask(label, font, round(20 * width / _mask(label, font, 20).shape[1]))
             part = {
-                "left": whole[:, -width:],
-                "right": whole[:, :width],
-                "top": whole[-height:],
-                "bottom": whole[:height],
+                "left": glyph[:, -width:],
+                "right": glyph[:, :width],
+                "top": glyph[-height:],
+                "bottom": glyph[:height],
             }[side]
-            shown = part.size / whole.size
-            if MIN_SHOWN <= shown < 1:
+            fraction = part.size / glyph.size
+            if MIN_SHOWN <= fraction < 1:
                 fit = float(_vector(patch, FRAME["letter"]) @ _vector(part, FRAME["letter"]))
-                best[label] = max(best.get(label, 0.0), fit * (0.75 + 0.25 * shown))
+                best[label] = max(best.get(label, 0.0), fit * (0.75 + 0.25 * fraction))
     return best
 
 
@@ -265,11 +265,11 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
     def dark(line: Grey) -> bool:
         return bool(line.size and (line <= BRIGHT - 25).mean() >= SURROUND_DARK)
 
-    left = next((n for n in range(most) if not dark(grey[y0:y1, max(0, x0 - n - 1) : x0 - n])), most)
-    right = next((n for n in range(most) if not dark(grey[y0:y1, x1 + n : x1 + n + 1])), most)
+    left_px = next((n for n in range(most) if not dark(grey[y0:y1, max(0, x0 - n - 1) : x0 - n])), most)
+    right_px = next((n for n in range(most) if not dark(grey[y0:y1, x1 + n : x1 + n + 1])), most)
     above = next((n for n in range(most) if not dark(grey[max(0, y0 - n - 1) : max(0, y0 - n), x0:x1])), most)
     below = next((n for n in range(most) if not dark(grey[y1 + n : y1 + n + 1, x0:x1])), most)
-    return Box(x0 - left, y0 - above, x1 + right, y1 + below)
+    return Box(x0 - left_px, y0 - above, x1 + right_px, y1 + below)
 
 
 def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px: float) -> float:
@@ -295,12 +295,12 @@ def _framed(label: str, height: int) -> tuple[Grey, ...]:
 def _overlap_ncc(grey: Grey, framed: Grey, x: float, y: float) -> float:
     h, w = framed.shape
     x0, y0 = round(x - (w - 1) / 2), round(y - (h - 1) / 2)
-    left, top = max(0, -x0), max(0, -y0)
-    right, bottom = min(w, grey.shape[1] - x0), min(h, grey.shape[0] - y0)
-    if right - left < 3 or bottom - top < 3 or (right - left) * (bottom - top) < 24:
+    x_low, y_low = max(0, -x0), max(0, -y0)
+    x_high, y_high = min(w, grey.shape[1] - x0), min(h, grey.shape[0] - y0)
+    if x_high - x_low < 3 or y_high - y_low < 3 or (x_high - x_low) * (y_high - y_low) < 24:
         return 0.0
-    a = framed[top:bottom, left:right].astype(np.float32)
-    b = grey[y0 + top : y0 + bottom, x0 + left : x0 + right].astype(np.float32)
+    a = framed[y_low:y_high, x_low:x_high].astype(np.float32)
+    b = grey[y0 + y_low : y0 + y_high, x0 + x_low : x0 + x_high].astype(np.float32)
     ink = a > 127
     if not ink.any() or ink.all() or np.median(b[~ink]) > MAX_BLACK or np.percentile(b[ink], 90) < MIN_WHITE:
         return 0.0

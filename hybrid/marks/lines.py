@@ -66,7 +66,7 @@ class Run:
     on: Mask
 
 
-class Lines:
+class LineScores:
     """The ridges of a colour's excess (H, W) along rows; of the transposed excess those along columns.
 
     `hidden` (H, W) is true where something else is drawn over the picture.
@@ -78,19 +78,19 @@ class Lines:
         mean = _along(excess)
         if hidden is not None:
             share = _along((~hidden).astype(np.float32))
-            shown = _along(np.where(hidden, 0, excess)) / np.maximum(share, 1e-6)
-            mean = np.where(share > MIN_SEEN, shown, -FAR_BELOW)
+            visible = _along(np.where(hidden, 0, excess)) / np.maximum(share, 1e-6)
+            mean = np.where(share > MIN_SEEN, visible, -FAR_BELOW)
         self.ridge: Map = np.zeros(excess.shape, np.float32)
-        known = np.zeros(excess.shape, bool)
+        defined = np.zeros(excess.shape, bool)
         for step in BESIDE_PX:
             # Where one neighbour is hidden, the other one is compared with, as at the picture's border.
-            beside = np.full_like(mean, -FAR_BELOW)
-            beside[step:] = mean[:-step]
-            np.maximum(beside[:-step], mean[step:], out=beside[:-step])
-            there = (mean > -FAR_BELOW) & (beside > -FAR_BELOW)
-            np.maximum(self.ridge, mean - beside, out=self.ridge, where=there)
-            known |= there
-        self.hidden = self.hidden | ~known
+            neighbour = np.full_like(mean, -FAR_BELOW)
+            neighbour[step:] = mean[:-step]
+            np.maximum(neighbour[:-step], mean[step:], out=neighbour[:-step])
+            both_defined = (mean > -FAR_BELOW) & (neighbour > -FAR_BELOW)
+            np.maximum(self.ridge, mean - neighbour, out=self.ridge, where=both_defined)
+            defined |= both_defined
+        self.hidden = self.hidden | ~defined
 
     def strongest(self, step: float) -> list[Run]:
         """Lines with the strongest long ridges, by row; at most `MAX_LINES`.
@@ -109,13 +109,13 @@ class Lines:
             row = int(total.argmax())
             if total[row] <= 0:
                 break
-            taken = weight[row] > 0
-            runs.append(Run(row, taken))
+            lit = weight[row] > 0
+            runs.append(Run(row, lit))
             low, high = max(0, row - APART_PX), row + APART_PX + 1
             # The average carries a line half a window beyond its ends.
-            longer = cv2.dilate(taken[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))[0] > 0
-            left = ((weight[low:high] > 0) & ~longer).astype(np.uint8)
-            still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8))
+            longer = cv2.dilate(lit[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))[0] > 0
+            short_runs = ((weight[low:high] > 0) & ~longer).astype(np.uint8)
+            still = cv2.morphologyEx(short_runs, cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8))
             weight[low:high] = np.where(still > 0, weight[low:high], 0)
             weight[row] = 0
             total[low:high] = weight[low:high].sum(axis=1)
@@ -139,9 +139,9 @@ class Lines:
             return Side(0.0, 0.0, 0, 0, 0.0)
         meets = sum(float(part.mean()) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
         # The average along the line carries it half a window beyond its end.
-        before, after = start - ALONG_PX // 2, end + ALONG_PX // 2
+        before_start, after_end = start - ALONG_PX // 2, end + ALONG_PX // 2
         stops = 0
-        for first, last in ((before - NEAR_PX, before), (after, after + NEAR_PX)):
+        for first, last in ((before_start - NEAR_PX, before_start), (after_end, after_end + NEAR_PX)):
             part = slice(max(0, first), max(0, last))
             beyond = self.ridge[row, part][~self.hidden[row, part]]
             stops += not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * MIN_STEP)

@@ -67,10 +67,10 @@ def remove_marks(pixels: Pixels, marks: Marks, out_px: float = 2.0, in_px: float
         x0, y0, x1, y1 = map(round, astuple(outline.box_px))
         cv2.rectangle(mask, (x0, y0), (x1 - 1, y1 - 1), (255,), 9)
     named_boxes = [point.label_box_px for point in marks.points] + [box.label_box_px for box in marks.boxes]
-    for named in named_boxes:
-        if named is not None:
-            x0, y0 = max(0, round(named.x0) - 1), max(0, round(named.y0) - 1)
-            mask[y0 : max(0, round(named.y1) + 1), x0 : max(0, round(named.x1) + 1)] = 255
+    for label_box in named_boxes:
+        if label_box is not None:
+            x0, y0 = max(0, round(label_box.x0) - 1), max(0, round(label_box.y0) - 1)
+            mask[y0 : max(0, round(label_box.y1) + 1), x0 : max(0, round(label_box.x1) + 1)] = 255
     if not mask.any() or mask.all():
         return pixels.copy()
     return np.asarray(cv2.inpaint(pixels, mask, 3, cv2.INPAINT_TELEA), np.uint8)

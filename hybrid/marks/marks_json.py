@@ -21,8 +21,8 @@ def _model(mark: type[PointMark | BoxMark]) -> type[BaseModel]:
     """The fields of a mark, a box among them as its corners."""
     boxes: dict[object, object] = {Box: Corners, Box | None: Corners | None}
     fields: dict[str, Any] = {name: (boxes.get(kind, kind), ...) for name, kind in get_type_hints(mark).items()}
-    made: type[BaseModel] = create_model(mark.__name__, __config__=ConfigDict(extra="forbid"), **fields)
-    return made
+    model: type[BaseModel] = create_model(mark.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+    return model
 
 
 _POINT, _BOX = _model(PointMark), _model(BoxMark)

@@ -12,7 +12,7 @@ from statistics import median
 
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.letters import LetterReading
-from hybrid.marks.rings import ASIDE_COST, MID_RADII, Ring, RingField, Window, find_rings
+from hybrid.marks.rings import ASIDE_COST, MID_RADII, FieldWindow, Ring, RingField, find_rings
 from hybrid.types import Box
 
 MIN_LETTER = 0.45
@@ -64,7 +64,7 @@ class MarkPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class RingStyle:
     """How the marks of one image are drawn: luma of the line 0..255, lengths in pixels."""
 
     luma: float
@@ -83,7 +83,7 @@ def _cut_sideways(reading: LetterReading) -> bool:
 
 def _window(
     field: RingField, reading: LetterReading, near: float, far: float, side: int, aside: tuple[float, float]
-) -> Window:
+) -> FieldWindow:
     """Centres above (side -1) or below (+1) a letter, between two distances from its centre, and how far beside it."""
     x, y = reading.centre
     rows = (y - far, y - near + 1) if side < 0 else (y + near, y + far + 1)
@@ -151,40 +151,40 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
 
 def best_style(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
-) -> tuple[Style | None, list[MarkPair]]:
+) -> tuple[RingStyle | None, list[MarkPair]]:
     """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
     best: tuple[float, list[MarkPair], bool] = (0.0, [], True)
     useful = _useful(readings, expected)
     for style in _proposals(pairs):
-        chosen = _assign(_of_style(field, style, useful, expected))
-        if chosen:
+        assigned = _assign(_of_style(field, style, useful, expected))
+        if assigned:
             # Marks of one style score alike.
-            clear = max(pair.ring.score for pair in chosen)
-            chosen = [pair for pair in chosen if pair.ring.score >= ALIKE * clear]
-        total = sum(pair.score - ACCEPT for pair in chosen)
+            clear = max(pair.ring.score for pair in assigned)
+            assigned = [pair for pair in assigned if pair.ring.score >= ALIKE * clear]
+        total = sum(pair.score - ACCEPT for pair in assigned)
         if total > best[0]:
-            best = (total, chosen, style.above)
-    _, chosen, above = best
-    if not chosen:
+            best = (total, assigned, style.above)
+    _, assigned, above = best
+    if not assigned:
         return None, []
-    return Style(
-        median(pair.ring.luma for pair in chosen),
-        median(pair.ring.mid_radius_px for pair in chosen),
-        median(pair.away_px for pair in chosen),
-        median(pair.reading.glyph.y1 - pair.reading.glyph.y0 for pair in chosen),
+    return RingStyle(
+        median(pair.ring.luma for pair in assigned),
+        median(pair.ring.mid_radius_px for pair in assigned),
+        median(pair.away_px for pair in assigned),
+        median(pair.reading.glyph.y1 - pair.reading.glyph.y0 for pair in assigned),
         above=above,
-    ), chosen
+    ), assigned
 
 
-def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
+def _proposals(pairs: Sequence[MarkPair]) -> list[RingStyle]:
     """Styles of the best pairs, each once."""
-    styles: list[Style] = []
+    styles: list[RingStyle] = []
     for pair in sorted(pairs, key=lambda pair: -pair.score):
         aside = pair.ring.x - pair.reading.centre[0]
         limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
         above = pair.ring.y > pair.reading.centre[1] or pair.ring.y < pair.away_px
-        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits, above)
-        known = any(
+        style = RingStyle(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits, above)
+        is_known = any(
             abs(style.luma - other.luma) <= SAME_LUMA
             and abs(style.mid_radius_px - other.mid_radius_px) <= 1
             and abs(style.away_px - other.away_px) <= 3
@@ -192,13 +192,13 @@ def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
             and style.above == other.above
             for other in styles
         )
-        if pair.score >= ACCEPT and not known:
+        if pair.score >= ACCEPT and not is_known:
             styles.append(style)
     return styles[:MAX_STYLES]
 
 
 def _of_style(
-    field: RingField, style: Style, readings: Sequence[LetterReading], expected: Sequence[str]
+    field: RingField, style: RingStyle, readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[MarkPair]:
     """Pairs of any letter with the best ring where the style says it must be."""
     radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
@@ -226,19 +226,19 @@ def _of_style(
 
 def _assign(pairs: Sequence[MarkPair]) -> list[MarkPair]:
     """Best pairs first, each label, letter and ring once, and no ring that another pair takes for a letter."""
-    chosen: list[MarkPair] = []
+    selected: list[MarkPair] = []
     for pair in sorted(pairs, key=lambda pair: -pair.score):
-        apart = max(6.0, pair.ring.mid_radius_px)
+        min_distance = max(6.0, pair.ring.mid_radius_px)
         if not any(
             pair.label == other.label
             or pair.reading is other.reading
-            or max(abs(pair.ring.x - other.ring.x), abs(pair.ring.y - other.ring.y)) <= apart
+            or max(abs(pair.ring.x - other.ring.x), abs(pair.ring.y - other.ring.y)) <= min_distance
             or holds(pair.reading.glyph, other.ring)
             or holds(other.reading.glyph, pair.ring)
-            for other in chosen
+            for other in selected
         ):
-            chosen.append(pair)
-    return chosen
+            selected.append(pair)
+    return selected
 
 
 def holds(box: Box, ring: Ring) -> bool:
@@ -248,7 +248,7 @@ def holds(box: Box, ring: Ring) -> bool:
 
 def unhidden(field: RingField, pairs: Sequence[MarkPair]) -> list[MarkPair]:
     """The pairs with their rings looked for again in a field that leaves out what letters cover."""
-    again = []
+    refined = []
     for pair in pairs:
         x, y = pair.ring.x, pair.ring.y
         radii = [r for r in MID_RADII if abs(r - pair.ring.mid_radius_px) <= 1]
@@ -256,5 +256,5 @@ def unhidden(field: RingField, pairs: Sequence[MarkPair]) -> list[MarkPair]:
         better = [
             ring for ring in rings if abs(ring.luma - pair.ring.luma) <= SAME_LUMA and ring.score > pair.ring.score
         ]
-        again.append(replace(pair, ring=better[0]) if better else pair)
-    return again
+        refined.append(replace(pair, ring=better[0]) if better else pair)
+    return refined

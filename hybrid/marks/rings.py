@@ -53,7 +53,7 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class FieldWindow:
     """Centres to try, in whole pixels of the image; x1 and y1 exclusive."""
 
     x0: int
@@ -84,21 +84,22 @@ class RingField:
             shows[max(0, round(box.y0)) : round(box.y1), max(0, round(box.x0)) : round(box.x1)] = 0
         self._shows = np.pad(shows, pad[1:])
 
-    def window(self, x0: float, y0: float, x1: float, y1: float) -> Window:
+    def window(self, x0: float, y0: float, x1: float, y1: float) -> FieldWindow:
         """Bounds cut to the image."""
-        return Window(
+        return FieldWindow(
             max(0, int(x0)), max(0, int(y0)), min(self.width, int(np.ceil(x1))), min(self.height, int(np.ceil(y1)))
         )
 
-    def scores(self, at: Window, radii: Sequence[int]) -> list[Map]:
+    def scores(self, at: FieldWindow, radii: Sequence[int]) -> list[Map]:
         """Ring score 0..1 at each centre of a window, one map for each radius of the line's middle."""
         band = max(1, BAND_PIXELS // max(1, at.x1 - at.x0))
         bands = [
-            self._band_scores(Window(at.x0, y, at.x1, min(y + band, at.y1)), radii) for y in range(at.y0, at.y1, band)
+            self._band_scores(FieldWindow(at.x0, y, at.x1, min(y + band, at.y1)), radii)
+            for y in range(at.y0, at.y1, band)
         ]
         return [np.concatenate(maps) for maps in zip(*bands, strict=True)]
 
-    def _band_scores(self, at: Window, radii: Sequence[int]) -> list[Map]:
+    def _band_scores(self, at: FieldWindow, radii: Sequence[int]) -> list[Map]:
         reach = {radius: (max(0, radius - SIDE_PX), radius, radius + SIDE_PX) for radius in radii}
         needed = {r for three in reach.values() for r in three}
         circles = {radius: _circle(self._planes, at, radius) for radius in needed}
@@ -107,27 +108,27 @@ class RingField:
         if self._shows[rows, columns].all():
             # Standard deviation along each circle, over all planes.
             spread = {radius: np.asarray(np.sqrt(circle.var(axis=0).sum(axis=0))) for radius, circle in circles.items()}
-            whole = []
+            scores = []
             for inner, line, outer in reach.values():
-                sides = [_length(np.abs(circles[line] - circles[beside]).mean(axis=0)) for beside in (inner, outer)]
-                whole.append(_score(np.minimum(*sides), spread[line], np.minimum(spread[inner], spread[outer])))
-            return whole
+                sides = [_length(np.abs(circles[line] - circles[circle]).mean(axis=0)) for circle in (inner, outer)]
+                scores.append(_score(np.minimum(*sides), spread[line], np.minimum(spread[inner], spread[outer])))
+            return scores
         shows = self._shows[None]
         seen = {radius: _Seen(circle, _circle(shows, at, radius)) for radius, circle in circles.items()}
         partial = []
         for three in reach.values():
             inside, middle, outside = (seen[radius] for radius in three)
             steps, fractions = [], [middle.count[0] / ANGLES]
-            for beside in (inside, outside):
-                both = middle.shows * beside.shows
-                shared = both.sum(axis=0)
-                step = (np.abs(middle.circle - beside.circle) * both).sum(axis=0) / np.maximum(shared, 1)
+            for neighbour in (inside, outside):
+                both_show = middle.shows * neighbour.shows
+                shared = both_show.sum(axis=0)
+                step = (np.abs(middle.circle - neighbour.circle) * both_show).sum(axis=0) / np.maximum(shared, 1)
                 steps.append(_length(step))
                 fractions.append(shared[0] / ANGLES)
             score = _score(np.minimum(*steps), middle.spread, np.minimum(inside.spread, outside.spread))
-            shown = np.minimum.reduce(fractions)
+            visible = np.minimum.reduce(fractions)
             # A short arc fits more places than a whole circle does.
-            partial.append(np.asarray(np.where(shown >= MIN_VISIBLE, score * (0.75 + 0.25 * shown), 0), np.float32))
+            partial.append(np.asarray(np.where(visible >= MIN_VISIBLE, score * (0.75 + 0.25 * visible), 0), np.float32))
         return partial
 
     def rgb(self, x: float, y: float, mid_radius: float) -> tuple[float, float, float]:
@@ -155,28 +156,28 @@ class RingField:
             for at, turn in ((y, np.sin), (x, np.cos))
         )
         luma = self._planes[0, rows + _MARGIN, columns + _MARGIN]
-        apart = np.abs(luma[1:] - luma[0])
-        return float((apart >= apart.mean(axis=1, keepdims=True) / 2).all(axis=0).mean())
+        contrast = np.abs(luma[1:] - luma[0])
+        return float((contrast >= contrast.mean(axis=1, keepdims=True) / 2).all(axis=0).mean())
 
     def extent(self, x: float, y: float, mid_radius: float) -> tuple[float, float]:
         """Inner and outer radius of the line: where the colour is half way to that beside it, in pixels."""
         color = self._line(x, y, mid_radius).mean(axis=0)
 
-        def unlike(radius: float) -> float:
+        def contrast_at(radius: float) -> float:
             line = self._line(x, y, radius)
             return float(np.linalg.norm(line - color, axis=1).mean()) if len(line) else float("inf")
 
         def reach(direction: int, limit: float) -> float:
-            far = unlike(max(0.0, mid_radius + direction * (SIDE_PX + 1)))
+            far = contrast_at(max(0.0, mid_radius + direction * (SIDE_PX + 1)))
             radius = mid_radius
-            while abs(radius - mid_radius) < limit and unlike(radius + 0.5 * direction) < 0.5 * far:
+            while abs(radius - mid_radius) < limit and contrast_at(radius + 0.5 * direction) < 0.5 * far:
                 radius += 0.5 * direction
             return radius
 
         return max(0.0, reach(-1, min(4.0, mid_radius))), reach(1, 4.0)
 
 
-def _circle(planes: Map, at: Window, radius: int) -> Map:
+def _circle(planes: Map, at: FieldWindow, radius: int) -> Map:
     """Values along a circle round each centre, (ANGLES, planes, rows, columns)."""
     return np.stack([planes[:, at.y0 + dy : at.y1 + dy, at.x0 + dx : at.x1 + dx] for dx, dy in _offsets(radius)])
 
@@ -231,7 +232,7 @@ def color_name(rgb: tuple[float, float, float]) -> tuple[Color, float]:
 
 
 def find_rings(
-    field: RingField, at: Window, radii: Sequence[int] = MID_RADII, count: int = 1, under: float | None = None
+    field: RingField, at: FieldWindow, radii: Sequence[int] = MID_RADII, count: int = 1, under: float | None = None
 ) -> list[Ring]:
     """The best rings at each radius, at most `count` of each, best first; near the column `under` where it is given."""
     if at.x1 <= at.x0 or at.y1 <= at.y0:
@@ -292,8 +293,10 @@ def search_everywhere(pixels: Pixels, field: RingField, count: int = 12) -> list
 
 def distinct(rings: Sequence[Ring]) -> list[Ring]:
     """The rings, best first, without those that overlap a better one."""
-    kept: list[Ring] = []
+    distinct_rings: list[Ring] = []
     for ring in sorted(rings, key=lambda ring: -ring.score):
-        if all(np.hypot(ring.x - k.x, ring.y - k.y) > max(6.0, ring.mid_radius_px, k.mid_radius_px) for k in kept):
-            kept.append(ring)
-    return kept
+        if all(
+            np.hypot(ring.x - k.x, ring.y - k.y) > max(6.0, ring.mid_radius_px, k.mid_radius_px) for k in distinct_rings
+        ):
+            distinct_rings.append(ring)
+    return distinct_rings

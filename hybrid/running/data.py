@@ -65,7 +65,7 @@ def mount(
     """
     card = benchmark.card
     split_name = chosen_split(card, split, tasks)
-    values = card.chosen(settings)
+    values = card.resolve_settings(settings)
     folder, origin = _folder(benchmark, data, split_name, tasks, limit, seed)
     if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
         reason = "there is no such folder" if benchmark.takes_images_root else f"{card.name} says where its images lie"
@@ -159,7 +159,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
     other: Benchmark
     for name, other in load_each("hybrid.benchmarks"):
         card = other.card
-        looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
+        looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.resolve_settings({}))
         # A benchmark that looks below is asked only where there is something to see: a home folder may be given.
         is_plausible = not other.searches_subfolders or any(
             any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet")
@@ -168,7 +168,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
             name != benchmark.card.name
             and is_plausible
             and _holds(other, looked_in)
-            and other.unlike(looked_in) is None
+            and other.schema_mismatch(looked_in) is None
         ):
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
     card = benchmark.card
@@ -185,7 +185,7 @@ def _holds(benchmark: Benchmark, source: Source) -> bool:
 
 def schema_mismatch(benchmark: Benchmark, mounted: Mounted) -> str | None:
     """How the user's own data differ from those of the card; None where they may be these."""
-    return benchmark.unlike(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
+    return benchmark.schema_mismatch(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
 
 
 def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Collection[str]) -> None:

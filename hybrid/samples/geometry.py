@@ -22,7 +22,7 @@ from hybrid.samples.item import (
     until,
 )
 from hybrid.samples.layouts import backdrop, random_camera, random_scene, random_solid, random_texture
-from hybrid.samples.scenes import Block, Camera, Scene, Solid, View, orbit, render
+from hybrid.samples.scenes import Camera, RenderedView, Scene, SceneBlock, Solid, orbit, render
 from hybrid.samples.textures import FloatMap
 from hybrid.tool import Pixels
 
@@ -48,10 +48,10 @@ def relative_depth(rng: np.random.Generator, answer: int) -> Item:
     same_row = rng.random() < SAME_ROW_SHARE
     width, height = DEPTH_SIZES[pick(rng, len(DEPTH_SIZES))]
 
-    def attempt() -> tuple[View, Pair] | None:
+    def attempt() -> tuple[RenderedView, Pair] | None:
         view = render(random_scene(rng, 9), random_camera(rng, width, height), rng)
-        found = _mirrored_pair(rng, view) if same_row else _free_pair(rng, view)
-        return None if found is None else (view, found)
+        pair = _mirrored_pair(rng, view) if same_row else _free_pair(rng, view)
+        return None if pair is None else (view, pair)
 
     view, pair = until("pair of points at different depths", attempt)
     rgb, depth_m = view.rgb, view.depth_m
@@ -81,7 +81,7 @@ def steady(depth_m: FloatMap, side: int = 9) -> Mask:
     return np.asarray(steady & inside)
 
 
-def _mirrored_pair(rng: np.random.Generator, view: View) -> Pair | None:
+def _mirrored_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
     depth = view.depth_m
     still = steady(depth)
     mirrored = depth[:, ::-1]
@@ -97,7 +97,7 @@ def _mirrored_pair(rng: np.random.Generator, view: View) -> Pair | None:
     return (column, row), (width - 1 - column, row)
 
 
-def _free_pair(rng: np.random.Generator, view: View) -> Pair | None:
+def _free_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
     """Two points, each on a surface chosen first, so that small solids are not crowded out by the ground."""
     still = steady(view.depth_m)
     places = [np.flatnonzero(still & (view.ids == number)) for number in np.unique(view.ids[still])]
@@ -106,8 +106,8 @@ def _free_pair(rng: np.random.Generator, view: View) -> Pair | None:
         return None
     width = view.depth_m.shape[1]
     for _ in range(100):
-        chosen = [places[pick(rng, len(places))] for _ in range(2)]
-        (ay, ax), (by, bx) = (divmod(int(place[pick(rng, place.size)]), width) for place in chosen)
+        picked = [places[pick(rng, len(places))] for _ in range(2)]
+        (ay, ax), (by, bx) = (divmod(int(place[pick(rng, place.size)]), width) for place in picked)
         depths = float(view.depth_m[ay, ax]), float(view.depth_m[by, bx])
         if max(depths) / min(depths) > DEPTH_MARGIN and abs(ay - by) >= 8 and np.hypot(ax - bx, ay - by) >= 40:
             return (ax, ay), (bx, by)
@@ -125,21 +125,21 @@ def jigsaw(rng: np.random.Generator, answer: int) -> Item:
 
     def attempt() -> tuple[Pixels, Pixels] | None:
         wide = render(random_scene(rng, 12), random_camera(rng, 2 * JIGSAW_WIDTH, height), rng).rgb
-        whole = np.ascontiguousarray(wide[:, :JIGSAW_WIDTH])
+        picture = np.ascontiguousarray(wide[:, :JIGSAW_WIDTH])
         if elsewhere:
             camera = random_camera(rng, JIGSAW_WIDTH, height)
             wrong = _lower_right(render(random_scene(rng, 12), camera, rng).rgb)
         else:
             # A piece of the right half of the picture, which is twice as wide as the puzzle.
             rows, columns = height // 2, JIGSAW_WIDTH // 2
-            top, left = pick(rng, rows + 1), JIGSAW_WIDTH + pick(rng, columns + 1)
-            wrong = np.ascontiguousarray(wide[top : top + rows, left : left + columns])
-        differs = np.abs(wrong.astype(int) - _lower_right(whole).astype(int)).mean() > PIECE_DIFFERENCE
-        return (whole, wrong) if differs else None
+            y0, x0 = pick(rng, rows + 1), JIGSAW_WIDTH + pick(rng, columns + 1)
+            wrong = np.ascontiguousarray(wide[y0 : y0 + rows, x0 : x0 + columns])
+        differs = np.abs(wrong.astype(int) - _lower_right(picture).astype(int)).mean() > PIECE_DIFFERENCE
+        return (picture, wrong) if differs else None
 
-    whole, wrong = until("wrong jigsaw piece that differs from the right one", attempt)
-    piece = _lower_right(whole)
-    holed = whole.copy()
+    picture, wrong = until("wrong jigsaw piece that differs from the right one", attempt)
+    piece = _lower_right(picture)
+    holed = picture.copy()
     holed[height // 2 :, JIGSAW_WIDTH // 2 :] = 0
     pieces = (piece, wrong) if answer == 0 else (wrong, piece)
     return Item(
@@ -148,7 +148,7 @@ def jigsaw(rng: np.random.Generator, answer: int) -> Item:
         (holed, *pieces),
         ("the second image", "the third image"),
         answer,
-        JigsawFacts(whole),
+        JigsawFacts(picture),
     )
 
 
@@ -179,25 +179,25 @@ def _corners(pixels: Pixels) -> npt.NDArray[np.float64]:
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
     inside = np.zeros_like(grey)
     inside[20:-20, 20:-20] = 255
-    found = cv2.goodFeaturesToTrack(cv2.GaussianBlur(grey, (0, 0), 1.5), 80, 0.02, 18, mask=inside)
-    if found is None:
+    corners = cv2.goodFeaturesToTrack(cv2.GaussianBlur(grey, (0, 0), 1.5), 80, 0.02, 18, mask=inside)
+    if corners is None:
         return np.zeros((0, 2))
-    return np.rint(np.asarray(found, dtype=np.float64).reshape(-1, 2))
+    return np.rint(np.asarray(corners, dtype=np.float64).reshape(-1, 2))
 
 
 def _apart(rng: np.random.Generator, targets: npt.NDArray[np.float64], size: tuple[int, int]) -> list[int]:
     """Numbers of four targets (N, 2) inside a picture of (width, height), `CANDIDATE_GAP_PX` apart; fewer if not."""
-    chosen: list[int] = []
+    selected: list[int] = []
     low, high = np.array([20.0, 20.0]), np.array(size) - 20.0
     for number in rng.permutation(len(targets)):
         target = targets[number]
         if not (np.isfinite(target).all() and (target > low).all() and (target < high).all()):
             continue
-        if all(np.hypot(*(target - targets[other])) > CANDIDATE_GAP_PX for other in chosen):
-            chosen.append(int(number))
-        if len(chosen) == 4:
+        if all(np.hypot(*(target - targets[other])) > CANDIDATE_GAP_PX for other in selected):
+            selected.append(int(number))
+        if len(selected) == 4:
             break
-    return chosen
+    return selected
 
 
 def _spot(point: npt.NDArray[np.float64]) -> Spot:
@@ -224,8 +224,8 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
     if len(points) < 4:
         return None
     targets = cv2.perspectiveTransform(points[None], homography)[0].astype(np.float64)
-    chosen = _apart(rng, targets, (width, height))
-    if len(chosen) < 4:
+    selected = _apart(rng, targets, (width, height))
+    if len(selected) < 4:
         return None
     rows = [tuple(float(value) for value in row) for row in homography]
     matrix: Matrix = ((*rows[0],), (*rows[1],), (*rows[2],))  # type: ignore[assignment]
@@ -233,7 +233,7 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
         first,
         second,
         CorrespondenceFacts(
-            _spot(points[chosen[0]]), tuple(_spot(targets[number]) for number in chosen), homography=matrix
+            _spot(points[selected[0]]), tuple(_spot(targets[number]) for number in selected), homography=matrix
         ),
     )
 
@@ -242,35 +242,35 @@ def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Correspondenc
     """Two views of one scene; a point corresponds where the second camera sees the same surface."""
     scene = _around(rng)
     cameras = _two_cameras(rng, float(np.deg2rad(rng.uniform(6, 22))) * float(rng.choice([-1, 1])))
-    one, two = (render(scene, camera, rng) for camera in cameras)
-    points = _corners(one.rgb)
+    first_view, second_view = (render(scene, camera, rng) for camera in cameras)
+    points = _corners(first_view.rgb)
     # The second view of each point; NaN where it is hidden or on an edge.
     targets = np.full(points.shape, np.nan)
-    height, width = two.ids.shape
-    smooth = steady(one.depth_m, 5)
-    for number, (left, top) in enumerate(points.astype(int)):
-        if not smooth[top, left]:
+    height, width = second_view.ids.shape
+    smooth = steady(first_view.depth_m, 5)
+    for number, (x0, y0) in enumerate(points.astype(int)):
+        if not smooth[y0, x0]:
             continue
-        seen = cameras[1].project(cameras[0].unproject(left, top, float(one.depth_m[top, left]))[None])[0]
+        seen = cameras[1].project(cameras[0].unproject(x0, y0, float(first_view.depth_m[y0, x0]))[None])[0]
         column, row = int(np.rint(seen[0])), int(np.rint(seen[1]))
-        if not (0 <= row < height and 0 <= column < width) or two.ids[row, column] != one.ids[top, left]:
+        if not (0 <= row < height and 0 <= column < width) or second_view.ids[row, column] != first_view.ids[y0, x0]:
             continue
-        if abs(float(two.depth_m[row, column]) / seen[2] - 1) < 0.02:
+        if abs(float(second_view.depth_m[row, column]) / seen[2] - 1) < 0.02:
             targets[number] = seen[:2]
-    chosen = _apart(rng, targets, (two.rgb.shape[1], two.rgb.shape[0]))
-    if len(chosen) < 4:
+    selected = _apart(rng, targets, (second_view.rgb.shape[1], second_view.rgb.shape[0]))
+    if len(selected) < 4:
         return None
-    x, y = _spot(points[chosen[0]])
-    candidates = tuple(_spot(targets[number]) for number in chosen)
-    depth = float(one.depth_m[int(y), int(x)])
-    return one.rgb, two.rgb, CorrespondenceFacts((x, y), candidates, cameras=cameras, ref_depth_m=depth)
+    x, y = _spot(points[selected[0]])
+    candidates = tuple(_spot(targets[number]) for number in selected)
+    depth = float(first_view.depth_m[int(y), int(x)])
+    return first_view.rgb, second_view.rgb, CorrespondenceFacts((x, y), candidates, cameras=cameras, ref_depth_m=depth)
 
 
 def _around(rng: np.random.Generator) -> Scene:
     """A textured block at the origin, solids next to it and behind it, a wall behind all."""
     size = float(rng.uniform(0.4, 0.6))
     surface = random_texture(rng, 150.0)
-    target = Block(
+    target = SceneBlock(
         (0.0, 0.0, size), (size, size * float(rng.uniform(0.7, 1.2)), size), float(rng.uniform(0, 3)), surface
     )
     solids: list[Solid] = [target]

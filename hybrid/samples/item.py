@@ -29,12 +29,12 @@ ATTEMPTS = 300
 T = TypeVar("T")
 
 
-class Facts:
+class SampleFacts:
     """What makes the answer of an item true, by its kind."""
 
 
 @dataclass(frozen=True, eq=False)
-class DepthFacts(Facts):
+class DepthFacts(SampleFacts):
     """The places and distances of A and B, and the depth (H, W) of the whole picture; metres along the optical axis."""
 
     points: tuple[Spot, Spot]
@@ -43,14 +43,14 @@ class DepthFacts(Facts):
 
 
 @dataclass(frozen=True, eq=False)
-class JigsawFacts(Facts):
+class JigsawFacts(SampleFacts):
     """The whole picture before its lower right quarter was blacked out, uncompressed."""
 
     whole: Pixels
 
 
 @dataclass(frozen=True)
-class CorrespondenceFacts(Facts):
+class CorrespondenceFacts(SampleFacts):
     """REF in image 1, A to D in image 2, and the mapping: a homography, or two cameras and REF's depth."""
 
     ref: Spot
@@ -61,14 +61,14 @@ class CorrespondenceFacts(Facts):
 
 
 @dataclass(frozen=True)
-class MotionFacts(Facts):
+class MotionFacts(SampleFacts):
     """The two cameras."""
 
     cameras: tuple[Camera, Camera]
 
 
 @dataclass(frozen=True)
-class ReflectanceFacts(Facts):
+class ReflectanceFacts(SampleFacts):
     """The places of A and B, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
 
     points: tuple[Spot, Spot]
@@ -77,7 +77,7 @@ class ReflectanceFacts(Facts):
 
 
 @dataclass(frozen=True)
-class CountFacts(Facts):
+class CountFacts(SampleFacts):
     """The counted thing and the place of each instance."""
 
     name: Name
@@ -85,7 +85,7 @@ class CountFacts(Facts):
 
 
 @dataclass(frozen=True)
-class BoxFacts(Facts):
+class BoxFacts(SampleFacts):
     """The named thing, its tight box (from its visible pixels) and the two boxes drawn."""
 
     name: Name
@@ -94,7 +94,7 @@ class BoxFacts(Facts):
 
 
 @dataclass(frozen=True)
-class RelationFacts(Facts):
+class RelationFacts(SampleFacts):
     """The two things named, the relation asked, whether it holds, and their boxes."""
 
     first: Name
@@ -115,7 +115,7 @@ class Item:
     images: tuple[Pixels, ...]
     choices: tuple[str, ...]
     answer: int
-    facts: Facts | None = None
+    facts: SampleFacts | None = None
 
 
 def until(what: str, make: Callable[[], T | None]) -> T:

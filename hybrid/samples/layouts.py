@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, Wall
+from hybrid.samples.scenes import Ball, Camera, Scene, SceneBlock, Solid, Wall
 from hybrid.samples.textures import NAMED_COLOURS, PATTERNS, Pattern, Texture, earthy, plain, texture
 
 # x0, y0, x1, y1 in pixels, x1 and y1 exclusive.
@@ -78,7 +78,7 @@ def random_solid(rng: np.random.Generator, x: float, y: float, surface: Texture,
         return Ball((x, y, size), size, surface)
     half = tuple(float(size * rng.uniform(0.7, 1.3)) for _ in range(2))
     tall = float(size * rng.uniform(0.6, 2.2))
-    return Block((x, y, tall), (half[0], half[1], tall), float(rng.uniform(0, np.pi)), surface)
+    return SceneBlock((x, y, tall), (half[0], half[1], tall), float(rng.uniform(0, np.pi)), surface)
 
 
 def random_scene(rng: np.random.Generator, solids: int = 8, wall_m: float | None = None) -> Scene:
@@ -87,18 +87,18 @@ def random_scene(rng: np.random.Generator, solids: int = 8, wall_m: float | None
     Half of the scenes end at a wall and half under the sky, unless `wall_m` gives the wall's distance.
     """
     distance = wall_m if wall_m is not None else float(rng.uniform(8, 14)) if rng.random() < 0.5 else None
-    taken: list[tuple[float, float, float]] = []
-    found: list[Solid] = []
+    occupied: list[tuple[float, float, float]] = []
+    placed: list[Solid] = []
     for _ in range(40 * solids):
         size, y = float(rng.uniform(0.22, 0.6)), float(rng.uniform(2.2, 10.0))
         x = float(rng.uniform(-0.75, 0.75) * y)
-        if len(found) == solids:
+        if len(placed) == solids:
             break
-        if any(np.hypot(x - a, y - b) < 1.9 * (size + c) for a, b, c in taken):
+        if any(np.hypot(x - a, y - b) < 1.9 * (size + c) for a, b, c in occupied):
             continue
-        taken.append((x, y, size))
-        found.append(random_solid(rng, x, y, random_texture(rng), size))
-    return backdrop(rng, found, distance)
+        occupied.append((x, y, size))
+        placed.append(random_solid(rng, x, y, random_texture(rng), size))
+    return backdrop(rng, placed, distance)
 
 
 def random_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
@@ -117,7 +117,7 @@ def named_solid(rng: np.random.Generator, name: Name, x: float, y: float, size: 
     surface = plain(rng, NAMED_COLOURS[name.colour], grain=0.07)
     if name.shape == "ball":
         return Ball((x, y, base_m + size), size, surface)
-    return Block((x, y, base_m + size), (size, size, size), float(rng.uniform(0.15, np.pi / 2 - 0.15)), surface)
+    return SceneBlock((x, y, base_m + size), (size, size, size), float(rng.uniform(0.15, np.pi / 2 - 0.15)), surface)
 
 
 def random_names(rng: np.random.Generator, count: int) -> tuple[Name, ...]:
@@ -156,7 +156,7 @@ def arrange(
     rng: np.random.Generator,
     camera: Camera,
     names: Sequence[Name],
-    taken: Sequence[Solid] = (),
+    occupied: Sequence[Solid] = (),
     sizes_m: tuple[float, float] = (0.16, 0.3),
 ) -> tuple[Solid, ...] | None:
     """Named solids on the ground, wholly in view, none in front of another or of `taken`; None when no room is left.
@@ -164,7 +164,7 @@ def arrange(
     `sizes_m` is the range of half their height.
     """
     solids: list[Solid] = []
-    rects = [rectangle(camera, solid) for solid in taken]
+    rects = [rectangle(camera, solid) for solid in occupied]
     for name in names:
         for _ in range(60):
             y = float(rng.uniform(2.4, 7.0))

@@ -48,14 +48,14 @@ def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels
 
 
 def _scene(
-    words: np.random.Generator, rng: np.random.Generator, wanted: Callable[[Camera, Solids], bool]
+    words: np.random.Generator, rng: np.random.Generator, accepts: Callable[[Camera, Solids], bool]
 ) -> tuple[tuple[Name, ...], Pixels]:
     """The names of three things, and their picture, in which they stand as wanted."""
     names, camera = random_names(words, 3), high_camera(rng, WIDTH, HEIGHT)
 
     def attempt() -> Solids | None:
         solids = arrange(rng, camera, names, sizes_m=(0.18, 0.34))
-        return solids if solids is not None and wanted(camera, solids) else None
+        return solids if solids is not None and accepts(camera, solids) else None
 
     return names, _picture(rng, camera, until("arrangement of things", attempt))
 
@@ -74,13 +74,13 @@ def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int
 
 def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """The side in one word: left or right."""
-    drawn = left_right(words, rng, answer)
-    first, _, second = drawn.choices[0].removeprefix("The ").removesuffix(".").partition(" is on the left side of the ")
+    item = left_right(words, rng, answer)
+    first, _, second = item.choices[0].removeprefix("The ").removesuffix(".").partition(" is on the left side of the ")
     question = (
         f"Considering the relative positions of the {first} and the {second} in the image provided, where is the "
         f"{first} located with respect to the {second}?"
     )
-    return replace(drawn, question=question, choices=("left", "right"))
+    return replace(item, question=question, choices=("left", "right"))
 
 
 def counting(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
@@ -121,10 +121,10 @@ def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) 
 def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """The colour of the one small thing of its shape in a large picture, out of four."""
     shape = SHAPES[pick(words, len(SHAPES))]
-    other = next(each for each in SHAPES if each != shape)
+    other = next(candidate for candidate in SHAPES if candidate != shape)
     choices = tuple(str(colour) for colour in words.permutation(list(NAMED_COLOURS))[:4])
     right = choices[answer]
-    others = [str(colour) for colour in rng.permutation([each for each in NAMED_COLOURS if each != right])[:3]]
+    others = [str(colour) for colour in rng.permutation([colour for colour in NAMED_COLOURS if colour != right])[:3]]
     names = [Name(right, shape), *(Name(colour, other) for colour in others)]
     camera = high_camera(rng, WIDE, HIGH)
     solids = until("arrangement of small things", lambda: arrange(rng, camera, names, sizes_m=SMALL_M))
@@ -135,9 +135,9 @@ def existence(words: np.random.Generator, rng: np.random.Generator, answer: int)
     """Whether there is a thing of a colour and shape: yes (0) or no (1). One picture for all rows of a unit."""
     names, pixels = _shared(json.dumps(words.bit_generator.state))
     absent = [Name(colour, shape) for colour in NAMED_COLOURS for shape in SHAPES if Name(colour, shape) not in names]
-    asked = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
-    article = "an" if asked.colour[0] in "aeiou" else "a"
-    return Item(f"Is there {article} {asked} in the image?", (pixels,), ("yes", "no"), answer)
+    target = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
+    article = "an" if target.colour[0] in "aeiou" else "a"
+    return Item(f"Is there {article} {target} in the image?", (pixels,), ("yes", "no"), answer)
 
 
 @lru_cache(maxsize=1)
@@ -162,13 +162,13 @@ def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: in
     camera = high_camera(rng, WIDTH, HEIGHT)
 
     def attempt() -> tuple[Solids, Solids] | None:
-        before = arrange(rng, camera, names, sizes_m=(0.18, 0.34))
-        if before is None:
+        first_frame = arrange(rng, camera, names, sizes_m=(0.18, 0.34))
+        if first_frame is None:
             return None
-        x, y, z = before[0].centre
-        moved = replace(before[0], centre=(x + (SIDEWAYS_M if answer else -SIDEWAYS_M), y, z))
-        free = fits(camera, rectangle(camera, moved), [rectangle(camera, solid) for solid in before[1:]])
-        return (before, (moved, *before[1:])) if free else None
+        x, y, z = first_frame[0].centre
+        moved = replace(first_frame[0], centre=(x + (SIDEWAYS_M if answer else -SIDEWAYS_M), y, z))
+        free = fits(camera, rectangle(camera, moved), [rectangle(camera, solid) for solid in first_frame[1:]])
+        return (first_frame, (moved, *first_frame[1:])) if free else None
 
     pictures = until("thing with room to move", attempt)
     seed = int(rng.integers(2**31))

@@ -34,7 +34,7 @@ from hybrid.samples.layouts import (
     random_solid,
     rectangle,
 )
-from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, Scene, Solid, View, Wall, render
+from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, RenderedView, Scene, Solid, Wall, render
 from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, plain
 from hybrid.types import Box
 
@@ -69,18 +69,18 @@ def share_of_union(a: Box, b: Box) -> float:
 def counting(rng: np.random.Generator, answer: int) -> Item:
     """How many objects of one colour and shape there are among objects of other colours; the choices ascend by one."""
     count = int(rng.integers(max(1, answer), MAX_THINGS + 1))
-    wanted, *others = random_names(rng, 3)
-    names = [wanted] * count + [others[pick(rng, 2)] for _ in range(int(rng.integers(2, 5)))]
+    target, *others = random_names(rng, 3)
+    names = [target] * count + [others[pick(rng, 2)] for _ in range(int(rng.integers(2, 5)))]
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement of objects side by side", lambda: arrange(rng, camera, names))
     view = render(stage(rng, solids), camera, rng)
     boxes = tuple(_tight(view, number) for number in range(count))
     return Item(
-        f"How many {wanted}s are there in the image?",
+        f"How many {target}s are there in the image?",
         (view.rgb,),
         tuple(str(count - answer + step) for step in range(4)),
         answer,
-        CountFacts(wanted, boxes),
+        CountFacts(target, boxes),
     )
 
 
@@ -92,14 +92,14 @@ def object_localization(rng: np.random.Generator, answer: int) -> Item:
     view = render(stage(rng, solids), camera, rng)
     tight = _tight(view, 0)
     wrong = until("box that fits badly", lambda: _misfit(rng, tight))
-    drawn = (tight, wrong) if answer == 0 else (wrong, tight)
+    boxes = (tight, wrong) if answer == 0 else (wrong, tight)
     return Item(
         f"The image shows two bounding boxes, Box A (red) and Box B (green). Which one encloses the {names[0]} more "
         "accurately?",
-        (boxed(view.rgb, *drawn),),
+        (boxed(view.rgb, *boxes),),
         ("Box A", "Box B"),
         answer,
-        BoxFacts(names[0], tight, drawn),
+        BoxFacts(names[0], tight, boxes),
     )
 
 
@@ -148,7 +148,7 @@ def stage(rng: np.random.Generator, solids: tuple[Solid, ...]) -> Scene:
     return backdrop(rng, solids, wall_m, calm=True)
 
 
-def _tight(view: View, number: int) -> Rect:
+def _tight(view: RenderedView, number: int) -> Rect:
     """The smallest box around a solid's visible pixels."""
     rows, columns = np.nonzero(view.ids == FIRST_SOLID + number)
     return float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
@@ -227,7 +227,7 @@ def _painted(rng: np.random.Generator) -> Scene:
 POINTS = 200
 
 
-def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Spot, Spot]] | None:
+def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[RenderedView, tuple[Spot, Spot]] | None:
     """A rendering and two points on it for which `answer` is true; half of the unequal pairs mislead by their light."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
     # Well-exposed points on one surface in one light, surfaces drawn first, not near the borders.
@@ -238,18 +238,18 @@ def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Sp
     flat = one_surface & one_light & (grey > 14) & (grey < 222) & (view.ids != SKY)
     flat[:30], flat[-14:], flat[:, :14], flat[:, -14:] = False, False, False, False
     surfaces = [np.flatnonzero(flat & (view.ids == number)) for number in np.unique(view.ids[flat])]
-    chosen = (surfaces[pick(rng, len(surfaces))] for _ in range(POINTS))
-    places = np.array([place[pick(rng, place.size)] for place in chosen], dtype=np.int64)
+    selected = (surfaces[pick(rng, len(surfaces))] for _ in range(POINTS))
+    places = np.array([place[pick(rng, place.size)] for place in selected], dtype=np.int64)
     albedo, light = cv2.blur(view.albedo, (5, 5)).ravel()[places], view.light.ravel()[places]
     x, y = places % WIDTH, places // WIDTH
     # Entry [a, b] is about point a as A and point b as B.
     brighter = albedo[None, :] / albedo[:, None]
     lit = light[None, :] / light[:, None]
-    apart = np.hypot(x[None, :] - x[:, None], y[None, :] - y[:, None]) > 45
+    distant = np.hypot(x[None, :] - x[:, None], y[None, :] - y[:, None]) > 45
     if answer == 2:
-        usable = apart & (np.maximum(brighter, 1 / brighter) < SAME_RATIO) & (np.maximum(lit, 1 / lit) > LIGHT_RATIO)
+        usable = distant & (np.maximum(brighter, 1 / brighter) < SAME_RATIO) & (np.maximum(lit, 1 / lit) > LIGHT_RATIO)
     else:
-        usable = apart & ((brighter if answer == 0 else 1 / brighter) > DARKER_RATIO)
+        usable = distant & ((brighter if answer == 0 else 1 / brighter) > DARKER_RATIO)
         misleading = usable & ((brighter * lit - 1) * (brighter - 1) < 0)
         if rng.random() < 0.5 and misleading.any():
             usable = misleading

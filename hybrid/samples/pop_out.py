@@ -35,7 +35,7 @@ JITTER = 0.012
 
 
 @dataclass(frozen=True)
-class Thing:
+class NamedObject:
     """A thing that stands out: its name and the square around it, in whole pixels."""
 
     name: Name
@@ -49,10 +49,10 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Scene:
+class PopOutScene:
     """`things` from the most to the least salient; `greys` are the squares around things that do not stand out."""
 
-    things: tuple[Thing, ...]
+    things: tuple[NamedObject, ...]
     greys: tuple[Rect, ...]
     seed: int
 
@@ -64,26 +64,26 @@ class Scene:
         for box in self.greys:
             tone = ground + float(rng.choice([-1, 1])) * GREY_CONTRAST
             _fill(canvas, box, SHAPES[int(rng.integers(2))], (tone, tone, tone))
-        for rank, thing in enumerate(self.things):
-            pure = np.array(NAMED_COLOURS[thing.name.colour]) ** (1 / 2.2) * 255
+        for rank, item in enumerate(self.things):
+            pure = np.array(NAMED_COLOURS[item.name.colour]) ** (1 / 2.2) * 255
             mixed = pure + (ground - pure) * FADE * rank
-            _fill(canvas, thing.box, thing.name.shape, (float(mixed[0]), float(mixed[1]), float(mixed[2])))
+            _fill(canvas, item.box, item.name.shape, (float(mixed[0]), float(mixed[1]), float(mixed[2])))
         noisy = canvas + cv2.GaussianBlur(rng.normal(0, 1, canvas.shape), (0, 0), 1.5) * 8
         return np.asarray(np.clip(noisy, 0, 255), np.uint8)
 
 
-def pop_out(rng: np.random.Generator, count: int) -> Scene:
+def pop_out(rng: np.random.Generator, count: int) -> PopOutScene:
     """A scene with `count` things that stand out, 1 to `MAX_THINGS`, among 6 to 11 grey ones; nothing overlaps."""
     colours = rng.permutation(list(NAMED_COLOURS))[:count]
     halves = [MAX_PX * SHRINK**rank for rank in range(count)]
     greys = [float(rng.integers(*GREY_PX)) for _ in range(int(rng.integers(6, 12)))]
     boxes = until("arrangement of things that stand out", lambda: _arranged(rng, [*halves, *greys]))
     names = [Name(str(colour), SHAPES[int(rng.integers(2))]) for colour in colours]
-    things = tuple(Thing(name, box) for name, box in zip(names, boxes, strict=False))
-    return Scene(things, boxes[count:], int(rng.integers(2**31)))
+    items = tuple(NamedObject(name, box) for name, box in zip(names, boxes, strict=False))
+    return PopOutScene(items, boxes[count:], int(rng.integers(2**31)))
 
 
-def free_viewing(rng: np.random.Generator, scene: Scene, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
+def free_viewing(rng: np.random.Generator, scene: PopOutScene, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
     """Paths of people without a task: from the middle to the things in order of saliency, then around again.
 
     Neighbours in the order are sometimes swapped; 4 to 8 fixations; the more salient, the longer.
@@ -94,12 +94,14 @@ def free_viewing(rng: np.random.Generator, scene: Scene, subjects: int = SUBJECT
         for place in range(len(ranks) - 1):
             if rng.random() < 0.15:
                 ranks[place], ranks[place + 1] = ranks[place + 1], ranks[place]
-        wanted = int(rng.integers(4, 9)) - 1
-        paths.append(_path(rng, scene, [ranks[step % len(ranks)] for step in range(wanted)]))
+        length = int(rng.integers(4, 9)) - 1
+        paths.append(_path(rng, scene, [ranks[step % len(ranks)] for step in range(length)]))
     return tuple(paths)
 
 
-def searching(rng: np.random.Generator, scene: Scene, target: int, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
+def searching(
+    rng: np.random.Generator, scene: PopOutScene, target: int, subjects: int = SUBJECTS
+) -> tuple[Scanpath, ...]:
     """Paths of people who look for thing number `target`: from the middle, past at most two others, to the target."""
     others = [rank for rank in range(len(scene.things)) if rank != target]
     paths = []
@@ -109,7 +111,7 @@ def searching(rng: np.random.Generator, scene: Scene, target: int, subjects: int
     return tuple(paths)
 
 
-def _path(rng: np.random.Generator, scene: Scene, visits: list[int]) -> Scanpath:
+def _path(rng: np.random.Generator, scene: PopOutScene, visits: list[int]) -> Scanpath:
     """A fixation in the middle, then one on each visited thing; no two durations of a path are the same."""
     spots = [(0.5, 0.5), *(scene.things[rank].centre for rank in visits)]
     jittered = np.clip(np.array(spots) + rng.normal(0, JITTER, (len(spots), 2)), 0, 1).round(2)

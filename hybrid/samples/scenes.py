@@ -94,7 +94,7 @@ def orbit(target: Vector, radius_m: float, azimuth_rad: float, height_m: float, 
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class SceneBlock:
     """A box on its own axes, turned by `yaw_rad` about the vertical."""
 
     centre: Vector
@@ -125,7 +125,7 @@ class Ball:
         return np.asarray(SIGNS * self.radius + self.centre)
 
 
-Solid = Block | Ball
+Solid = SceneBlock | Ball
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ class Scene:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class RenderedView:
     """A rendered picture and its truth; every map is (H, W).
 
     `depth_m` is along the optical axis, infinite for the sky; `albedo` is linear luminance 0..1; `light` is the
@@ -201,8 +201,8 @@ class _Buffers:
         # Of ground and wall much is behind something or beyond the horizon: no texture is read there.
         rows, columns = (np.flatnonzero(nearest.any(axis=axis)) for axis in (1, 0))
         inner = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
-        top, left = window[0].start, window[1].start
-        window = (slice(top + inner[0].start, top + inner[0].stop), slice(left + inner[1].start, left + inner[1].stop))
+        y0, x0 = window[0].start, window[1].start
+        window = (slice(y0 + inner[0].start, y0 + inner[0].stop), slice(x0 + inner[1].start, x0 + inner[1].stop))
         nearest, normal = nearest[inner], hit.normal[:, inner[0], inner[1]]
         slant = np.abs((normal * self.rays[:, window[0], window[1]]).sum(axis=0)) / self.ray_length[window]
         depth = np.where(np.isfinite(hit.depth[inner]), hit.depth[inner], 1.0)
@@ -215,7 +215,7 @@ class _Buffers:
         return covered
 
 
-def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: float = 2.5) -> View:
+def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: float = 2.5) -> RenderedView:
     """Cast one ray per pixel. `rng` gives the sensor noise, `noise` its standard deviation in grey levels."""
     buffers = _Buffers(camera)
     everything = (slice(0, camera.height), slice(0, camera.width))
@@ -233,11 +233,11 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
             high = np.clip(np.ceil(projected[:, :2].max(axis=0)) + 1, 0, size).astype(int)
             rows, columns = slice(int(low[1]), int(high[1])), slice(int(low[0]), int(high[0]))
         rays, origin = buffers.rays[:, rows, columns], camera.position
-        hit = _block_hit(rays, origin, solid) if isinstance(solid, Block) else _ball_hit(rays, origin, solid)
+        hit = _block_hit(rays, origin, solid) if isinstance(solid, SceneBlock) else _ball_hit(rays, origin, solid)
         covered.append(buffers.add(FIRST_SOLID + index, hit, (rows, columns), solid.texture))
     light = _light(scene, buffers, camera)
     seen = [int((buffers.ids == FIRST_SOLID + index).sum()) for index in range(len(scene.solids))]
-    return View(
+    return RenderedView(
         rgb=_develop(scene, buffers, light, rng, noise),
         depth_m=buffers.depth,
         ids=buffers.ids,
@@ -267,7 +267,7 @@ def _wall_hit(rays: FloatMap, origin: Vector, wall: Wall) -> _Hit:
     return _Hit(depth, _constant_normal((-sin, -cos, 0), depth), along, -(origin[2] + reach * rays[2]))
 
 
-def _block_hit(rays: FloatMap, origin: Vector, block: Block) -> _Hit:
+def _block_hit(rays: FloatMap, origin: Vector, block: SceneBlock) -> _Hit:
     """Slab method: the ray is inside the block between its latest entry and its earliest exit."""
     axes = block.axes().astype(np.float32)
     local = np.stack([_dot(axis, rays) for axis in axes])

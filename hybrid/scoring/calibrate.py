@@ -40,9 +40,9 @@ from hybrid.solving.trust import (
     Trust,
     claimed_by,
     fold_of,
+    measurement_as_json,
     picture_name,
     trust_content,
-    written,
 )
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score, base_id
@@ -204,7 +204,7 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
 
     def rows(without: int | None) -> list[Json]:
         kept = (case for case in counted_answers if fold_of(case.unit, folds) != without)
-        return [written(key, each) for key, each in measurements(kept)]
+        return [measurement_as_json(key, each) for key, each in measurements(kept)]
 
     places: dict[str, int] = {}
     asked = folder.questions().by_id

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
-from hybrid.benchmarks.card import BenchmarkCard, Correction
+from hybrid.benchmarks.card import BenchmarkCard, CardCorrection
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.scoring.compare import Comparison
@@ -74,7 +74,7 @@ def _without(scored: Scored, task: str) -> Scored:
     )
 
 
-def printed_otherwise(comparison: Comparison) -> tuple[Correction, ...]:
+def printed_otherwise(comparison: Comparison) -> tuple[CardCorrection, ...]:
     """The corrections behind which printed numbers stand, which are of the older labels, and a solver does not."""
     if comparison.options.other_labels == "compare":
         return ()
@@ -87,7 +87,7 @@ def printed_otherwise(comparison: Comparison) -> tuple[Correction, ...]:
     return tuple(found)
 
 
-def is_concerned(cell: Published, corrections: Sequence[Correction], tasks: Sequence[str]) -> bool:
+def is_concerned(cell: Published, corrections: Sequence[CardCorrection], tasks: Sequence[str]) -> bool:
     """Whether a printed cell is of a corrected task, or no cell of one task: a mean over all."""
     return bool(corrections) and (cell.metric not in tasks or cell.metric in {one.task for one in corrections})
 

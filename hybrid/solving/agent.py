@@ -90,13 +90,13 @@ class Agent(Solver):
 
         def block(ref: ImageRef) -> dict[str, Any]:
             sent, data = self._images.encoded(ref.image)
-            made = image_block(sent.media_type, data.decode("ascii"))
-            urls[made["image_url"]["url"]] = ref.name
-            return made
+            image_part = image_block(sent.media_type, data.decode("ascii"))
+            urls[image_part["image_url"]["url"]] = ref.name
+            return image_part
 
         arranged = arrange([ctx.message(prompt)], keep=0)
         wired = await asyncio.to_thread(wire_messages, arranged, block, "")
-        shown = SHOWN_IMAGES.set({ref.name: ref.image for ref in prompt.images})
+        token = SHOWN_IMAGES.set({ref.name: ref.image for ref in prompt.images})
         started = time.monotonic()
         try:
             async with asyncio.timeout(ctx.meter.seconds_left()) as limit:
@@ -106,7 +106,7 @@ class Agent(Solver):
                 raise
             raise BudgetSpent("the question's budget of seconds ended while the agent was asked") from None
         finally:
-            SHOWN_IMAGES.reset(shown)
+            SHOWN_IMAGES.reset(token)
             ctx.meter.used += Usage(seconds=time.monotonic() - started)
         # The messages of what an agent returned. Raises `TypeError` where there are none.
         messages = _field(returned, "messages")
@@ -116,7 +116,7 @@ class Agent(Solver):
             messages = returned
         if not messages or any(_role(message) is None for message in messages):
             raise TypeError(f"an agent returns messages, or an object that has them, not {type(returned).__name__}")
-        conversation = _Conversation(list(messages), urls, _counted(_field(returned, "usage")))
+        conversation = _Conversation(list(messages), urls, _token_usage(_field(returned, "usage")))
         text = conversation.noted(ctx)
         return Reply(text, Outcome.ANSWERED if text else Outcome.UNPARSED)
 
@@ -143,18 +143,18 @@ class _Conversation:
         used, text = self.tokens or Usage(), ""
         for message in self.messages:
             if _role(message) == "assistant":
-                written = tuple(self._call(call) for call in _field(message, "tool_calls") or ())
-                said = readable(AssistantMessage(_text(message), written))
-                text = said.text.strip()
-                calls: list[Json] = [{"tool": call.name, "args": call.args} for call in said.calls]
-                named = _field(_field(message, "response_metadata"), "model_name") or _field(message, "model")
-                model = named if isinstance(named, str) else "agent"
-                ctx.log.note(Step("model", model, said.text, data={"tool_calls": calls} if calls else {}))
-                open_calls |= {call.id: call for call in said.calls}
+                tool_calls = tuple(self._call(call) for call in _field(message, "tool_calls") or ())
+                reply = readable(AssistantMessage(_text(message), tool_calls))
+                text = reply.text.strip()
+                calls: list[Json] = [{"tool": call.name, "args": call.args} for call in reply.calls]
+                model_name = _field(_field(message, "response_metadata"), "model_name") or _field(message, "model")
+                model = model_name if isinstance(model_name, str) else "agent"
+                ctx.log.note(Step("model", model, reply.text, data={"tool_calls": calls} if calls else {}))
+                open_calls |= {call.id: call for call in reply.calls}
                 # The tokens of a call, where they are not among those of all calls.
-                told = _counted(_field(message, "usage_metadata")) or _counted(_field(message, "usage"))
-                spent = Usage() if self.tokens is not None else told or Usage(uncounted_calls=1)
-                used += replace(spent, model_calls=1, tool_calls=len(said.calls))
+                usage = _token_usage(_field(message, "usage_metadata")) or _token_usage(_field(message, "usage"))
+                spent = Usage() if self.tokens is not None else usage or Usage(uncounted_calls=1)
+                used += replace(spent, model_calls=1, tool_calls=len(reply.calls))
             elif _role(message) == "tool":
                 call = open_calls.pop(_field(message, "tool_call_id") or "", None)
                 step = _result(message, call)
@@ -163,29 +163,29 @@ class _Conversation:
                 # Words before a result are no answer.
                 text = ""
         for call in open_calls.values():
-            ctx.log.note(Step("tool", call.name, "", data=_called(call)))
+            ctx.log.note(Step("tool", call.name, "", data=_call_data(call)))
         ctx.meter.used += used
         return text
 
     def _call(self, call: Any) -> ToolCall:
         """A call in the form of OpenAI (`function` with JSON in it), Inspect (`function` is the name) or LangChain."""
         function = _field(call, "function")
-        name, written = _field(call, "name"), _field(call, "args")
+        name, arguments = _field(call, "name"), _field(call, "args")
         if isinstance(function, str):
-            name, written = function, _field(call, "arguments")
+            name, arguments = function, _field(call, "arguments")
         elif function is not None:
-            name, written = _field(function, "name"), _field(function, "arguments")
-        args = read_object(written)[0]
-        given = {"written": str(written)} if args is None else args
-        return ToolCall(str(_field(call, "id") or ""), str(name), self._named(given))
+            name, arguments = _field(function, "name"), _field(function, "arguments")
+        args = read_object(arguments)[0]
+        call_args = {"written": str(arguments)} if args is None else args
+        return ToolCall(str(_field(call, "id") or ""), str(name), self._with_image_names(call_args))
 
-    def _named(self, value: Any) -> Any:
+    def _with_image_names(self, value: Any) -> Any:
         """A value in which an image of the question stands by its name instead of its bytes."""
         if isinstance(value, str):
             return self.urls.get(value, value)
         if isinstance(value, list):
-            return [self._named(one) for one in value]
-        return {key: self._named(one) for key, one in value.items()} if isinstance(value, dict) else value
+            return [self._with_image_names(item) for item in value]
+        return {key: self._with_image_names(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _result(message: Any, call: ToolCall | None) -> Step:
@@ -194,48 +194,53 @@ def _result(message: Any, call: ToolCall | None) -> Step:
     name = call.name if call else str(_field(message, "name") or _field(message, "function") or "unknown")
     failed = _field(message, "status") == "error" or bool(_field(message, "error"))
     error = _field(_field(message, "error"), "message")
-    data = _called(call) if call else {}
+    data = _call_data(call) if call else {}
     if failed:
         return Step("tool", name, text or str(error or ""), fault=Fault.TOOL_ERROR, data=data)
     # The finding that a result holds: as its artifact, or as the JSON object that its text is; empty for another.
     artifact = _field(message, "artifact")
-    found = _field(artifact, "structured_content") or artifact
-    if found is None:
-        found = read_object(_text(message))[0]
-    whole = (
-        isinstance(found, Mapping) and isinstance(found.get("data"), Mapping) and all(key in found for key in FINDING)
+    content = _field(artifact, "structured_content") or artifact
+    if content is None:
+        content = read_object(_text(message))[0]
+    is_complete = (
+        isinstance(content, Mapping)
+        and isinstance(content.get("data"), Mapping)
+        and all(key in content for key in FINDING)
     )
-    finding = replace_surrogates_in(json.loads(json.dumps(found, default=str))) if whole else {}
-    said = finding.get("text")
+    finding = replace_surrogates_in(json.loads(json.dumps(content, default=str))) if is_complete else {}
+    finding_text = finding.get("text")
     facts = {key: finding[key] for key in FINDING} if finding else {}
-    return Step("tool", name, said if isinstance(said, str) else text, data={**data, **facts})
+    return Step("tool", name, finding_text if isinstance(finding_text, str) else text, data={**data, **facts})
 
 
-def _called(call: ToolCall) -> dict[str, Json]:
+def _call_data(call: ToolCall) -> dict[str, Json]:
     """The images and the other arguments of a call, as a step has them."""
     images = call.args.get(IMAGES, call.args.get(IMAGE, ()))
     names = [images] if isinstance(images, str) else images
-    listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-    return {"images": listed, "args": {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}}
+    image_names = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return {
+        "images": image_names,
+        "args": {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)},
+    }
 
 
-def _counted(counts: Any) -> Usage | None:
+def _token_usage(counts: Any) -> Usage | None:
     """The tokens that LangChain, OpenAI or Inspect count; None where they do not tell both read and written ones."""
-    told = ([_field(counts, f"{word}_tokens") for word in words] for words in SIDES)
-    read, written = (ours if ours is not None else theirs for ours, theirs in told)
-    if not (isinstance(read, int) and isinstance(written, int)):
+    counts_by_form = ([_field(counts, f"{word}_tokens") for word in words] for words in SIDES)
+    input_count, output_count = (first if first is not None else second for first, second in counts_by_form)
+    if not (isinstance(input_count, int) and isinstance(output_count, int)):
         return None
     # Inspect alone keeps what the provider had already, or has now, out of what was read.
-    apart = [_field(counts, f"input_tokens_cache_{way}") or 0 for way in ("read", "write")]
-    held = _field(_field(counts, "input_token_details"), "cache_read")
-    held = held or _field(_field(counts, "prompt_tokens_details"), "cached_tokens")
+    cache_counts = [_field(counts, f"input_tokens_cache_{way}") or 0 for way in ("read", "write")]
+    cached = _field(_field(counts, "input_token_details"), "cache_read")
+    cached = cached or _field(_field(counts, "prompt_tokens_details"), "cached_tokens")
     thought = _field(_field(counts, "output_token_details"), "reasoning")
     thought = thought or _field(_field(counts, "completion_tokens_details"), "reasoning_tokens")
     return Usage(
-        input_tokens=read + sum(apart),
-        output_tokens=written,
+        input_tokens=input_count + sum(cache_counts),
+        output_tokens=output_count,
         reasoning_tokens=thought or _field(counts, "reasoning_tokens") or 0,
-        cached_tokens=held or apart[0],
+        cached_tokens=cached or cache_counts[0],
     )
 
 

@@ -22,8 +22,8 @@ CERTAIN = 1e-4
 
 def log_odds(probability: float) -> float:
     """Natural logarithm of p / (1 - p), p kept `CERTAIN` away from 0 and 1."""
-    kept = min(max(probability, CERTAIN), 1 - CERTAIN)
-    return math.log(kept / (1 - kept))
+    clipped = min(max(probability, CERTAIN), 1 - CERTAIN)
+    return math.log(clipped / (1 - clipped))
 
 
 def probability(log_odds: float) -> float:

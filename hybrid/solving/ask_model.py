@@ -100,11 +100,11 @@ class ModelCalls:
         if tools:
             self._load_tools()
         key, self.key = self.key, self.key.following()
-        with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as ended:
-            message, used = await self._counted(model, messages, tools, key)
+        with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as finish_span:
+            message, used = await self._chat_and_count(model, messages, tools, key)
             if used.uncounted_calls:
                 self._run_meter.refuse_uncounted(model.name, self._meter.limits)
-            ended(lambda: tracing.model_reply(message, used.cost_usd))
+            finish_span(lambda: tracing.model_reply(message, used.cost_usd))
         self._check_growth(model.name, messages, message)
         sent, thoughts = message.images_sent, message.reasoning
         if (left_out := len(thoughts) - MAX_THOUGHTS) > 0:
@@ -131,12 +131,12 @@ class ModelCalls:
         self._log.note(Step("model", model.name, message.text, used.seconds, data=data))
         return message
 
-    async def _counted(
+    async def _chat_and_count(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> tuple[AssistantMessage, Usage]:
         """The message and its usage, which is counted however the call ends."""
-        left, at_least = self._meter.seconds_left(), 0.0
-        spent, used, started = CallTime(left), Usage(), self._clock()
+        remaining_s, at_least = self._meter.seconds_left(), 0.0
+        spent, used, started = CallTime(remaining_s), Usage(), self._clock()
         try:
             async with count_call(spent, self._clock) as limit:
                 if self._options and not tools:
@@ -162,7 +162,7 @@ class ModelCalls:
             # The call was made and may be charged for, but the provider's counts of tokens are lost.
             used = Usage(model_calls=1, uncounted_calls=int(bool(model.connection())))
             # A timer can end a hair before the budget does, which is spent all the same.
-            at_least = (left or 0.0) + TIMER_S
+            at_least = (remaining_s or 0.0) + TIMER_S
             self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
             raise BudgetSpent("the question's budget of seconds ended during a model call") from None
         finally:
@@ -178,29 +178,34 @@ class ModelCalls:
 
         The model reads in their place what the server said. Raises as `ChatModel.chat`.
         """
-        made = {image.name: step.name for step in self._log.steps if step.kind == "tool" for image in step.images}
-        shown = self._without_refused(messages)
-        new = {ref.name: ref for ref in images_of(shown) if ref.name in made and ref.name not in self._taken}
+        tool_of_image = {
+            image.name: step.name for step in self._log.steps if step.kind == "tool" for image in step.images
+        }
+        sendable = self._without_refused(messages)
+        new = {
+            ref.name: ref for ref in images_of(sendable) if ref.name in tool_of_image and ref.name not in self._taken
+        }
         unconfirmed = UNCONFIRMED.set(frozenset(new))
         try:
-            reply = await self._style.chat(model, shown, tools, key)
+            reply = await self._style.chat(model, sendable, tools, key)
         except PicturesRefused as error:
             UNCONFIRMED.set(frozenset())
             words = str(error).partition(": ")[2][:MAX_REFUSAL]
             self._refused |= {name: _refused_text(new[name], words) for name in error.pictures}
             reply = await self._style.chat(model, self._without_refused(messages), tools, key)
             for name in sorted(error.pictures):
-                self._note_refusal(new[name], made[name], words)
+                self._note_refusal(new[name], tool_of_image[name], words)
         else:
             self._taken |= new.keys() & {image.name for image in reply.images_sent or ()}
         finally:
             UNCONFIRMED.reset(unconfirmed)
         return reply
 
-    def _note_refusal(self, ref: ImageRef, tool: str, said: str) -> None:
+    def _note_refusal(self, ref: ImageRef, tool: str, error_text: str) -> None:
         """Count a picture that the server did not take as a fault of its tool."""
         image = ref.image
-        text = f"{ref.name} ({image.width} x {image.height} px): the model's server did not take this picture: {said}"
+        size = f"{image.width} x {image.height} px"
+        text = f"{ref.name} ({size}): the model's server did not take this picture: {error_text}"
         facts: dict[str, Json] = {"tool": tool, "picture": ref.name, "width": image.width, "height": image.height}
         self._log.note(Step("rule", PICTURE_REFUSED, text, fault=Fault.PICTURE_REFUSED, data=facts))
         self._meter.used = self._meter.used + Usage(tool_faults=1)
@@ -222,20 +227,20 @@ class ModelCalls:
 
     def _check_growth(self, name: str, messages: Sequence[Message], reply: AssistantMessage) -> None:
         """Warn where one more picture in the same conversation took no more tokens of the prompt."""
-        before = self._last
+        previous = self._last
         tokens = reply.usage.input_tokens if reply.usage else 0
         now = self._last = (len(reply.images_sent or ()), tokens, len(messages))
-        if not (before[1] and tokens and now[0] > before[0] and now[2] > before[2] and tokens <= before[1]):
+        if not (previous[1] and tokens and now[0] > previous[0] and now[2] > previous[2] and tokens <= previous[1]):
             return
-        said = f"{now[0] - before[0]} more picture(s) took no more tokens ({before[1]:,} before, {tokens:,} now)"
-        self._log.note(Step("rule", PICTURE_UNCOUNTED, said))
+        text = f"{now[0] - previous[0]} more picture(s) took no more tokens ({previous[1]:,} before, {tokens:,} now)"
+        self._log.note(Step("rule", PICTURE_UNCOUNTED, text))
         self._run_meter.warn_once(
             f"warning: {name}: a request with one more picture took no more prompt tokens than the one before it: its "
             "server drops pictures of tools, or does not count them; hybrid models check tells which"
         )
 
 
-def _refused_text(ref: ImageRef, said: str) -> str:
+def _refused_text(ref: ImageRef, reason: str) -> str:
     """What a model reads in the place of a picture, with the remedy."""
     width, height = ref.image.width, ref.image.height
     shorter, longer = min(width, height), max(width, height)
@@ -247,4 +252,4 @@ def _refused_text(ref: ImageRef, said: str) -> str:
         remedy = "ask for a smaller region, or a smaller scale"
     else:
         remedy = "go on without it"
-    return f"[{ref.name}: the picture of {width} x {height} px was not taken ({said}); {remedy}]"
+    return f"[{ref.name}: the picture of {width} x {height} px was not taken ({reason}); {remedy}]"

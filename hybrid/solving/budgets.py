@@ -73,19 +73,19 @@ class RunMeter:
             "--max-total-tokens": question.tokens,
             "--max-cost": question.cost_usd,
         }
-        named = [f"{option} {most:g}" for option, most in budgets.items() if most is not None]
-        if named:
+        limits = [f"{option} {most:g}" for option, most in budgets.items() if most is not None]
+        if limits:
             raise ModelRefused(
-                f"--model {model}: its replies come without token counts, so {' and '.join(named)} cannot be kept to; "
+                f"--model {model}: its replies come without token counts, so {' and '.join(limits)} cannot be kept to; "
                 "leave it out, or limit the run by --run-max-calls or --limit"
             )
 
     def count_lost(self, requests: int) -> bool:
         """Count requests as paid whose replies are lost; returns whether the budget allows to send them again."""
         used = self.used
-        each = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
-        lost = Usage(model_calls=requests, cost_usd=None if each is None else each * requests)
-        self.used = used + lost
+        cost_per_call = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
+        estimate = Usage(model_calls=requests, cost_usd=None if cost_per_call is None else cost_per_call * requests)
+        self.used = used + estimate
         # Those that would be sent again are under way, and count already: the last one does not stand in its own way.
         self.pending -= 1
         try:

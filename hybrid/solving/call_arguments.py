@@ -74,7 +74,7 @@ def read_arguments(
     return images, reading.fields(rest), tuple(dict.fromkeys(reading.repairs))
 
 
-def _wrong(message: str) -> ToolError:
+def _argument_error(message: str) -> ToolError:
     return ToolError(message, Fault.BAD_ARGUMENTS)
 
 
@@ -89,7 +89,7 @@ class _Reading:
         for key in ARGUMENTS:
             value = self._from_text(rest[key]) if isinstance(rest.get(key), str) else rest.get(key)
             if key not in self._nodes and isinstance(value, dict):
-                outer = {one: item for one, item in rest.items() if one != key and item != self._tool.card.name}
+                outer = {name: item for name, item in rest.items() if name != key and item != self._tool.card.name}
                 if not outer.keys() & value.keys():
                     self.repairs.append(NESTED)
                     return {**outer, **value}
@@ -97,28 +97,30 @@ class _Reading:
 
     def images(self, rest: dict[str, Any]) -> tuple[str, ...]:
         """Take the images out of the arguments."""
-        apart = sorted(key for key in rest if key not in self._nodes and _ONE_OF_IMAGES.fullmatch(key))
-        if len(apart) > 1 and all(isinstance(rest[key], str) for key in apart) and rest.get(IMAGES) is None:
+        image_keys = sorted(key for key in rest if key not in self._nodes and _ONE_OF_IMAGES.fullmatch(key))
+        if len(image_keys) > 1 and all(isinstance(rest[key], str) for key in image_keys) and rest.get(IMAGES) is None:
             # `image_1` and `image_2`, `first_image` and `second_image`.
             self.repairs.append(IMAGE_NAME)
-            rest[IMAGES] = [rest.pop(key) for key in apart]
+            rest[IMAGES] = [rest.pop(key) for key in image_keys]
         keys = [key for key in rest if key not in self._nodes and _IMAGE_KEY.fullmatch(key)]
-        given = [(key, value) for key in keys if (value := rest.pop(key)) not in (None, [], "")]
-        if not given:
+        filled = [(key, value) for key in keys if (value := rest.pop(key)) not in (None, [], "")]
+        if not filled:
             if len(self._registry.names) != 1 or len(keys) != len([key for key in keys if key in (IMAGE, IMAGES)]):
-                raise _wrong(f'the argument "image" is missing: name an image; the images are: {self._known}')
+                raise _argument_error(
+                    f'the argument "image" is missing: name an image; the images are: {self._image_list}'
+                )
             self.repairs.append(LEFT_OUT)
             return self._registry.names
-        read = [self._named(key, value) for key, value in given]
+        read = [self._image_names(key, value) for key, value in filled]
         if any(names != read[0] for names in read):
-            raise _wrong('give "image" or "images", not both')
+            raise _argument_error('give "image" or "images", not both')
         return read[0]
 
     @property
-    def _known(self) -> str:
+    def _image_list(self) -> str:
         return ", ".join(self._registry.names) or "none"
 
-    def _named(self, key: str, value: Any) -> tuple[str, ...]:
+    def _image_names(self, key: str, value: Any) -> tuple[str, ...]:
         if isinstance(value, str) and value.lstrip().startswith("["):
             value = self._from_text(value)
         if isinstance(value, str) and self._registry.find(value) is None:
@@ -129,15 +131,15 @@ class _Reading:
             self.repairs.append(IMAGE_NAME)
             names = bare
         if not all(isinstance(name, str) or type(name) is int for name in names):
-            raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
+            raise _argument_error(f'the argument "{key}" must hold names of images: {self._image_list}')
         if any(type(name) is int for name in names) or re.search("idx|ind", key):
             # Images by number, from 1, or from 0 where no other counting fits or it is not said.
             if not all(str(name).strip().isdecimal() for name in names):
                 return tuple(self._image(str(name)) for name in names)
-            counted = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]
-            fits = [found for found in counted if all(map(self._registry.find, found))]
+            candidates = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]
+            fits = [candidate for candidate in candidates if all(map(self._registry.find, candidate))]
             if not fits or (len(fits) == 2 and key not in (IMAGE, IMAGES)):
-                raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
+                raise _argument_error(f'the argument "{key}" must hold names of images: {self._image_list}')
             self.repairs.append(IMAGE_NAME)
             return fits[0]
         return tuple(self._image(str(name)) for name in names)
@@ -178,16 +180,18 @@ class _Reading:
             return
         if names is _BOX and all(key in rest and key not in self._nodes for key in _TWO_CORNERS):
             rest["box" if "box" not in self._nodes else "bbox"] = {key: rest.pop(key) for key in _TWO_CORNERS}
-        found = [key for key in rest if key not in self._nodes and keys.fullmatch(key)]
+        matching = [key for key in rest if key not in self._nodes and keys.fullmatch(key)]
         forms = (names, *_CORNERS) if names is _BOX else (names,)
         flat = [form for form in forms if all(key in rest and key not in self._nodes for key in form)]
-        if len(found) == 1 and not flat:
-            value = rest.pop(found[0])
+        if len(matching) == 1 and not flat:
+            value = rest.pop(matching[0])
             value = self._from_text(value) if isinstance(value, str) else value
             # Gemini's own: its four numbers begin with y, whatever else was agreed on.
-            if re.search(r"^box_?2d", found[0]) and isinstance(value, list) and not self._frame.name.endswith("_yx"):
-                raise _wrong(f"{found[0]}: which number is x is not certain; write {_wanted(places[0], names)}")
-        elif len(flat) == 1 and not found:
+            if re.search(r"^box_?2d", matching[0]) and isinstance(value, list) and not self._frame.name.endswith("_yx"):
+                raise _argument_error(
+                    f"{matching[0]}: which number is x is not certain; write {_expected_form(places[0], names)}"
+                )
+        elif len(flat) == 1 and not matching:
             value = {name: rest.pop(key) for name, key in zip(names, flat[0], strict=True)}
         else:
             return
@@ -204,7 +208,7 @@ class _Reading:
         if isinstance(value, str) and kinds & {"object", "array"} and "string" not in kinds:
             value = self._from_text(value)
             if of_items:
-                value = self._spoken(value)
+                value = self._numbers_in(value)
         if shape:
             return self._placed(key, value, shape)
         if of_items:
@@ -216,7 +220,7 @@ class _Reading:
                 self.repairs.append(COORDINATES)
                 return [{"label": letter, **self._placed(key, _pair(spot), _POINT)} for letter, spot in value.items()]
             if isinstance(value, list) and value and not alone and _are_numbers(value):
-                raise _wrong(f"{key}: write a list of {_wanted(key, of_items).partition(': ')[2]}")
+                raise _argument_error(f"{key}: write a list of {_expected_form(key, of_items).partition(': ')[2]}")
             self.repairs += [LIST] if alone else []
             if isinstance(value, str) and (letters := _LETTERS.fullmatch(value)):
                 self.repairs.append(LIST)
@@ -228,7 +232,7 @@ class _Reading:
             return re.split(r"\s*,\s*", value) if "enum" in _items(node) else [value]
         return value
 
-    def _spoken(self, value: Any) -> Any:
+    def _numbers_in(self, value: Any) -> Any:
         """The numbers of a text that holds nothing else, such as `(10,20),(30,40)`."""
         if not isinstance(value, str) or len(value) > 200:
             return value
@@ -237,23 +241,23 @@ class _Reading:
 
     def _placed(self, key: str, value: Any, names: tuple[str, ...]) -> Any:
         """A box or a point under the names of its coordinates."""
-        value = self._spoken(value)
+        value = self._numbers_in(value)
         if isinstance(value, Mapping) and names == _BOX and value.keys() == set(_TWO_CORNERS):
             value = [_pair(value[key]) for key in _TWO_CORNERS]
         if isinstance(value, Mapping):
             keys = _BOX_KEYS if names == _BOX else _POINT_KEYS
-            inner = [one for one in value if keys.fullmatch(one)]
-            form = next((form for form in _CORNERS if names == _BOX and all(one in value for one in form)), None)
+            inner = [name for name in value if keys.fullmatch(name)]
+            form = next((form for form in _CORNERS if names == _BOX and all(corner in value for corner in form)), None)
             if len(inner) == 1 and not any(name in value for name in names):
-                beside = {one: item for one, item in value.items() if one != inner[0]}
-                return {**beside, **self._placed(key, value[inner[0]], names)}
+                others = {name: item for name, item in value.items() if name != inner[0]}
+                return {**others, **self._placed(key, value[inner[0]], names)}
             if form is not None and "x0" not in value:
                 self.repairs.append(COORDINATES)
-                beside = {one: item for one, item in value.items() if one not in form}
-                return {**beside, **{name: value[one] for name, one in zip(names, form, strict=True)}}
+                others = {name: item for name, item in value.items() if name not in form}
+                return {**others, **{name: value[corner] for name, corner in zip(names, form, strict=True)}}
             if names == _BOX and "x" in value and not any(name in value for name in names):
-                raise _wrong(
-                    f"{key}: of a corner and a size both could be meant otherwise; write {_wanted(key, names)}"
+                raise _argument_error(
+                    f"{key}: of a corner and a size both could be meant otherwise; write {_expected_form(key, names)}"
                 )
             return value
         if isinstance(value, str) and names == _POINT and re.fullmatch("[A-Z]{1,3}", value):
@@ -263,12 +267,12 @@ class _Reading:
         if isinstance(value, list | tuple):
             flat = [number for part in value for number in (part if isinstance(part, list | tuple) else [part])]
             if len(flat) != len(names) or not _are_numbers(flat):
-                raise _wrong(f"{key}: write {_wanted(key, names)}")
+                raise _argument_error(f"{key}: write {_expected_form(key, names)}")
             self.repairs.append(COORDINATES)
             place = self._frame.under_names([float(number) for number in flat])
             if names == _BOX and not (place["x0"] < place["x1"] and place["y0"] < place["y1"]):
-                raise _wrong(
-                    f"{key}: the second corner must be right of and below the first; write {_wanted(key, names)}"
+                raise _argument_error(
+                    f"{key}: the second corner must be right of and below the first; write {_expected_form(key, names)}"
                 )
             return place
         return value
@@ -276,8 +280,8 @@ class _Reading:
 
 def _bare_name(name: Any) -> Any:
     """The name of an image that stands in an object: `{"name": "img:1"}`."""
-    known = [name[key] for key in ("name", "id", "image") if key in name] if isinstance(name, Mapping) else []
-    return known[0] if len(known) == 1 and isinstance(known[0], str) else name
+    candidates = [name[key] for key in ("name", "id", "image") if key in name] if isinstance(name, Mapping) else []
+    return candidates[0] if len(candidates) == 1 and isinstance(candidates[0], str) else name
 
 
 def _pair(spot: Any) -> Any:
@@ -298,11 +302,11 @@ def _shape(node: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _are_numbers(values: Sequence[Any]) -> bool:
     return all(
-        (isinstance(one, int | float) and not isinstance(one, bool))
-        or (isinstance(one, str) and re.fullmatch(r"\s*-?\d{1,9}(?:\.\d{0,9})?\s*", one) is not None)
-        for one in values
+        (isinstance(value, int | float) and not isinstance(value, bool))
+        or (isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,9}(?:\.\d{0,9})?\s*", value) is not None)
+        for value in values
     )
 
 
-def _wanted(key: str, names: Sequence[str]) -> str:
+def _expected_form(key: str, names: Sequence[str]) -> str:
     return f'"{key}": {{{", ".join(f"{chr(34)}{name}{chr(34)}: ..." for name in names)}}}'

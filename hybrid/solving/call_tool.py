@@ -72,47 +72,47 @@ class ToolCalls:
         """The finding, its pictures named, its text in the frame. Raises `BudgetSpent` and as `CachedTools.call`."""
         self._meter.take_tool_call()
         # Calls that run side by side are written down, and their pictures named, in the order of the calls.
-        before, self._last = self._last, asyncio.Event()
-        done, started = self._last, self._clock()
+        previous, self._last = self._last, asyncio.Event()
+        finished, started = self._last, self._clock()
         spent, faults = CallTime(self._meter.seconds_left()), 0
         call: dict[str, Json] = {"images": list(images), "args": dict(args)}
         try:
-            with tracing.span(lambda: tracing.tool_call(name, images, args)) as ended:
+            with tracing.span(lambda: tracing.tool_call(name, images, args)) as finish_span:
                 finding = await self._find(name, images, args, spent)
-                ended(lambda: tracing.tool_finding(finding, self._refs(images), cached=spent.cached))
-            await before.wait()
+                finish_span(lambda: tracing.tool_finding(finding, self._refs(images), cached=spent.cached))
+            await previous.wait()
             of = images[0] if images else f"img:{name}"
             fitted = [await self._fit(image) for image in finding.images]
-            named = tuple(self._image_registry.add(image, image.parent or of) for image, _ in fitted)
+            refs = tuple(self._image_registry.add(image, image.parent or of) for image, _ in fitted)
             facts: dict[str, Json] = {"data": finding.data, "confidence": finding.confidence}
             facts |= {"backend": finding.backend, "version": finding.version}
-            told = self._told(name, finding, images, named)
-            notes = [f"({ref.name} {how})" for ref, (_, how) in zip(named, fitted, strict=True) if how]
-            told = "\n".join(filter(None, [told, *notes]))
-            facts |= {SHOWN: told} if told != finding.text else {}
-            self._log.note(Step("tool", name, finding.text, spent.busy, None, {**call, **facts}, named))
-            return replace(finding, text=told, images=named, places=())
+            text = self._text_in_frame(name, finding, images, refs)
+            notes = [f"({ref.name} {note})" for ref, (_, note) in zip(refs, fitted, strict=True) if note]
+            text = "\n".join(filter(None, [text, *notes]))
+            facts |= {SHOWN: text} if text != finding.text else {}
+            self._log.note(Step("tool", name, finding.text, spent.busy, None, {**call, **facts}, refs))
+            return replace(finding, text=text, images=refs, places=())
         except ToolError as error:
             faults = int(error.fault in LOST)
-            await before.wait()
-            told = self._frame.say(
+            await previous.wait()
+            text = self._frame.say(
                 *unmarked(error.marked), [ref for ref in map(self._image_registry.find, images) if ref is not None]
             )
-            call |= {SHOWN: told} if told != str(error) else {}
+            call |= {SHOWN: text} if text != str(error) else {}
             if place := raised_at(error.trace):
                 call["raised_at"] = place
             self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
             logger.info("%s: tool %s: %s (%s)", self._subject.id, name, error, error.fault)
             if error.trace:
                 traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
-            if told == str(error):
+            if text == str(error):
                 raise
             # Others may wait for the same error, of images with other sizes.
-            raise type(error)(told, error.fault) from error
+            raise type(error)(text, error.fault) from error
         finally:
             used = timed(Usage(tool_faults=faults), spent, self._clock() - started)
             self._meter.used = self._meter.used + used
-            done.set()
+            finished.set()
 
     async def _fit(self, ref: ImageRef) -> tuple[ImageRef, str]:
         """A picture of a tool that the model's server takes, and what was done to it; "" where it fits as it is.
@@ -142,23 +142,23 @@ class ToolCalls:
             box = Box(0.0, 0.0, float(image.width), float(image.height))
         return replace(ref, image=fitted, box=box, scale=scale if box is not None else ref.scale), _fit_words(size)
 
-    def _told(self, name: str, finding: Finding, images: Sequence[str], made: Sequence[ImageRef]) -> str:
+    def _text_in_frame(self, name: str, finding: Finding, images: Sequence[str], derived: Sequence[ImageRef]) -> str:
         """The finding's text, in the frame."""
         # A tool from outside may write numbers that are not marked.
         refs = self._refs(images)
-        told = self._frame.say(finding.text, finding.places, refs, made)
-        unmarked_numbers = not finding.places and name not in own_names("tools") and any(map(str.isdigit, told))
+        text = self._frame.say(finding.text, finding.places, refs, derived)
+        unmarked_numbers = not finding.places and name not in own_names("tools") and any(map(str.isdigit, text))
         if not (unmarked_numbers and self._frame.changes(refs)):
-            return told
+            return text
         sizes = ", ".join(f"{ref.name} at {ref.image.width} x {ref.image.height} px" for ref in refs)
-        return f"{told}\n(Coordinates in this text are in pixels of {sizes}.)"
+        return f"{text}\n(Coordinates in this text are in pixels of {sizes}.)"
 
     def _refs(self, images: Sequence[str]) -> tuple[ImageRef, ...]:
         return tuple(self._image_registry.get(image) for image in images)
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = self._refs(images)
-        tool = next((one for one in self._tools_offered if one.card.name == name), loaded("tools", name))
+        tool = next((tool for tool in self._tools_offered if tool.card.name == name), loaded("tools", name))
         if not isinstance(tool, Tool):
             # The first use of a tool imports it, and every other question would wait for that.
             tool = await asyncio.to_thread(find_tool, name)
@@ -176,17 +176,21 @@ def _fit_words(size: FittedSize) -> str:
     if size.scale != 1.0:
         did.append(f"was {'enlarged' if size.scale > 1 else 'shrunk'} {size.scale:.3g} times")
     if size.picture != size.content:
-        across, down = (after > before for after, before in zip(size.picture, size.content, strict=True))
-        where = " and ".join(word for word, padded in (("right of it", across), ("below it", down)) if padded)
-        did.append(f"has grey {where}, the picture itself is {size.content[0]} x {size.content[1]} px")
+        padded_right, padded_below = (
+            padded > content for padded, content in zip(size.picture, size.content, strict=True)
+        )
+        position = " and ".join(
+            word for word, padded in (("right of it", padded_right), ("below it", padded_below)) if padded
+        )
+        did.append(f"has grey {position}, the picture itself is {size.content[0]} x {size.content[1]} px")
     return f"{'; it '.join(did)}, as your server takes no other"
 
 
 def find_tool(name: str) -> Tool:
     """The tool of that name. Raises `ToolError` where there is none, with those there are, or it has no sound code."""
-    known = names("tools")
-    if name not in known:
-        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(known)}", Fault.UNKNOWN_TOOL)
+    tool_names = names("tools")
+    if name not in tool_names:
+        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(tool_names)}", Fault.UNKNOWN_TOOL)
     try:
         tool: Tool = load("tools", name)
     except Exception as error:

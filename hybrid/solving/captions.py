@@ -65,9 +65,13 @@ class Caption:
     text: str
 
 
-def captions_by(captioner: str, kept: Iterable[Caption]) -> dict[str, str]:
+def captions_by(captioner: str, captions: Iterable[Caption]) -> dict[str, str]:
     """By sha256 of the image the captions that this model gave to these words."""
-    return {one.image: one.text for one in kept if (one.prompt, one.captioner) == (_WORDS_SHA256, captioner)}
+    return {
+        caption.image: caption.text
+        for caption in captions
+        if (caption.prompt, caption.captioner) == (_WORDS_SHA256, captioner)
+    }
 
 
 class CaptionCache(Protocol):
@@ -94,18 +98,18 @@ class RunCaptions:
     """
 
     def __init__(
-        self, captioner: str = "", kept: Iterable[Caption] = (), keep: Callable[[Caption], None] | None = None
+        self, captioner: str = "", captions: Iterable[Caption] = (), keep: Callable[[Caption], None] | None = None
     ) -> None:
         self._captioner = captioner
-        self._known = captions_by(captioner, kept)
+        self._known = captions_by(captioner, captions)
         self._keep = keep
         # By image that is being described, the callers that wait for it, in order.
         self._making: dict[str, deque[asyncio.Future[str | None]]] = {}
 
     async def take(self, image: StoredImage) -> str | None:
         """See `CaptionCache`."""
-        if (known := self._known.get(image.sha256)) is not None:
-            return known
+        if (cached := self._known.get(image.sha256)) is not None:
+            return cached
         if image.sha256 not in self._making:
             self._making[image.sha256] = deque()
             return None
@@ -121,14 +125,14 @@ class RunCaptions:
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """See `CaptionCache`."""
-        kept = redact(caption)
+        redacted = redact(caption)
         if self._keep is not None:
-            await asyncio.to_thread(self._keep, Caption(image.sha256, _WORDS_SHA256, self._captioner, kept))
-        self._known[image.sha256] = kept
+            await asyncio.to_thread(self._keep, Caption(image.sha256, _WORDS_SHA256, self._captioner, redacted))
+        self._known[image.sha256] = redacted
         for turn in self._making.pop(image.sha256, ()):
             if not turn.done():
-                turn.set_result(kept)
-        return kept
+                turn.set_result(redacted)
+        return redacted
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""
@@ -152,15 +156,15 @@ async def described(image: ImageRef, ask: AskModel, cache: CaptionCache, by: str
 
     Raises what `ask` raises, and `OSError` where a caption cannot be kept.
     """
-    known = await cache.take(image.image)
-    made = known is None
-    if known is None:
+    cached = await cache.take(image.image)
+    is_new = cached is None
+    if cached is None:
         try:
             words = await words_of(ask, [user_message([CAPTION, image], labelled=False)], log)
-            known = await cache.keep(image.image, words.strip())
+            cached = await cache.keep(image.image, words.strip())
         except BaseException:
             await cache.give_up(image.image)
             raise
-    data: Mapping[str, Json] = {"image": image.name, "sha256": image.image.sha256, "by": by, "made": made}
-    log.note(Step("rule", "caption", known, data=data))
-    return known
+    data: Mapping[str, Json] = {"image": image.name, "sha256": image.image.sha256, "by": by, "made": is_new}
+    log.note(Step("rule", "caption", cached, data=data))
+    return cached

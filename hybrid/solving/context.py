@@ -62,8 +62,8 @@ def read_supplied(path: Path) -> SuppliedTexts:
         raise UsageError(f"--setting context={path}: cannot be read ({error.strerror or error})") from error
     texts: dict[str, str] = {}
     try:
-        for row, where in json_lines(path, data):
-            identity, text = _row(row, where, texts)
+        for row, location in json_lines(path, data):
+            identity, text = _row(row, location, texts)
             texts[identity] = text
     except DataError as error:
         raise UsageError(f"--setting context: {error}") from error
@@ -72,16 +72,16 @@ def read_supplied(path: Path) -> SuppliedTexts:
     return SuppliedTexts(texts, hashlib.sha256(data).hexdigest())
 
 
-def _row(row: Mapping[str, object], where: str, before: Mapping[str, str]) -> tuple[str, str]:
+def _row(row: Mapping[str, object], location: str, known_texts: Mapping[str, str]) -> tuple[str, str]:
     if odd := row.keys() ^ {"id", "text"}:
-        raise DataError(f"{where}: expected the fields id and text, and no other; {', '.join(sorted(odd))!r:.80}")
+        raise DataError(f"{location}: expected the fields id and text, and no other; {', '.join(sorted(odd))!r:.80}")
     identity, text = row["id"], row["text"]
     if not isinstance(identity, str) or not identity:
-        raise DataError(f"{where}, field id: expected a text, found {identity!r:.80}")
-    if identity in before:
-        raise DataError(f"{where}, field id: {identity!r:.80} appears for the second time")
+        raise DataError(f"{location}, field id: expected a text, found {identity!r:.80}")
+    if identity in known_texts:
+        raise DataError(f"{location}, field id: {identity!r:.80} appears for the second time")
     if not isinstance(text, str) or not text.strip():
-        raise DataError(f"{where}, field text: expected a text, found {text!r:.80}")
+        raise DataError(f"{location}, field text: expected a text, found {text!r:.80}")
     return identity, text.strip()
 
 

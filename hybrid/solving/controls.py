@@ -41,8 +41,8 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
     """
     kinds = defaultdict[tuple[str, int], list[AskedQuestion]](list)
     for question in questions:
-        kept = AskedQuestion(question.id, question.unit, question.images)
-        kinds[question.route, len(question.images)].append(kept)
+        entry = AskedQuestion(question.id, question.unit, question.images)
+        kinds[question.route, len(question.images)].append(entry)
     partner_images: dict[str, tuple[StoredImage, ...]] = {}
     for (route, count), members in sorted(kinds.items()):
         order = sorted(members, key=lambda member: member.id)
@@ -123,10 +123,10 @@ class ToolCondition:
         if partner is None:
             import numpy as np
 
-            shown = images[0]
-            grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
+            first = images[0]
+            grey = np.full((first.image.height, first.image.width, 3), GREY, dtype=np.uint8)
             try:
-                picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
+                picture = ImageRef("", self.service.store.put_pixels(grey), parent=first.name)
             except UsageError as error:
                 # Without OpenCV the tool itself has no backend either.
                 raise NoBackend(str(error)) from error

@@ -83,7 +83,7 @@ class CoordinateSystem:
             if size is not None:
                 for x_key, y_key in POINT_KEYS:
                     x, y = node.get(x_key), node.get(y_key)
-                    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (x, y)):
+                    if all(isinstance(number, int | float) and not isinstance(number, bool) for number in (x, y)):
                         across, down = self._units(size)
                         converted[x_key] = _in_pixels(x, x_key, across)
                         converted[y_key] = _in_pixels(y, y_key, down)
@@ -105,7 +105,7 @@ class CoordinateSystem:
             names = tuple(name.translate(str.maketrans("xy", "yx")) for name in names)
         return dict(zip(names, numbers, strict=True))
 
-    def shown(self, size: tuple[int, int]) -> tuple[int, int]:
+    def sent_size(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height at which an image is sent, or seen where that is declared."""
         sent = size if self.sent_pixels is None else fit(*size, self.sent_pixels)
         return sent if self.resizing is None else self.resizing.size(*sent)
@@ -119,68 +119,72 @@ class CoordinateSystem:
 
     def _shrunk(self, size: tuple[int, int]) -> tuple[float, float]:
         """Pixels of an image per pixel of the copy that is sent, across and down."""
-        width, height = self.shown(size)
+        width, height = self.sent_size(size)
         return size[0] / width, size[1] / height
 
     def changes(self, images: Sequence[ImageRef]) -> bool:
         """Whether a coordinate of one of the images is another number here than in its pixels."""
         return any(self._units(_size_of(ref)) != (1.0, 1.0) for ref in images)
 
-    def say(self, text: str, places: Sequence[Place], images: Sequence[ImageRef], made: Sequence[ImageRef] = ()) -> str:
+    def say(
+        self, text: str, places: Sequence[Place], images: Sequence[ImageRef], derived: Sequence[ImageRef] = ()
+    ) -> str:
         """The text of a tool in this frame: written back, its coordinates are the same pixels.
 
         Args:
             text: in pixels of the originals.
             places: its numbers that belong to a picture.
             images: those of the call.
-            made: those that the tool made; each has one of `images` as its parent.
+            derived: those that the tool made; each has one of `images` as its parent.
         """
-        said, taken = "", 0
+        output, position = "", 0
         for place in places:
-            of = images if place.image > 0 else made
+            of = images if place.image > 0 else derived
             if 0 < abs(place.image) <= len(of):
-                said += text[taken : place.start]
-                said += self._said(text[place.start : place.end], place.axis, of[abs(place.image) - 1], images)
-                taken = place.end
-        return said + text[taken:]
+                output += text[position : place.start]
+                output += self._convert_number(
+                    text[place.start : place.end], place.axis, of[abs(place.image) - 1], images
+                )
+                position = place.end
+        return output + text[position:]
 
-    def _said(self, written: str, axis: Axis, ref: ImageRef, images: Sequence[ImageRef]) -> str:
+    def _convert_number(self, value: str, axis: Axis, ref: ImageRef, images: Sequence[ImageRef]) -> str:
         if axis == "unit":
-            return written if self.name == "pixels" else ""
+            return value if self.name == "pixels" else ""
         size = _size_of(ref)
         across, down = self._units(size) if axis in ("x", "y") else self._shrunk(size)
         if axis == "ratio":
             parent = next((image for image in images if image.name == ref.parent), ref)
             across /= self._shrunk(_size_of(parent))[0]
-        return _in_units(written, down if axis in ("y", "height") else across)
+        return _in_units(value, down if axis in ("y", "height") else across)
 
     def say_box(self, box: Box, ref: ImageRef, form: str = ".6g") -> tuple[str, str, str, str]:
         """The sides x0, y0, x1, y1 of a box of an image in this frame."""
         across, down = self._units(_size_of(ref))
-        written = ((box.x0, across), (box.y0, down), (box.x1, across), (box.y1, down))
-        x0, y0, x1, y1 = (_in_units(f"{value:{form}}", per) for value, per in written)
+        edges = ((box.x0, across), (box.y0, down), (box.x1, across), (box.y1, down))
+        x0, y0, x1, y1 = (_in_units(f"{value:{form}}", per) for value, per in edges)
         return x0, y0, x1, y1
 
 
-def _in_pixels(said: Json, name: str, per: float) -> float:
-    """A coordinate in units of `per` pixels, in pixels: the whole pixel that is meant where one is.
+def _in_pixels(coordinate: Json, name: str, per: float) -> float:
+    """A coordinate in units of `per` pixels, in pixels; a value within rounding error of a pixel becomes that pixel.
 
     Raises `ToolError` for one that is not finite, or larger than `FARTHEST`.
     """
-    if not isinstance(said, int | float) or not -FARTHEST <= said <= FARTHEST:
-        raise ToolError(f"{name}: a coordinate must be a finite number, found {said!r:.40}", Fault.BAD_ARGUMENTS)
-    value = float(said) * per
-    whole = round(value)
-    return float(whole) if per != 1.0 and abs(value - whole) <= SAME_PIXEL else value
+    if not isinstance(coordinate, int | float) or not -FARTHEST <= coordinate <= FARTHEST:
+        raise ToolError(f"{name}: a coordinate must be a finite number, found {coordinate!r:.40}", Fault.BAD_ARGUMENTS)
+    value = float(coordinate) * per
+    rounded = round(value)
+    return float(rounded) if per != 1.0 and abs(value - rounded) <= SAME_PIXEL else value
 
 
-def _in_units(written: str, per: float) -> str:
+def _in_units(value: str, per: float) -> str:
     """A number of pixels in units of `per` pixels, with the digits that `_in_pixels` needs to find the pixel again."""
     if per == 1.0:
-        return written
+        return value
     digits = max(0, math.ceil(math.log10(per / (1.6 * SAME_PIXEL))))
-    said = f"{float(written) / per:.{digits}f}"
-    return said.rstrip("0").rstrip(".") if "." in said else said
+    text = f"{float(value) / per:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _size_of(ref: ImageRef) -> tuple[int, int]:
@@ -189,11 +193,15 @@ def _size_of(ref: ImageRef) -> tuple[int, int]:
 
 def frame_named(name: str) -> CoordinateSystem:
     """The frame of that name. Raises `UsageError` that lists the frames."""
-    for known in FRAMES:
-        if name == known:
-            return CoordinateSystem(known)
+    for frame in FRAMES:
+        if name == frame:
+            return CoordinateSystem(frame)
     word, *numbers = name.split(":")
-    if word == RESIZED and len(numbers) in (1, 3) and all(re.fullmatch("[1-9][0-9]{0,9}", one) for one in numbers):
+    if (
+        word == RESIZED
+        and len(numbers) in (1, 3)
+        and all(re.fullmatch("[1-9][0-9]{0,9}", number) for number in numbers)
+    ):
         resizing = Resizing(*map(int, numbers))
         if resizing.least <= resizing.most:
             return CoordinateSystem(resizing=resizing)

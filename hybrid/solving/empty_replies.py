@@ -30,12 +30,12 @@ async def words_of(model: AskModel, messages: Sequence[Message], log: Log) -> st
     if not is_empty(reply, log):
         return reply.text
     try:
-        again = await model([*messages, user_message([EMPTY])])
+        second_reply = await model([*messages, user_message([EMPTY])])
     except NotRecorded:
         return reply.text
-    if note_withheld(again, log):
+    if note_withheld(second_reply, log):
         return ""
-    return reply.text if is_empty(again, log) else again.text
+    return reply.text if is_empty(second_reply, log) else second_reply.text
 
 
 # Why a reply is no answer of the model, for the trace.
@@ -54,10 +54,10 @@ def note_withheld(reply: AssistantMessage, log: Log) -> bool:
     malformed = reply.end is End.MALFORMED_CALL
     if not (reply.is_withheld or malformed):
         return False
-    why = WITHHELD.get(reply.end, "the provider refused to answer")
+    cause = WITHHELD.get(reply.end, "the provider refused to answer")
     reason = f" ({reply.finish_reason})" if reply.finish_reason else ""
     fault = Fault.UNREADABLE_CALL if malformed else Fault.REFUSAL
-    log.note(Step("rule", fault.value.replace("_", " "), why + reason, fault=fault))
+    log.note(Step("rule", fault.value.replace("_", " "), cause + reason, fault=fault))
     return True
 
 
@@ -66,18 +66,18 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
     if without_thoughts(reply.text).strip():
         return False
     # A text of nothing but thoughts is not asked for again: it may hold an answer all the same.
-    why, remedy = "the model said nothing", ""
+    cause, remedy = "the model said nothing", ""
     # Both follow from what its step in the trace holds.
     if reply.is_cut or reply.reasoning or reply.text.strip():
-        why = f"the reply {'is all reasoning' if reply.reasoning or reply.text.strip() else 'says nothing'}"
+        cause = f"the reply {'is all reasoning' if reply.reasoning or reply.text.strip() else 'says nothing'}"
     if reply.end is End.CONTEXT_FULL:
-        why += ": the model's context was full"
+        cause += ": the model's context was full"
         remedy = "send smaller pictures (--max-pixels), or start the server with a longer context"
     elif reply.is_cut:
-        why += ": it ended by the limit of tokens"
+        cause += ": it ended by the limit of tokens"
         remedy = "raise --max-tokens, or ask for less with --reasoning-effort"
     elif reply.reasoning:
-        why += ": the server's reasoning parser never saw the end of the thoughts"
+        cause += ": the server's reasoning parser never saw the end of the thoughts"
         remedy = "start the server with the reasoning parser of this model, or with none"
-    log.note(Step("rule", "empty reply", why, fault=Fault.EMPTY_REPLY, data={"remedy": remedy} if remedy else {}))
+    log.note(Step("rule", "empty reply", cause, fault=Fault.EMPTY_REPLY, data={"remedy": remedy} if remedy else {}))
     return not reply.text.strip()

@@ -23,8 +23,8 @@ def evidence(prompt: Prompt, ctx: SolverContext, finding: Finding) -> list[str |
     """The sizes of the prompt's images, then text and pictures of the finding as `--show` has them."""
     names = [image.name for image in prompt.images]
     heading = EVIDENCE.format(plural="s" if len(names) > 1 else "", sizes=image_sizes(prompt.images, ctx.frame))
-    shown = finding_parts(finding, names, ctx.show, ctx.frame, ctx.image_registry)
-    return [heading, *(part if isinstance(part, str) else part.ref for part in shown)]
+    parts = finding_parts(finding, names, ctx.show, ctx.frame, ctx.image_registry)
+    return [heading, *(part if isinstance(part, str) else part.ref for part in parts)]
 
 
 def finding_parts(
@@ -41,12 +41,12 @@ def finding_parts(
     """
     # The names of images in the tool's text (its first is "image 1"), where they are others.
     same = all(name == f"img:{place}" for place, name in enumerate(images, 1))
-    called = (name if same else f"{name} (here called image {place})" for place, name in enumerate(images, 1))
-    on = f"on {', '.join(called)}:" if images else ""
+    labels = (name if same else f"{name} (here called image {place})" for place, name in enumerate(images, 1))
+    on = f"on {', '.join(labels)}:" if images else ""
     lines = [shortened(finding.text)] if show != "image" and finding.text else []
-    shown = finding.images if show != "text" else ()
-    parents = (registry.find(ref.parent or "") for ref in shown)
-    pictures = [f"{ref.name}: {origin(ref, parent, frame)}" for ref, parent in zip(shown, parents, strict=True)]
+    visible = finding.images if show != "text" else ()
+    parents = (registry.find(ref.parent or "") for ref in visible)
+    pictures = [f"{ref.name}: {origin(ref, parent, frame)}" for ref, parent in zip(visible, parents, strict=True)]
     if not lines and not pictures:
         lines = ["the tool returned nothing that can be shown"]
-    return "\n".join(filter(None, [on, *lines, *pictures])), *map(ImagePart, shown)
+    return "\n".join(filter(None, [on, *lines, *pictures])), *map(ImagePart, visible)

@@ -50,8 +50,8 @@ async def shown_parts(
         for image in prompt.images:
             caption = await describe(image)
             instead[image.name] = f"{image.name}: {caption}" if labelled else caption
-    shown = (part if isinstance(part, str) else instead.get(part.name) for part in prompt.parts)
-    return tuple(part for part in shown if part is not None)
+    parts = (part if isinstance(part, str) else instead.get(part.name) for part in prompt.parts)
+    return tuple(part for part in parts if part is not None)
 
 
 def side_by_side(

@@ -15,15 +15,15 @@ class ImageRegistry:
     A tool is given images out of the registry only, so a view that has not been revealed cannot be reached.
     """
 
-    def __init__(self, shown: Sequence[ImageRef]) -> None:
-        self._refs = {ref.name: ref for ref in shown}
+    def __init__(self, images: Sequence[ImageRef]) -> None:
+        self._refs = {ref.name: ref for ref in images}
         self._made: dict[str, int] = {}
 
     def get(self, name: str) -> ImageRef:
         """The image of that name. Raises `ToolError` naming the images there are."""
         if name not in self._refs:
-            known = ", ".join(self._refs) or "none"
-            raise ToolError(f"there is no image {name!r:.80}; the images are: {known}", Fault.UNKNOWN_IMAGE)
+            names = ", ".join(self._refs) or "none"
+            raise ToolError(f"there is no image {name!r:.80}; the images are: {names}", Fault.UNKNOWN_IMAGE)
         return self._refs[name]
 
     def find(self, name: str) -> ImageRef | None:
@@ -36,9 +36,9 @@ class ImageRegistry:
         while f"{of}.{number}" in self._refs:
             number += 1
         self._made[of] = number
-        named = replace(ref, name=f"{of}.{number}", parent=ref.parent and of)
-        self._refs[named.name] = named
-        return named
+        registered = replace(ref, name=f"{of}.{number}", parent=ref.parent and of)
+        self._refs[registered.name] = registered
+        return registered
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -17,18 +17,18 @@ from hybrid.types import ImageRef
 
 def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
     """Name and size in pixels, as it is shown, of every image, and of which region of which image it is a copy."""
-    known = {ref.name: ref for ref in images}
-    said = []
+    by_name = {ref.name: ref for ref in images}
+    descriptions = []
     for ref in images:
-        width, height = frame.shown((ref.image.width, ref.image.height))
+        width, height = frame.sent_size((ref.image.width, ref.image.height))
         smaller = f", shrunk to {width / ref.image.width:.0%} of its sides" if width < ref.image.width else ""
-        said.append(f"{ref.name}, {_region(ref, known, frame)}{width} x {height} px{smaller}")
-    return "; ".join(said)
+        descriptions.append(f"{ref.name}, {_region(ref, by_name, frame)}{width} x {height} px{smaller}")
+    return "; ".join(descriptions)
 
 
-def _region(ref: ImageRef, known: Mapping[str, ImageRef], frame: CoordinateSystem) -> str:
+def _region(ref: ImageRef, by_name: Mapping[str, ImageRef], frame: CoordinateSystem) -> str:
     """The part of its parent that an image shows, with a comma after it; empty for an original image."""
-    parent = known.get(ref.parent or "")
+    parent = by_name.get(ref.parent or "")
     if ref.box is None or parent is None:
         return ""
     box, width = ref.box, parent.image.width
@@ -53,8 +53,10 @@ def origin(ref: ImageRef, parent: ImageRef | None, frame: CoordinateSystem) -> s
     if ref.box is None:
         if ref.parent is None:
             return "a picture of the finding"
-        drawn = parent is None or (ref.image.width, ref.image.height) == (parent.image.width, parent.image.height)
-        return f"{ref.parent} with the finding drawn on it" if drawn else f"a picture that was made of {ref.parent}"
+        is_overlay = parent is None or (ref.image.width, ref.image.height) == (parent.image.width, parent.image.height)
+        return (
+            f"{ref.parent} with the finding drawn on it" if is_overlay else f"a picture that was made of {ref.parent}"
+        )
     parent = parent or ref
     text, places = unmarked(
         f"scaled by {at('ratio', ref.scale, -1, '.3g')} to {size_px(ref.image.width, ref.image.height, -1)} px"

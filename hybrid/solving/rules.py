@@ -58,25 +58,25 @@ def counted_route(prompt: Prompt) -> str:
 
 def table() -> RuleTable:
     """The rules of everything that can be found now. Raises `ValueError` for a route with two rules in the project."""
-    known = names("tools")
-    return _table(known, state())
+    tool_names = names("tools")
+    return _table(tool_names, state())
 
 
 @lru_cache(maxsize=4)
-def _table(known: tuple[str, ...], found: tuple[Any, ...]) -> RuleTable:
+def _table(tool_names: tuple[str, ...], cache_key: tuple[Any, ...]) -> RuleTable:
     """The table of the tools of these names; `found` is what `load` depends on besides."""
-    del found
-    ours = [(f"tools/rules/{name}.py", load("tools.rules", name)) for name in names("tools.rules")]
-    ours += [(f"tools/{name}", load("tools", name).rules) for name in known if not is_outside(TOOLS, name)]
-    own: dict[str, Rule] = {}
-    for where, rules in ours:
+    del cache_key
+    modules = [(f"tools/rules/{name}.py", load("tools.rules", name)) for name in names("tools.rules")]
+    modules += [(f"tools/{name}", load("tools", name).rules) for name in tool_names if not is_outside(TOOLS, name)]
+    builtin: dict[str, Rule] = {}
+    for location, rules in modules:
         for route, rule in rules.items():
-            if own.setdefault(route, rule) is not rule:
-                raise ValueError(f"{where}: there is another rule for {route!r} elsewhere")
+            if builtin.setdefault(route, rule) is not rule:
+                raise ValueError(f"{location}: there is another rule for {route!r} elsewhere")
     outside: dict[str, tuple[str, ...]] = {}
-    theirs: dict[str, Rule] = {}
+    external: dict[str, Rule] = {}
     notes = []
-    for name in known:
+    for name in tool_names:
         if not is_outside(TOOLS, name):
             continue
         try:
@@ -85,11 +85,11 @@ def _table(known: tuple[str, ...], found: tuple[Any, ...]) -> RuleTable:
             notes.append(f"its rules are not asked: {error}")
             continue
         for route, rule in tool.rules.items():
-            theirs[route] = rule
+            external[route] = rule
             outside[route] = (*outside.get(route, ()), name)
-    single = {route: rule for route, rule in theirs.items() if len(outside[route]) == 1}
+    single = {route: rule for route, rule in external.items() if len(outside[route]) == 1}
     notes += [
-        f"{outside[route][0]} answers {route!r} instead of the project's rule" for route in single if route in own
+        f"{outside[route][0]} answers {route!r} instead of the project's rule" for route in single if route in builtin
     ]
-    both = {route: rule for route, rule in own.items() if route not in outside}
-    return RuleTable({**both, **single}, outside, tuple(notes))
+    builtin_kept = {route: rule for route, rule in builtin.items() if route not in outside}
+    return RuleTable({**builtin_kept, **single}, outside, tuple(notes))

@@ -70,24 +70,24 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
     """
     if samples == 1 or prompt.kind is Kind.FREE:
         return Vote(await once())
-    before = len(log.steps)
-    drawn: list[Sample] = []
+    step_count = len(log.steps)
+    replies_drawn: list[Sample] = []
     for number in range(samples):
         try:
             reply = await once()
         except BudgetSpent as error:
-            if not drawn:
+            if not replies_drawn:
                 raise
             log.note(Step("rule", "budget", f"{error}: {number} of {samples} samples", fault=Fault.BUDGET))
             break
         sample = Sample(reply, await work_on_text(reply.text, parse, reply.text, prompt.kind, prompt.choices))
-        drawn.append(sample)
+        replies_drawn.append(sample)
         read: dict[str, Json] = {"answer": as_json(sample.answer.value), "rule": sample.answer.rule}
         facts = {"sample": number, **read, "outcome": reply.outcome.value}
         log.note(Step("rule", SAMPLE, reply.text, data=facts))
-    refused = sum(step.fault is Fault.REFUSAL for step in log.steps[before:])
-    counts: dict[str, Json] = {"asked": samples, "samples": len(drawn), "refused": refused}
-    vote, data = _medoid(drawn) if prompt.kind is Kind.SCANPATH else _majority(drawn, chance(prompt))
+    refused = sum(step.fault is Fault.REFUSAL for step in log.steps[step_count:])
+    counts: dict[str, Json] = {"asked": samples, "samples": len(replies_drawn), "refused": refused}
+    vote, data = _medoid(replies_drawn) if prompt.kind is Kind.SCANPATH else _majority(replies_drawn, chance(prompt))
     log.note(Step("rule", VOTE, str(data.pop("text")), data={**counts, **data, CONFIDENCE: vote.confidence}))
     return vote
 

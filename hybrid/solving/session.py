@@ -120,7 +120,7 @@ class Session:
 
     async def ask(self, prompt: Prompt) -> Reply:
         """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
-        log, before = Log(), self.meter.used
+        log, usage_before = Log(), self.meter.used
         try:
             reply = await self._reply(prompt, log)
         except tuple(OUTCOME_OF_ERROR) as error:
@@ -128,7 +128,7 @@ class Session:
             log.note(Step("rule", outcome.value, str(error)))
             reply = Reply("", outcome)
         unreadable = int(any(step.fault is Fault.UNREADABLE_CALL for step in log.steps))
-        usage = replace(_difference(self.meter.used, before), unreadable=unreadable)
+        usage = replace(_difference(self.meter.used, usage_before), unreadable=unreadable)
         return replace(reply, usage=usage, steps=tuple(log.steps))
 
     async def ctx(self, prompt: Prompt) -> SolverContext:
@@ -163,26 +163,26 @@ class Session:
                         log.note(step)
 
         form, store = self._solver.images or shared.config.images, shared.control.service.store
-        shown = await shown_parts(prompt, form, describe, store, labelled=self._labels, joint=shared.joint)
+        parts = await shown_parts(prompt, form, describe, store, labelled=self._labels, joint=shared.joint)
         if self._beside is None:
-            return shown, key
+            return parts, key
         log.note(Step("rule", "supplied text", self._beside))
-        return (*shown, self._beside), key
+        return (*parts, self._beside), key
 
     async def _reply(self, prompt: Prompt, log: Log) -> Reply:
         """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
-        shown, key = await self._opened(prompt, log)
+        parts, key = await self._opened(prompt, log)
         if self._solver.runs_own_tools:
-            ctx = self._context(prompt, shown, key, log)
+            ctx = self._context(prompt, parts, key, log)
             # The agent calls a model of its own, whose tokens cost what those of the run's model do. The budgets are
             # those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
             self.meter.check()
             await self._shared.run_meter.begin()
-            before = self.meter.used
+            usage_before = self.meter.used
             try:
                 reply = await self._solver.ask(prompt, ctx)
             finally:
-                used, price = _difference(self.meter.used, before), self._shared.config.model_settings.price
+                used, price = _difference(self.meter.used, usage_before), self._shared.config.model_settings.price
                 if price is not None and used.model_calls > used.uncounted_calls:
                     cost = price.of(used.input_tokens, used.output_tokens, used.cached_tokens)
                     used = replace(used, cost_usd=cost)
@@ -192,19 +192,19 @@ class Session:
                 self._shared.run_meter.refuse_uncounted(self._name, self.meter.limits)
             return reply
         if self._solver.samples_itself or not self._solver.needs_model:
-            return await self._solver.ask(prompt, self._context(prompt, shown, key, log))
+            return await self._solver.ask(prompt, self._context(prompt, parts, key, log))
 
         async def once() -> Reply:
             # Calls are counted on from sample to sample: each has an identity, and a seed, of its own.
             nonlocal key
-            ctx = self._context(prompt, shown, key, log)
+            ctx = self._context(prompt, parts, key, log)
             try:
                 return await self._solver.ask(prompt, ctx)
             finally:
                 # The key of the next call after those that were made in a context.
-                asked = _WRAPPED[cast("_Opaque", ctx.model)]
-                assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
-                key = asked.key
+                calls = _WRAPPED[cast("_Opaque", ctx.model)]
+                assert isinstance(calls, ModelCalls)  # noqa: S101 - `_context` put it there
+                key = calls.key
 
         return (await voted(prompt, self._shared.config.samples, once, log)).reply
 
@@ -221,20 +221,20 @@ class Session:
         self, model: ChatModel | None, price: Price | None, log: Log, key: CallKey, options: tuple[str, ...] = ()
     ) -> ModelCalls:
         shared = self._shared
-        spent, how = (self.meter, shared.run_meter, log, shared.clock), (shared.control.warm, shared.style)
-        return ModelCalls(model, key, price, options, *spent, *how)
+        spent, settings = (self.meter, shared.run_meter, log, shared.clock), (shared.control.warm, shared.style)
+        return ModelCalls(model, key, price, options, *spent, *settings)
 
-    def _context(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> SolverContext:
+    def _context(self, prompt: Prompt, parts: Parts, key: CallKey, log: Log) -> SolverContext:
         subject, shared = self._subject, self._shared
         pictures = (ref.image.sha256 for ref in prompt.images)
         image_registry = ImageRegistry((*prompt.images, *prompt.derived))
         by_likelihood = shared.config.answer == "likelihood" and prompt.kind is Kind.CHOICE
         options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
         model = self._model_calls(shared.model, shared.config.model_settings.price, log, key, options)
-        offered, seed = shared.tools_offered, shared.config.seed
+        offered_tools, seed = shared.tools_offered, shared.config.seed
         shows = self._solver.runs_own_tools or (self._solver.needs_model and shared.config.show != "text")
         tools = ToolCalls(
-            *(shared.control, offered, seed, self.meter, log, image_registry, subject, prompt, shared.clock),
+            *(shared.control, offered_tools, seed, self.meter, log, image_registry, subject, prompt, shared.clock),
             shows or shared.config.overlays,
             shared.frame if self._solver.needs_model else CoordinateSystem(),
             shared.picture_limits if shows else NO_LIMITS,
@@ -245,7 +245,7 @@ class Session:
             tool=_Opaque(tools),
             tools_offered=shared.dressed,
             wording=shared.wording,
-            shown=shown,
+            shown=parts,
             image_registry=image_registry,
             meter=self.meter,
             log=log,
@@ -274,9 +274,9 @@ class _Opaque:
 _WRAPPED: WeakKeyDictionary[_Opaque, ModelCalls | ToolCalls] = WeakKeyDictionary()
 
 
-COUNTS = tuple(each.name for each in fields(Usage) if each.name != "cost_usd")
+COUNTS = tuple(field.name for field in fields(Usage) if field.name != "cost_usd")
 
 
-def _difference(after: Usage, before: Usage) -> Usage:
-    cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
-    return Usage(**{name: getattr(after, name) - getattr(before, name) for name in COUNTS}, cost_usd=cost)
+def _difference(later: Usage, earlier: Usage) -> Usage:
+    cost = None if later.cost_usd is None else later.cost_usd - (earlier.cost_usd or 0.0)
+    return Usage(**{name: getattr(later, name) - getattr(earlier, name) for name in COUNTS}, cost_usd=cost)

@@ -49,8 +49,8 @@ class Curve:
         for bin_ in self.bins:
             last = bin_
             while rising and _share(rising[-1]) >= _share(last):
-                before = rising.pop()
-                last = Bin(before.confidence, before.right + last.right, before.n + last.n)
+                previous = rising.pop()
+                last = Bin(previous.confidence, previous.right + last.right, previous.n + last.n)
             rising.append(last)
         reached = [bin_ for bin_ in rising if bin_.confidence <= confidence]
         return _share(reached[-1]) if reached else min([0.5, *map(_share, rising[:1])])
@@ -66,8 +66,8 @@ class Curve:
         return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), self.n))
 
 
-def _share(counted: Bin) -> float:
-    return (counted.right + 1) / (counted.n + 2)
+def _share(group: Bin) -> float:
+    return (group.right + 1) / (group.n + 2)
 
 
 # Tool, backend, route.
@@ -103,8 +103,8 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
     card = next((card for card in tool.card.backends if card.name == backend), None)
     if on_card and card is not None and card.reliability:
         curve = Curve(card.reliability)
-        said = None if confidence is None else curve.at(confidence)
-        return AnswerConfidence(curve.rate, said, n=curve.n + TOOL_WEIGHT, counted_on=card.counted_on)
+        stated = None if confidence is None else curve.at(confidence)
+        return AnswerConfidence(curve.rate, stated, n=curve.n + TOOL_WEIGHT, counted_on=card.counted_on)
     return AnswerConfidence(guess, confidence if backend == "learned" else None, n=TOOL_WEIGHT)
 
 
@@ -129,12 +129,19 @@ class Trust:
 
     def tool(self, key: Key, claimed: AnswerConfidence) -> AnswerConfidence:
         """A tool as far as it was measured on this route; as claimed where it was not."""
-        one = self.measured.get(key)
-        if one is None:
+        measurement = self.measured.get(key)
+        if measurement is None:
             return claimed
-        rate = (one.right + TOOL_WEIGHT * claimed.rate) / (one.n + TOOL_WEIGHT)
-        said = None if one.usually is None else claimed.said
-        return replace(claimed, rate=rate, said=said, usually=one.usually, slope=one.slope, n=one.n + TOOL_WEIGHT)
+        rate = (measurement.right + TOOL_WEIGHT * claimed.rate) / (measurement.n + TOOL_WEIGHT)
+        stated = None if measurement.usually is None else claimed.said
+        return replace(
+            claimed,
+            rate=rate,
+            said=stated,
+            usually=measurement.usually,
+            slope=measurement.slope,
+            n=measurement.n + TOOL_WEIGHT,
+        )
 
     def overall(self, tool: str) -> float | None:
         """Right / all of a tool over every route and backend measured, as a model may read it."""
@@ -142,17 +149,17 @@ class Trust:
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None
 
-    def model(self, route: str, usual: float, said: float | None) -> AnswerConfidence:
+    def model(self, route: str, usual: float, stated: float | None) -> AnswerConfidence:
         """The MLLM, of whose like a share `usual` is right on this route, and its share of the votes for this answer.
 
         Votes that are all alike make an answer no surer unless that was measured: a model repeats its mistakes.
         """
-        one = self.measured.get((*MODEL, route), Measurement(0.0, 0))
-        rate = (one.right + MODEL_WEIGHT * usual) / (one.n + MODEL_WEIGHT)
-        n = one.n + MODEL_WEIGHT
-        if one.usually is None:
-            return AnswerConfidence(rate, None if said is None else min(said, rate), n=n)
-        return AnswerConfidence(rate, said, one.usually, one.slope, n)
+        measurement = self.measured.get((*MODEL, route), Measurement(0.0, 0))
+        rate = (measurement.right + MODEL_WEIGHT * usual) / (measurement.n + MODEL_WEIGHT)
+        n = measurement.n + MODEL_WEIGHT
+        if measurement.usually is None:
+            return AnswerConfidence(rate, None if stated is None else min(stated, rate), n=n)
+        return AnswerConfidence(rate, stated, measurement.usually, measurement.slope, n)
 
 
 @dataclass(frozen=True)
@@ -194,7 +201,7 @@ class TrustFile:
 
     def for_question(self, unit: str, pictures: Iterable[StoredImage] = ()) -> Trust:
         """The measurements made without this question and its pictures."""
-        names = (unit, *(picture_name(one) for one in pictures))
+        names = (unit, *(picture_name(picture) for picture in pictures))
         fold = next((self.places[name] for name in names if name in self.places), None)
         return Trust(self.every if fold is None else self.folds[fold])
 
@@ -212,8 +219,8 @@ def seal(content: Mapping[str, Any]) -> str:
 
 def trust_content(measured: Measured, folds: list[Json], every: Json, places: Mapping[str, int]) -> bytes:
     """The bytes of a trust file."""
-    named = json.loads(to_json(Measured, measured))
-    content = {"format": FORMAT, "measured": named, "folds": folds, "every": every, "places": dict(places)}
+    measured_json = json.loads(to_json(Measured, measured))
+    content = {"format": FORMAT, "measured": measured_json, "folds": folds, "every": every, "places": dict(places)}
     return json.dumps({**content, "sha256": seal(content)}, indent=1).encode() + b"\n"
 
 
@@ -257,7 +264,7 @@ def read_trust(path: Path) -> TrustFile:
     return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), measured, every, places)
 
 
-def written(key: Key, measurement: Measurement) -> Json:
+def measurement_as_json(key: Key, measurement: Measurement) -> Json:
     """One entry of a trust file, as `read_trust` reads it."""
     tool, backend, route = key
     return {"tool": tool, "backend": backend, "route": route, **asdict(measurement)}
@@ -298,10 +305,10 @@ def refuse_other(
     if was.generated != (identity["data"].get("kind") == "sample"):
         pairs.append(("data.kind", was.data.get("kind"), identity["data"].get("kind")))
     if was.model is not None and model_known:
-        here = identity["model"] or {}
-        names = sorted({*was.model, *here} - NOT_THE_MODEL)
+        model = identity["model"] or {}
+        names = sorted({*was.model, *model} - NOT_THE_MODEL)
         pairs.append(("samples", was.samples, identity.get("samples", 1)))
-        pairs += [(f"model.{name}", was.model.get(name), here.get(name)) for name in names]
+        pairs += [(f"model.{name}", was.model.get(name), model.get(name)) for name in names]
     pairs += [(f"tools.{name}", facts, tools[name]) for name, facts in was.tools.items() if name in tools]
     wrong = [f"{name}: {json.dumps(a)} measured, {json.dumps(b)} here" for name, a, b in pairs if a != b]
     if wrong:

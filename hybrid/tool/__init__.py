@@ -148,7 +148,7 @@ class Stages(ABC, Generic[A, P, R]):
         """One evidence a request, in order. Raises `ToolError` as the stages do."""
         prepared = [self.prepare(request) for request in requests]
         outputs = self.compute(prepared) if prepared else []
-        return [self.finish(*one) for one in zip(requests, prepared, outputs, strict=True)]
+        return [self.finish(*item) for item in zip(requests, prepared, outputs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -226,10 +226,10 @@ class _Tuples:
     """Fields that are tuples are given as tuples: a comma that was forgotten in `(VALUE,)` is told where it is."""
 
     def __post_init__(self) -> None:
-        for one in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, one.name)
-            if str(one.type).startswith("tuple[") and not isinstance(value, tuple):
-                raise TypeError(f"{one.name} must be a tuple and is a {type(value).__name__}: one value is (VALUE,)")
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if str(item.type).startswith("tuple[") and not isinstance(value, tuple):
+                raise TypeError(f"{item.name} must be a tuple and is a {type(value).__name__}: one value is (VALUE,)")
 
 
 @dataclass(frozen=True)

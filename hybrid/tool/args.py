@@ -31,8 +31,8 @@ def args_of_schema(schema: Mapping[str, Any], fit: Callable[[Any], Any]) -> type
 
         @model_validator(mode="before")
         @classmethod
-        def _fit(cls, given: Any) -> Any:
-            return fit(given)
+        def _fit(cls, value: Any) -> Any:
+            return fit(value)
 
         @classmethod
         def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:

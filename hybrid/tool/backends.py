@@ -96,5 +96,5 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
 
 def check_finite(tool: str, *values: npt.NDArray[np.floating] | float) -> None:
     """Raise `ToolError`, naming `tool`, if the output of a network is not finite."""
-    if not all(np.isfinite(one).all() for one in values):
+    if not all(np.isfinite(value).all() for value in values):
         raise ToolError(f"{tool}: the network returned values that are not finite")

@@ -29,8 +29,8 @@ def tool_card(module: str, *code: Callable[..., Any]) -> Card:
     """
     from hybrid.tool.backends import Learned
 
-    named = {**families_of(Path(module)), **{one.__name__: one for one in code}}
-    card = read_card(card_file(Path(module)), Card, named)
+    by_name = {**families_of(Path(module)), **{definition.__name__: definition for definition in code}}
+    card = read_card(card_file(Path(module)), Card, by_name)
     for backend in card.backends:
         if isinstance(backend.make, type) and issubclass(backend.make, Learned):
             backend.make.told = (card.name, backend.version, backend.weights)

@@ -64,7 +64,7 @@ def load_verified(
     processor_class: str = "AutoImageProcessor",
     model_types: Sequence[str] = (),
     harmless: Sequence[str] = (),
-    whole: bool = True,
+    full_pictures: bool = True,
     download: bool = False,
 ) -> Checkpoint:
     """Load and verify a model with its processor, in float32.
@@ -76,7 +76,7 @@ def load_verified(
         processor_class: name of the transformers class of the processor.
         model_types: families that the caller can read; none given means any.
         harmless: parts of the names of tensors that the file holds, the model has no place for and the caller knows of.
-        whole: whether the network is given pictures as a whole, or large parts of them; False for one that only reads
+        full_pictures: whether the network is given full pictures, or large parts of them; False for one that only reads
             small parts (lines of text), where no check can tell what it should have been given.
         download: whether a hub id that is not on disk may be fetched.
 
@@ -88,7 +88,7 @@ def load_verified(
     model_type = model_type_of(folder, weights, model_types)
     sha256 = content_hash(folder)
     model, processor = _load(auto_class, processor_class, folder, weights, harmless)
-    wants = partial(picture_input, processor_class, folder, weights) if whole else None
+    wants = partial(picture_input, processor_class, folder, weights) if full_pictures else None
     announce(Network(weights, model, wants))
     return Checkpoint(model.to(device).eval(), processor, model_type, sha256, device)
 
@@ -130,10 +130,10 @@ def _check_preprocessor(path: Path, weights: str) -> None:
     if not path.is_file():
         raise WeightsError(f"weights absent: {weights} has no {path.name}")
     try:
-        said = json.loads(path.read_bytes())
+        settings = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise WeightsError(f"{weights}: {path.name} is not JSON ({first_line(error)})") from error
-    if not isinstance(said, dict) or not isinstance(said.get("image_processor_type"), str):
+    if not isinstance(settings, dict) or not isinstance(settings.get("image_processor_type"), str):
         raise WeightsError(
             f'{weights}: {path.name} names no image processor: add "image_processor_type": "ViTImageProcessor", or the '
             "class of transformers by which the network was trained"
@@ -194,10 +194,10 @@ def picture_input(processor_class: str, folder: Path, weights: str) -> PictureIn
     )
     reader = getattr(processor, "image_processor", processor)
     answers = [_colour(reader, colour, weights) for colour in PRIMARIES]
-    black, *others = (np.asarray(one, np.float64) for one in answers)
-    if not all(np.isfinite(one).all() and one.shape == black.shape for one in (black, *others)):
+    black, *others = (np.asarray(answer, np.float64) for answer in answers)
+    if not all(np.isfinite(answer).all() and answer.shape == black.shape for answer in (black, *others)):
         raise WeightsError(f"{weights}: its image processor does not give one finite value a channel")
-    columns = np.stack([one - black for one in others], axis=1)
+    columns = np.stack([other - black for other in others], axis=1)
     rows = tuple((float(red), float(green), float(blue)) for red, green, blue in columns)
     return PictureInput(rows, tuple(float(value) for value in black))
 
@@ -248,40 +248,42 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
         raise WeightsError(f"{weights} cannot be loaded as {auto}: {first_line(error)}") from error
 
 
-def fill(model: Any, tensors: Mapping[str, Any], where: str, wants: Callable[[], PictureInput] | None = None) -> None:
+def fill(
+    model: Any, tensors: Mapping[str, Any], location: str, wants: Callable[[], PictureInput] | None = None
+) -> None:
     """Load tensors by name into a torch module, and announce it with the pictures that it `wants`.
 
     Raises:
         WeightsError: the tensors are not exactly those that it has.
     """
-    put_tensors(model, tensors, where)
-    announce(Network(where, model, wants))
+    put_tensors(model, tensors, location)
+    announce(Network(location, model, wants))
 
 
-def put_tensors(model: Any, tensors: Mapping[str, Any], where: str) -> None:
+def put_tensors(model: Any, tensors: Mapping[str, Any], location: str) -> None:
     """Load tensors by name into a torch module, whose parts are announced one by one.
 
     Raises:
         WeightsError: the tensors are not exactly those that it has.
     """
-    wanted = model.state_dict()
+    expected = model.state_dict()
     info = {
         # A count of batches is no weight: old files lack it, and torch starts it at 0.
-        "missing_keys": [name for name in wanted.keys() - tensors.keys() if not name.endswith("num_batches_tracked")],
-        "unexpected_keys": tensors.keys() - wanted.keys(),
+        "missing_keys": [name for name in expected.keys() - tensors.keys() if not name.endswith("num_batches_tracked")],
+        "unexpected_keys": tensors.keys() - expected.keys(),
         "mismatched_keys": [
-            (name,) for name in wanted.keys() & tensors.keys() if wanted[name].shape != tensors[name].shape
+            (name,) for name in expected.keys() & tensors.keys() if expected[name].shape != tensors[name].shape
         ],
     }
-    refuse_unfit(where, info)
+    refuse_unfit(location, info)
     model.load_state_dict(tensors)
 
 
-def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = ()) -> None:
+def refuse_unfit(location: str, info: Mapping[str, Any], harmless: Sequence[str] = ()) -> None:
     """Raises `WeightsError`, naming the tensors, unless a checkpoint fits its architecture exactly.
 
     Args:
-        where: the checkpoint, or its part, for the error.
+        location: the checkpoint, or its part, for the error.
         info: what `from_pretrained(output_loading_info=True)` of transformers and diffusers gives.
         harmless: parts of the names of tensors that may be in the file although the model has no place for them.
     """
@@ -297,7 +299,7 @@ def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = 
             more = ", ..." if len(names) > SHOWN else ""
             complaints.append(f"{len(names)} {what} ({', '.join(names[:SHOWN])}{more})")
     if complaints:
-        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(complaints)}")
+        raise WeightsError(f"{location} does not fit its architecture: tensors {'; '.join(complaints)}")
 
 
 def first_line(error: BaseException) -> str:

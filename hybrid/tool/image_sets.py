@@ -22,14 +22,14 @@ CRAWLED: Final = frozenset[str](FACTS["crawled"])
 
 def origins(name: str) -> frozenset[str]:
     """The collection and all that it takes images from, however far back; of an unknown name that name alone."""
-    found: set[str] = set()
+    collections: set[str] = set()
     waiting = [canonical(name)]
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting.extend(DRAWN_FROM.get(one, ()))
-    return frozenset(found)
+        collection = waiting.pop()
+        if collection not in collections:
+            collections.add(collection)
+            waiting.extend(DRAWN_FROM.get(collection, ()))
+    return frozenset(collections)
 
 
 def shared(name: str, other: str) -> frozenset[str]:

@@ -52,12 +52,12 @@ def in_float32(module: Any) -> None:
 
     forward = module.forward
 
-    def exact(*args: Any, **named: Any) -> Any:
+    def exact(*args: Any, **options: Any) -> Any:
         kind = next(module.parameters()).device.type
         if not torch.is_autocast_enabled(kind):
-            return forward(*args, **named)
+            return forward(*args, **options)
         with torch.autocast(kind, enabled=False):
-            return forward(*_floats(args), **_floats(named))
+            return forward(*_floats(args), **_floats(options))
 
     module.forward = exact
 
@@ -65,9 +65,9 @@ def in_float32(module: Any) -> None:
 def _floats(value: Any) -> Any:
     """The value with every tensor of fewer bits turned to float32."""
     if isinstance(value, list | tuple):
-        return type(value)(_floats(one) for one in value)
+        return type(value)(_floats(item) for item in value)
     if isinstance(value, dict):
-        return {name: _floats(one) for name, one in value.items()}
+        return {name: _floats(item) for name, item in value.items()}
     return value.float() if hasattr(value, "is_floating_point") and value.is_floating_point() else value
 
 
@@ -94,15 +94,15 @@ _COLLECTED: ContextVar[list[Network] | None] = ContextVar("collected_networks", 
 @contextmanager
 def collecting() -> Iterator[list[Network]]:
     """The networks that are loaded inside, in the order in which they said so."""
-    found: list[Network] = []
-    token = _COLLECTED.set(found)
+    networks: list[Network] = []
+    token = _COLLECTED.set(networks)
     try:
-        yield found
+        yield networks
     finally:
         _COLLECTED.reset(token)
 
 
 def announce(network: Network) -> None:
     """Say that a network was loaded; ignored outside of `collecting`."""
-    if (found := _COLLECTED.get()) is not None:
-        found.append(network)
+    if (networks := _COLLECTED.get()) is not None:
+        networks.append(network)

@@ -103,9 +103,9 @@ class RuleInWords:
         """Return the function's answer, or None for an abstention."""
         try:
             return await self.answer(prompt, ctx)
-        except Abstained as why:
-            if why.args:
-                ctx.rule(*why.args)
+        except Abstained as abstained:
+            if abstained.args:
+                ctx.rule(*abstained.args)
             return None
 
 
@@ -145,7 +145,7 @@ def image_names(prompt: Prompt) -> list[str]:
     return [image.name for image in prompt.images]
 
 
-async def heard(ctx: RuleContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
+async def ask_tool(ctx: RuleContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
     """One tool's finding about one image, or None without a backend, for rules that can go on without it."""
     try:
         return await ctx.tool(tool, [image], args)

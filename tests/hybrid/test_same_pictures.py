@@ -63,7 +63,9 @@ def table(tmp_path: Path) -> Path:
 
 def test_they_are_read_so_whatever_the_limit_and_data_check_says_it(table: Path, tmp_path: Path) -> None:
     benchmark, store = load("hybrid.benchmarks", "questions"), ImageStore(tmp_path / "store")
-    source = mount(benchmark, str(table), split=None, tasks=(), settings=benchmark.card.chosen({}), store=store).source
+    source = mount(
+        benchmark, str(table), split=None, tasks=(), settings=benchmark.card.resolve_settings({}), store=store
+    ).source
     asked = questions(benchmark, source, None)
     assert [one.unit for one in asked] == ["picture of q0"] * 3 + ["picture of q3"] * 3 + ["q6"]
     assert len(questions(benchmark, source, 2)) == 2

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hybrid.benchmarks.actiview.sample import item
-from hybrid.benchmarks.actiview.views import GRIDS, lined, whole
-from hybrid.samples.pop_out import Scene
+from hybrid.benchmarks.actiview.views import GRIDS, lined, shrink_to_part
+from hybrid.samples.pop_out import PopOutScene
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import LETTERS
 from tests.tools.tiny_checkpoints import Checkpoints
@@ -23,7 +23,7 @@ def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
     return SaliencyCues().run([Request((pixels,), args or SaliencyArgs())])[0]
 
 
-def boxes(made: Scene, order: list[int]) -> tuple[BoxArg, ...]:
+def boxes(made: PopOutScene, order: list[int]) -> tuple[BoxArg, ...]:
     return tuple(
         BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), made.things[rank].box, strict=True)), label=f"t{rank}")
         for rank in order
@@ -75,7 +75,7 @@ def test_as_many_boxes_as_letters_are_ranked_and_the_text_says_how_many_it_names
 @pytest.mark.parametrize("splits", [4, pytest.param(9, marks=pytest.mark.system)])
 def test_drawn_lines_do_not_stand_out_where_the_grid_is_given(splits: int):
     columns, rows = GRIDS[splits]
-    divided = lined(whole(item("counting", 0, 1000).pixels, 4), splits)
+    divided = lined(shrink_to_part(item("counting", 0, 1000).pixels, 4), splits)
     args = SaliencyArgs(columns=columns, rows=rows)
     before, after = (ask(divided, chosen).data["objects"] for chosen in (SaliencyArgs(), args))
     assert any(long(entry["box_px"], divided) for entry in before)

@@ -94,18 +94,18 @@ def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding
     """
     marks = [mark for finding in markers[:1] for mark in marks_from(finding.data).points]
     if not points:
-        return [_drawn(mark, size) for mark in [mark for mark in marks if mark.label is not None] or marks]
+        return [_spot_of_mark(mark, size) for mark in [mark for mark in marks if mark.label is not None] or marks]
     spots = []
     for number, point in enumerate(points, 1):
         if point.x is None or point.y is None:
-            named = next((mark for mark in marks if mark.label == point.label), None)
-            if named is None:
-                known = ", ".join(mark.label for mark in marks if mark.label) or "none"
+            match = next((mark for mark in marks if mark.label == point.label), None)
+            if match is None:
+                labels = ", ".join(mark.label for mark in marks if mark.label) or "none"
                 raise ToolError(
-                    f"{tool}: no drawn point {point.label!r} was found (found: {known}); give its x and y",
+                    f"{tool}: no drawn point {point.label!r} was found (found: {labels}); give its x and y",
                     Fault.BAD_ARGUMENTS,
                 )
-            spots.append(_drawn(named, size))
+            spots.append(_spot_of_mark(match, size))
             continue
         image = point.image if isinstance(point, CandidateArg) else 1
         if point.x >= size[1] or point.y >= size[0]:
@@ -148,7 +148,7 @@ def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> lis
     return cut
 
 
-def _drawn(mark: PointMark, size: tuple[int, int]) -> Spot:
+def _spot_of_mark(mark: PointMark, size: tuple[int, int]) -> Spot:
     # The centre of a ring that the border cuts may be estimated outside of the image.
     x, y = min(max(mark.x, 0.0), size[1] - 1.0), min(max(mark.y, 0.0), size[0] - 1.0)
     return Spot(mark.label, x, y, mark.confidence)

@@ -75,9 +75,9 @@ def together(tensors: Sequence[Any], device: str) -> Any:
     """Tensors, each (n, ...), as one on a device; to CUDA through pinned memory, without waiting for the copy."""
     import torch
 
-    if not device.startswith("cuda") or any(one.device.type != "cpu" for one in tensors):
-        return torch.cat([one.to(device) for one in tensors])
-    shape = (sum(len(one) for one in tensors), *tensors[0].shape[1:])
+    if not device.startswith("cuda") or any(tensor.device.type != "cpu" for tensor in tensors):
+        return torch.cat([tensor.to(device) for tensor in tensors])
+    shape = (sum(len(tensor) for tensor in tensors), *tensors[0].shape[1:])
     # torch keeps a pinned block until the copy from it has ended.
     pinned = torch.empty(shape, dtype=tensors[0].dtype, pin_memory=True)
     return torch.cat(list(tensors), out=pinned).to(device, non_blocking=True)

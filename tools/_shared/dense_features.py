@@ -47,11 +47,11 @@ class FeatureMap:
         rows, columns = self.vectors.shape[:2]
         row = float(np.clip((y + 0.5) * rows / self.size[0] - 0.5, 0, rows - 1))
         column = float(np.clip((x + 0.5) * columns / self.size[1] - 0.5, 0, columns - 1))
-        top, left = int(row), int(column)
-        below, right = min(top + 1, rows - 1), min(left + 1, columns - 1)
-        down, across = row - top, column - left
-        upper = (1 - across) * self.vectors[top, left] + across * self.vectors[top, right]
-        lower = (1 - across) * self.vectors[below, left] + across * self.vectors[below, right]
+        row_low, column_low = int(row), int(column)
+        row_high, column_high = min(row_low + 1, rows - 1), min(column_low + 1, columns - 1)
+        down, across = row - row_low, column - column_low
+        upper = (1 - across) * self.vectors[row_low, column_low] + across * self.vectors[row_low, column_high]
+        lower = (1 - across) * self.vectors[row_high, column_low] + across * self.vectors[row_high, column_high]
         return unit(((1 - down) * upper + down * lower).astype(np.float32))
 
     def similarity(self, vector: Vector) -> npt.NDArray[np.float32]:

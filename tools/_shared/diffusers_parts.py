@@ -68,10 +68,12 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
         raise WeightsError(f"weights absent: {weights} has no {INDEX} (a folder in diffusers' layout)") from error
     except ValueError as error:
         raise WeightsError(f"{weights}: {INDEX} is not JSON ({error})") from error
-    named = index.get("_class_name") if isinstance(index, dict) else None
-    if named not in pipelines:
-        wanted = ", ".join(pipelines)
-        raise WeightsError(f"{weights} cannot be loaded: {INDEX} names {named!r}; expected of diffusers: {wanted}")
+    class_name = index.get("_class_name") if isinstance(index, dict) else None
+    if class_name not in pipelines:
+        expected = ", ".join(pipelines)
+        raise WeightsError(
+            f"{weights} cannot be loaded: {INDEX} names {class_name!r}; expected of diffusers: {expected}"
+        )
     try:
         diffusers = importlib.import_module("diffusers")
     except ImportError as error:
@@ -87,8 +89,8 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
     for name, network in zip(NETWORKS, (unet, vae, text), strict=True):
         wants = partial(normalised, HALF, HALF) if name == "vae" else None
         announce(Network(f"{weights}/{name}", network, wants))
-    asked = str((index.get("scheduler") or ("", ""))[1])
-    scheduler = getattr(diffusers, asked if asked in schedulers else schedulers[0])
+    scheduler_name = str((index.get("scheduler") or ("", ""))[1])
+    scheduler = getattr(diffusers, scheduler_name if scheduler_name in schedulers else schedulers[0])
     return Parts(
         unet,
         vae,
@@ -114,11 +116,11 @@ def content_hash(folder: Path) -> str:
 _READ = (".safetensors", ".json", ".txt")
 
 
-def _network(kind: Any, folder: Path, where: str) -> Any:
+def _network(kind: Any, folder: Path, location: str) -> Any:
     from safetensors import SafetensorError
 
     if not any(folder.glob("*.safetensors")):
-        raise WeightsError(f"weights absent: {where} has no .safetensors file (no other format is read)")
+        raise WeightsError(f"weights absent: {location} has no .safetensors file (no other format is read)")
     try:
         model, info = kind.from_pretrained(
             folder,
@@ -129,16 +131,16 @@ def _network(kind: Any, folder: Path, where: str) -> Any:
             ignore_mismatched_sizes=True,
         )
     except (OSError, ValueError, TypeError, RuntimeError, KeyError, SafetensorError) as error:
-        raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {first_line(error)}") from error
-    refuse_unfit(where, info, INDICES)
+        raise WeightsError(f"{location} cannot be loaded as {kind.__name__}: {first_line(error)}") from error
+    refuse_unfit(location, info, INDICES)
     return model.float()
 
 
-def _plain(kind: Any, folder: Path, where: str) -> Any:
+def _plain(kind: Any, folder: Path, location: str) -> Any:
     """A part without tensors."""
     if not folder.is_dir():
-        raise WeightsError(f"weights absent: {no_directory(where)}")
+        raise WeightsError(f"weights absent: {no_directory(location)}")
     try:
         return kind.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
-        raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {first_line(error)}") from error
+        raise WeightsError(f"{location} cannot be loaded as {kind.__name__}: {first_line(error)}") from error

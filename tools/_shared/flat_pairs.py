@@ -77,18 +77,18 @@ def flat_pair(index: int, seed: int = SEED) -> FlatPair:
     return FlatPair((first, second), np.asarray(cameras[1] @ np.linalg.inv(cameras[0]), np.float64))
 
 
-def wrong_matches(found: object, pair: FlatPair) -> str | None:
+def wrong_matches(matches: object, pair: FlatPair) -> str | None:
     """Describe the error of `Matches` in pixels of the pictures; None if enough are right, and for any other type."""
-    if not isinstance(found, Matches):
+    if not isinstance(matches, Matches):
         return None
-    if len(found) < MIN_MATCHES:
-        return f"{len(found)} matches, at least {MIN_MATCHES} wanted"
+    if len(matches) < MIN_MATCHES:
+        return f"{len(matches)} matches, at least {MIN_MATCHES} wanted"
     unit = max(pair.images[1].shape[:2]) / FRAME_PX
-    off = np.hypot(*(pair.true_points(found.first) - found.second).T) / unit
+    off = np.hypot(*(pair.true_points(matches.first) - matches.second).T) / unit
     right = float(np.mean(off < NEAR))
     if right >= MIN_RIGHT:
         return None
-    return f"{right:.0%} of {len(found)} matches are right, at least {MIN_RIGHT:.0%} wanted"
+    return f"{right:.0%} of {len(matches)} matches are right, at least {MIN_RIGHT:.0%} wanted"
 
 
 def agreeing(evidence: Evidence) -> str | None:

@@ -18,9 +18,9 @@ def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
     """GrabCut from `seeds` (H, W) in OpenCV's four values; where one side has no pixel, the seeds as they are."""
     import cv2
 
-    thing = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))
-    if thing.all() or not thing.any():
-        return thing
+    foreground = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))
+    if foreground.all() or not foreground.any():
+        return foreground
     # The mixtures start from k-means with random centres.
     cv2.setRNGSeed(0)
     labels = seeds.copy()

@@ -20,7 +20,7 @@ from hybrid.types import LETTERS, Box, Json
 
 if TYPE_CHECKING:
     from hybrid.samples.item import Item
-    from hybrid.samples.pop_out import Scene
+    from hybrid.samples.pop_out import PopOutScene
 
 Plane = npt.NDArray[np.float32]
 SUPERSAMPLED = 3
@@ -110,11 +110,11 @@ def depth_item(index: int) -> Item:
     return known_item(relative_depth, "Relative_Depth", index, DEPTH_ANSWERS[index])
 
 
-def pop_out_scene(number: int, things: int) -> Scene:
+def pop_out_scene(number: int, count: int) -> PopOutScene:
     """Some coloured things among grey ones."""
     from hybrid.samples.pop_out import pop_out
 
-    return pop_out(np.random.default_rng((SEED, number)), things)
+    return pop_out(np.random.default_rng((SEED, number)), count)
 
 
 def ball_and_cube() -> tuple[Pixels, dict[str, Box]]:
@@ -159,10 +159,10 @@ def box_arg(box: Sequence[float], label: str | None = None) -> dict[str, Json]:
 def expects(key: str, value: str | int | None) -> Callable[[Evidence], str | None]:
     """Return a check that describes the error if a field of `data` has another value."""
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         return None if evidence.data[key] == value else f"{key} is {evidence.data[key]!r}, expected {value!r}"
 
-    return wrong
+    return validation_error
 
 
 def rows_of(evidence: Evidence, key: str) -> list[Mapping[str, Json]]:

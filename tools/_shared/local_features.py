@@ -76,8 +76,8 @@ class LocalFeatures:
             WeightsError: another extractor, no single file of weights, or tensors that do not fit exactly.
         """
         if not isinstance(extractor, str) or extractor not in DESCRIPTOR_SIZE:
-            known = ", ".join(DESCRIPTOR_SIZE)
-            raise WeightsError(f"{weights}: config.json names the extractor {extractor!r}; known are: {known}")
+            extractors = ", ".join(DESCRIPTOR_SIZE)
+            raise WeightsError(f"{weights}: config.json names the extractor {extractor!r}; known are: {extractors}")
         self.networks = networks(extractor)
         initial = self.networks.state_dict()
         derived = {name: initial[name] for name in DERIVED if name in initial}
@@ -110,15 +110,15 @@ class LocalFeatures:
         import torch
 
         name = f"{self._extractor}+lightglue"
-        if min(len(one.points) for one in features) < MIN_POINTS:
+        if min(len(feature.points) for feature in features) < MIN_POINTS:
             return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), name)
         inputs = {
             f"image{side}": {
-                "keypoints": one.points[None],
-                "descriptors": one.descriptors[None],
-                "image_size": torch.tensor([one.size], dtype=torch.float32, device=self._device),
+                "keypoints": feature.points[None],
+                "descriptors": feature.descriptors[None],
+                "image_size": torch.tensor([feature.size], dtype=torch.float32, device=self._device),
             }
-            for side, one in enumerate(features)
+            for side, feature in enumerate(features)
         }
         matcher = self.networks["matcher"]
         # It switches autocast off unless it is told to have it.
@@ -127,8 +127,8 @@ class LocalFeatures:
         rows = result["matches"][0]
         # From pixels of the input, of (width, height), to those of the picture, of (height, width).
         first, second = (
-            (doubles(one.points[rows[:, side]]) + 0.5) * (np.array(size[::-1]) / np.array(one.size)) - 0.5
-            for side, (one, size) in enumerate(zip(features, pair.sizes, strict=True))
+            (doubles(feature.points[rows[:, side]]) + 0.5) * (np.array(size[::-1]) / np.array(feature.size)) - 0.5
+            for side, (feature, size) in enumerate(zip(features, pair.sizes, strict=True))
         )
         return Matches(first, second, doubles(result["scores"][0]), name)
 
@@ -136,7 +136,7 @@ class LocalFeatures:
         extractor, size = self.networks["extractor"], (batch.shape[-1], batch.shape[-2])
         options = {"n": MAX_POINTS, "pad_if_not_divisible": True} if self._extractor == DISK else {}
         extracted = extractor(batch, **options)
-        return [Features(one.keypoints.float(), one.descriptors.float(), size) for one in extracted]
+        return [Features(output.keypoints.float(), output.descriptors.float(), size) for output in extracted]
 
 
 def networks(extractor: str) -> Any:

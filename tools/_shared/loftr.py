@@ -83,11 +83,11 @@ class Loftr:
         scores, numbers = np.clip(doubles(output["confidence"]), 0, 1), output["batch_indexes"].cpu().numpy()
         matches = []
         for number, pair in enumerate(pairs):
-            here, there = (
-                own[numbers == number] * np.array([size[1] / seen.shape[-1], size[0] / seen.shape[-2]]) - 0.5
-                for own, size, seen in zip(points, pair.sizes, pair.values, strict=True)
+            first_points, second_points = (
+                side_points[numbers == number] * np.array([size[1] / seen.shape[-1], size[0] / seen.shape[-2]]) - 0.5
+                for side_points, size, seen in zip(points, pair.sizes, pair.values, strict=True)
             )
-            matches.append(Matches(here, there, scores[numbers == number], MODEL_TYPE))
+            matches.append(Matches(first_points, second_points, scores[numbers == number], MODEL_TYPE))
         return matches
 
 

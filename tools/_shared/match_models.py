@@ -107,19 +107,23 @@ class MatchModel:
             ToolError: the network returned no finite number.
         """
         views = [pair.views for pair in pairs]
-        return believed_hands(views, self._match(pairs), lambda more: self._match([self.prepare(one) for one in more]))
+        return believed_hands(
+            views, self._match(pairs), lambda more: self._match([self.prepare(pair) for pair in more])
+        )
 
     def _match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         import torch
 
         with torch.inference_mode():
             matches = self.network.match(pairs)
-        if not all(np.isfinite(values).all() for one in matches for values in (one.first, one.second, one.scores)):
+        if not all(
+            np.isfinite(values).all() for match in matches for values in (match.first, match.second, match.scores)
+        ):
             raise ToolError("the matcher returned values that are not finite")
         # From pixels of the views to those of the original pictures.
         return [
-            replace(one, first=pair.views[0].to_original(one.first), second=pair.views[1].to_original(one.second))
-            for pair, one in zip(pairs, matches, strict=True)
+            replace(match, first=pair.views[0].to_original(match.first), second=pair.views[1].to_original(match.second))
+            for pair, match in zip(pairs, matches, strict=True)
         ]
 
 

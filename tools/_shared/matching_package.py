@@ -107,8 +107,8 @@ def _write(folder: Path, extractor: str, source: Path) -> None:
         # Under kornia's names.
         for name, value in content.get("extractor", content).items():
             if not UNUSED.match(name):
-                own = LAYER.sub(r"transformers.\2.\1_attn.", name)
-                tensors[f"{part}.{own}"] = value.contiguous()
+                renamed = LAYER.sub(r"transformers.\2.\1_attn.", name)
+                tensors[f"{part}.{renamed}"] = value.contiguous()
     files = {
         WEIGHTS: save(tensors),
         CONFIG: json.dumps({"model_type": MODEL_TYPE, "extractor": extractor}, indent=1).encode() + b"\n",

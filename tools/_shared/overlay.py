@@ -69,8 +69,8 @@ class Overlay:
             x, y = max(1, min(across, self.width - width - 3)), max(height + 3, min(down, self.height - 4))
             # Down, as long as it touches a name in `rows`.
             while y + height < self.height - 4 and any(
-                x <= right and left <= x + width and y - height - 4 <= bottom and top - 4 <= y
-                for left, top, right, bottom in rows
+                x <= x_max and x_min <= x + width and y - height - 4 <= y_max and y_min - 4 <= y
+                for x_min, y_min, x_max, y_max in rows
             ):
                 y += height + 5
             rows.append((x, y - height, x + width, y))
@@ -140,9 +140,9 @@ class Overlay:
             return [], MIN_FONT
         room = int(LEGEND_SHARE * self.height)
         widest = max((extent(line, 1.0)[0] for line in text.splitlines()), default=1)
-        whole = (self.width - 8) / max(1, widest)
+        fitting = (self.width - 8) / max(1, widest)
         # A little smaller rather than a line of one word.
-        usual = whole if max(MIN_FONT, A_LITTLE_SMALLER * self._font) <= whole < self._font else self._font
+        usual = fitting if max(MIN_FONT, A_LITTLE_SMALLER * self._font) <= fitting < self._font else self._font
         for font in (usual, MIN_FONT):
             # Broken between words.
             lines: list[str] = []
@@ -157,8 +157,8 @@ class Overlay:
             step = max((extent(line, font)[1] for line in lines), default=0) + 7
             if len(lines) <= len(text.splitlines()) or len(lines) * step <= room:
                 return lines, font
-        kept = lines[: max(1, room // step)]
-        return [*kept[:-1], _shortened(kept[-1] + ELLIPSIS, MIN_FONT, self.width - 8)], MIN_FONT
+        visible = lines[: max(1, room // step)]
+        return [*visible[:-1], _shortened(visible[-1] + ELLIPSIS, MIN_FONT, self.width - 8)], MIN_FONT
 
 
 def overlay(
@@ -176,7 +176,7 @@ def overlay(
     It is drawn when it is looked at.
     """
 
-    def drawn() -> Pixels:
+    def draw() -> Pixels:
         canvas = Overlay(pixels if values is None else heat(pixels, values))
         if mask is not None:
             canvas.mask(mask, PALETTE[0])
@@ -187,7 +187,7 @@ def overlay(
         canvas.legend(legend)
         return canvas.pixels
 
-    return Picture(drawn, of=of)
+    return Picture(draw, of=of)
 
 
 def _shortened(text: str, font: float, width: int) -> str:

@@ -65,8 +65,8 @@ def _apart(pieces: npt.NDArray[np.float32], rows: int, columns: int, least: floa
     grains = np.sqrt(blocks.var(axis=1, ddof=1).sum(axis=1))
     # The median is the grain of the ground behind a few things; the mean counts rare specks.
     grain = max(float(np.median(grains)), float(grains.mean()) / 2, least)
-    apart = np.sqrt(((means - np.median(means, axis=0)) ** 2).sum(axis=1))
-    return float(apart.max()) * PIECES / grain
+    distances = np.sqrt(((means - np.median(means, axis=0)) ** 2).sum(axis=1))
+    return float(distances.max()) * PIECES / grain
 
 
 def shows_something(pixels: Pixels) -> bool:

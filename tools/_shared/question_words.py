@@ -96,7 +96,7 @@ def named_things(question: str) -> tuple[str, ...]:
     Of "What is the man in the red car holding?" they are "man" and "red car"; words such as "picture" or "colour" are
     no things.
     """
-    things: list[str] = []
+    phrases: list[str] = []
     for match in _THING.finditer(question):
         words: list[str] = []
         for word in match["name"].lower().split():
@@ -106,8 +106,8 @@ def named_things(question: str) -> tuple[str, ...]:
             if _SAID_OF.fullmatch(word):
                 break
         if words and not _NO_THINGS.fullmatch(words[-1]):
-            things.append(" ".join(words))
-    return tuple(dict.fromkeys(things))
+            phrases.append(" ".join(words))
+    return tuple(dict.fromkeys(phrases))
 
 
 def asks_for_text(question: str) -> bool:

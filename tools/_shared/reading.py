@@ -67,8 +67,8 @@ def check_size(tool: str, pixels: Pixels, least: int) -> None:
     """Raise `ToolError`, naming `tool`, for an image with a side below `least` px."""
     height, width = pixels.shape[:2]
     if min(height, width) < least:
-        found = f"image 1 is {size_px(width, height)} px"
-        raise ToolError(f"{tool}: {found}; at least {at('width', least)} px a side are needed")
+        size_text = f"image 1 is {size_px(width, height)} px"
+        raise ToolError(f"{tool}: {size_text}; at least {at('width', least)} px a side are needed")
 
 
 def check_elongation(tool: str, pixels: Pixels, most: float) -> None:

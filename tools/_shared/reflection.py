@@ -46,16 +46,16 @@ def believed_hands(
             the pairs of which fewer than `VERIFIED` matches fit, their second views mirrored.
     """
     believed = list(matches)
-    counts = [verified(one, pair) for one, pair in zip(matches, pairs, strict=True)]
+    counts = [verified(match, pair) for match, pair in zip(matches, pairs, strict=True)]
     doubtful = [index for index, count in enumerate(counts) if count < VERIFIED]
     if not doubtful:
         return believed
     reflected = match([(pairs[index][0], mirrored(pairs[index][1])) for index in doubtful])
-    for index, one in zip(doubtful, reflected, strict=True):
+    for index, mirrored_match in zip(doubtful, reflected, strict=True):
         # Matches with a mirrored second view as matches with the view itself.
         width = _original_size(pairs[index][1])[1]
-        points = np.stack([width - 1 - one.second[:, 0], one.second[:, 1]], axis=1)
-        back = replace(one, second=points, mirrored=True)
+        points = np.stack([width - 1 - mirrored_match.second[:, 0], mirrored_match.second[:, 1]], axis=1)
+        back = replace(mirrored_match, second=points, mirrored=True)
         if verified(back, pairs[index]) >= max(MIN_REFLECTED, CLEARLY_MORE * counts[index]):
             believed[index] = back
     return believed
@@ -67,11 +67,11 @@ def verified(matches: Matches, views: Views) -> int:
 
     if len(matches) < MIN_MATCHES:
         return 0
-    here, there = (
+    first_points, second_points = (
         to_frame(points, _original_size(view))
         for points, view in zip((matches.first, matches.second), views, strict=True)
     )
-    _, mask = cv2.findFundamentalMat(here, there, cv2.USAC_MAGSAC, INLIER, 0.999, 2000)
+    _, mask = cv2.findFundamentalMat(first_points, second_points, cv2.USAC_MAGSAC, INLIER, 0.999, 2000)
     return 0 if mask is None else int((np.asarray(mask) > 0).sum())
 
 

@@ -59,7 +59,7 @@ class TargetHeat:
             read = loaded.processor(text=words, padding=True, truncation=True, return_tensors="pt").to(loaded.device)
             return list(on_host(loaded.model(pixel_values=batch, **read).logits))
 
-        return in_batches([one.values for one in sought], loaded.device, run)
+        return in_batches([target.values for target in sought], loaded.device, run)
 
 
 def probability(tool: str, logits: HeatMap) -> HeatMap:

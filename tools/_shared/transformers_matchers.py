@@ -57,8 +57,8 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tens
         layers = [layer[2 * place : 2 * place + 2] for layer in residual]
         fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
         first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)
-        here, there = (_corner(cells[:, side], columns) * step for side in (0, 1))
-        points.append((here + first, there + second, scores))
+        first_corners, second_corners = (_corner(cells[:, side], columns) * step for side in (0, 1))
+        points.append((first_corners + first, second_corners + second, scores))
     return points
 
 
@@ -68,21 +68,23 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
 
     channels, rows, columns = coarse.shape[1:]
     flat = coarse.flatten(2).transpose(1, 2) / channels**0.5
-    alike = flat[0] @ flat[1].T / config.coarse_matching_temperature
+    similarity = flat[0] @ flat[1].T / config.coarse_matching_temperature
     if not config.coarse_matching_skip_softmax:
-        alike = alike.softmax(0) * alike.softmax(1)
-    best = (alike == alike.max(0, keepdim=True).values) & (alike == alike.max(1, keepdim=True).values)
+        similarity = similarity.softmax(0) * similarity.softmax(1)
+    best = (similarity == similarity.max(0, keepdim=True).values) & (
+        similarity == similarity.max(1, keepdim=True).values
+    )
     # Which cells, in row order, are at least `border` cells from the edge.
     border = config.coarse_matching_border_removal
     inside = torch.zeros(rows, columns, dtype=torch.bool)
     inside[border : rows - border, border : columns - border] = True
     inner = inside.flatten().to(coarse.device)
-    kept = best & (alike > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
+    valid = best & (similarity > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
     # One cell a row even where two score the same.
-    value, column = kept.int().max(1)
+    value, column = valid.int().max(1)
     cells = torch.nonzero(value).flatten()
     pairs = torch.stack([cells, column[cells]], dim=1)
-    return pairs, alike[pairs[:, 0], pairs[:, 1]]
+    return pairs, similarity[pairs[:, 0], pairs[:, 1]]
 
 
 def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -98,18 +100,18 @@ def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tupl
     likeness = first[..., :-slice_] @ second[..., :-slice_].transpose(1, 2) / channels
     likeness = (likeness.softmax(1) * likeness.softmax(2)).reshape(count, area, side + 2, side + 2)
     best = likeness[..., 1:-1, 1:-1].reshape(count, area * area).argmax(1)
-    here, there = best // area, best % area
+    first_cells, second_cells = best // area, best % area
     regress = first[..., -slice_:] @ second[..., -slice_:].transpose(1, 2) / slice_**0.5
     regress = regress.reshape(count, area, side + 2, side + 2)
     steps = torch.arange(-1, 2, device=first.device)
     # Indices of the inner window read in the padded one, as the published weights were trained; -1 is the last.
-    rows = (there // side)[:, None, None] + steps[None, :, None]
-    columns = (there % side)[:, None, None] + steps[None, None, :]
+    rows = (second_cells // side)[:, None, None] + steps[None, :, None]
+    columns = (second_cells % side)[:, None, None] + steps[None, None, :]
     numbers = torch.arange(count, device=first.device)[:, None, None]
-    around = regress[numbers, here[:, None, None], rows, columns].reshape(count, 9)
+    around = regress[numbers, first_cells[:, None, None], rows, columns].reshape(count, 9)
     weights = (around / config.fine_matching_regress_temperature).softmax(1).reshape(count, 3, 3)
     expected = torch.stack([(weights.sum(1) * steps).sum(1), (weights.sum(2) * steps).sum(1)], dim=1)
-    return _corner(here, side) - side // 2 + 0.5, _corner(there, side) - side // 2 + 0.5 + expected
+    return _corner(first_cells, side) - side // 2 + 0.5, _corner(second_cells, side) - side // 2 + 0.5 + expected
 
 
 def _corner(numbers: torch.Tensor, columns: int) -> torch.Tensor:
@@ -158,27 +160,27 @@ class TransformersMatcher:
         for pixels in pictures:
             rows, columns = self._fitted((pixels.shape[0], pixels.shape[1]))
             # Processors of matchers take pairs alone.
-            made = self.checkpoint.process(
+            processed = self.checkpoint.process(
                 images=[pixels, pixels],
                 size={"height": rows, "width": columns},
                 do_resize=True,
                 input_data_format="channels_last",
             )
-            scaled.append(made["pixel_values"][0, 0])
-        height, width = (max(one.shape[axis] for one in scaled) for axis in (-2, -1))
+            scaled.append(processed["pixel_values"][0, 0])
+        height, width = (max(picture.shape[axis] for picture in scaled) for axis in (-2, -1))
         values = torch.zeros(1, 2, scaled[0].shape[0], height, width, device=scaled[0].device)
-        for side, one in enumerate(scaled):
-            values[0, side, :, : one.shape[-2], : one.shape[-1]] = one
+        for side, picture in enumerate(scaled):
+            values[0, side, :, : picture.shape[-2], : picture.shape[-1]] = picture
         return values
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views; EfficientLoFTR sees several at once."""
 
         def dense(batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
-            found = match_pairs(self.checkpoint.model, batch)
+            pair_matches = match_pairs(self.checkpoint.model, batch)
             return [
                 self._on_pictures(pairs[place], (doubles(first), doubles(second)), doubles(scores), 0.5)
-                for place, (first, second, scores) in zip(members, found, strict=True)
+                for place, (first, second, scores) in zip(members, pair_matches, strict=True)
             ]
 
         if self._efficient:
@@ -201,24 +203,24 @@ class TransformersMatcher:
         outputs = checkpoint.model(pixel_values=together([pair.values], checkpoint.device))
         masks = [outputs.mask[0, side] > 0 for side in (0, 1)]
         # Keypoints are fractions of the input: whole pixels would lose what the networks resolve.
-        whole = np.array([pair.values.shape[-1], pair.values.shape[-2]])
-        here, there = (doubles(outputs.keypoints[0, side][masks[side]]) * whole for side in (0, 1))
+        frame_size = np.array([pair.values.shape[-1], pair.values.shape[-2]])
+        first_points, second_points = (doubles(outputs.keypoints[0, side][masks[side]]) * frame_size for side in (0, 1))
         partners = doubles(outputs.matches[0, 0][masks[0]]).astype(int)
         scores = doubles(outputs.matching_scores[0, 0][masks[0]])
-        kept = (partners >= 0) & (partners < len(there)) & (scores > 0)
-        return self._on_pictures(pair, (here[kept], there[partners[kept]]), scores[kept], 0.0)
+        valid = (partners >= 0) & (partners < len(second_points)) & (scores > 0)
+        return self._on_pictures(pair, (first_points[valid], second_points[partners[valid]]), scores[valid], 0.0)
 
     def _on_pictures(self, pair: PreparedPair, points: tuple[Points, Points], scores: Any, centre: float) -> Matches:
         """Points of the input, where the centre of the first pixel is at `centre`, in pixels of the views."""
         inside = np.ones(len(scores), bool)
         placed = []
-        for own, size in zip(points, pair.sizes, strict=True):
+        for side_points, size in zip(points, pair.sizes, strict=True):
             fitted = self._fitted(size)
             # Which points lie on the picture, and not at the seam where it ends inside of the input.
             ends = zip(fitted, pair.values.shape[-2:], strict=True)
             height, width = (side - self._border if side < end else end for side, end in ends)
-            belongs = np.asarray((own[:, 0] < width) & (own[:, 1] < height))
+            belongs = np.asarray((side_points[:, 0] < width) & (side_points[:, 1] < height))
             inside &= belongs
             scale = np.array([size[1] / fitted[1], size[0] / fitted[0]])
-            placed.append((own + 0.5 - centre) * scale - 0.5)
+            placed.append((side_points + 0.5 - centre) * scale - 0.5)
         return Matches(placed[0][inside], placed[1][inside], scores[inside], self.checkpoint.model_type)

@@ -114,20 +114,20 @@ def view_of(pixels: Pixels, marks: Marks | None = None) -> View:
     """A picture (H, W, 3), reduced, without its drawn marks."""
     small = shrink(pixels, MAX_SIDE_PX)
     x, y = pixels.shape[1] / small.shape[1], pixels.shape[0] / small.shape[0]
-    here = scale_marks(marks or Marks(), 1 / x, 1 / y)
-    return View(remove_marks(small, here), x, y, here)
+    small_marks = scale_marks(marks or Marks(), 1 / x, 1 / y)
+    return View(remove_marks(small, small_marks), x, y, small_marks)
 
 
 def match_views(first: View, second: View) -> Matches:
     """Matches in pixels of the original pictures; empty where nothing fits."""
-    found = [_match(first.sift, second.sift, "sift")]
-    if len(found[0]) < ENOUGH:
-        found.append(_match(first.orb, second.orb, "orb"))
+    matches = [_match(first.sift, second.sift, "sift")]
+    if len(matches[0]) < ENOUGH:
+        matches.append(_match(first.orb, second.orb, "orb"))
     return Matches(
-        first.to_original(np.concatenate([one.first for one in found])),
-        second.to_original(np.concatenate([one.second for one in found])),
-        np.concatenate([one.scores for one in found]),
-        "+".join(one.matcher for one in found),
+        first.to_original(np.concatenate([match.first for match in matches])),
+        second.to_original(np.concatenate([match.second for match in matches])),
+        np.concatenate([match.scores for match in matches]),
+        "+".join(match.matcher for match in matches),
     )
 
 
@@ -161,15 +161,15 @@ def _match(first: Features, second: Features, kind: str) -> Matches:
         near = cosines.argmax(axis=1)
         nearest = cosines[np.arange(len(near)), near].copy()
         cosines[np.arange(len(near)), near] = -1
-        apart = np.maximum(2 - 2 * np.stack([nearest, cosines.max(axis=1)], axis=1), 0)
-        distances = np.sqrt(apart).astype(np.float64)
+        squared = np.maximum(2 - 2 * np.stack([nearest, cosines.max(axis=1)], axis=1), 0)
+        distances = np.sqrt(squared).astype(np.float64)
     # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest is no evidence.
     share = np.where(distances[:, 1] < EQUAL[kind], 1.0, distances[:, 0] / np.maximum(distances[:, 1], 1e-9))
     # Of several features that match one, the surest: a repeated texture would otherwise outvote the rest.
     ordered = np.flatnonzero(share < ratio)
     ordered = ordered[np.argsort(share[ordered], kind="stable")]
-    kept = np.sort(ordered[np.unique(near[ordered], return_index=True)[1]])
-    return Matches(points[kept], other_points[near[kept]], 1 - share[kept], kind)
+    selected = np.sort(ordered[np.unique(near[ordered], return_index=True)[1]])
+    return Matches(points[selected], other_points[near[selected]], 1 - share[selected], kind)
 
 
 def _features(view: View, kind: str) -> Features:

@@ -36,7 +36,7 @@ MAX_SIDE_PX = 1024
 MAX_ELONGATION = 50.0
 
 
-class Comparison(NamedTuple):
+class TextComparison(NamedTuple):
     """Logits and cosines of one image with each of its texts, (n)."""
 
     logits: npt.NDArray[np.float64]
@@ -71,9 +71,9 @@ class TextScorer:
         reduced = Image.fromarray(shrink(pixels, MAX_SIDE_PX))
         return dict(self._checkpoint.process(images=[reduced]))
 
-    def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[Comparison]:
+    def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[TextComparison]:
         """Every image compared with its own texts, in one forward pass for images of one shape."""
-        loaded, words = self._checkpoint, list(dict.fromkeys(text for wanted in texts for text in wanted))
+        loaded, words = self._checkpoint, list(dict.fromkeys(text for group in texts for text in group))
         # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
         read = loaded.processor(
             text=words if self.compares else [text.lower() for text in words],
@@ -82,21 +82,23 @@ class TextScorer:
             max_length=int(loaded.model.config.text_config.max_position_embeddings),
             return_tensors="pt",
         ).to(loaded.device)
-        columns = [[words.index(text) for text in wanted] for wanted in texts]
+        columns = [[words.index(text) for text in group] for group in texts]
 
-        def run(members: Sequence[int]) -> list[Comparison]:
+        def run(members: Sequence[int]) -> list[TextComparison]:
             batch = {name: together([images[at][name] for at in members], loaded.device) for name in images[0]}
             outputs = loaded.model(**batch, **read)
-            pictures, said = (
+            pictures, text_features = (
                 vectors / vectors.norm(dim=-1, keepdim=True) for vectors in (outputs.image_embeds, outputs.text_embeds)
             )
-            cosines = doubles(pictures @ said.T)
+            cosines = doubles(pictures @ text_features.T)
             logits = doubles(outputs.logits_per_image)
-            return [Comparison(logits[row, columns[at]], cosines[row, columns[at]]) for row, at in enumerate(members)]
+            return [
+                TextComparison(logits[row, columns[at]], cosines[row, columns[at]]) for row, at in enumerate(members)
+            ]
 
         return by_members(by_shape([image["pixel_values"] for image in images]), run)
 
-    def scores(self, comparison: Comparison) -> tuple[list[float], list[float]]:
+    def scores(self, comparison: TextComparison) -> tuple[list[float], list[float]]:
         """Scores 0..1 of the texts (shares where the family compares) and their cosines -1..1 with the image.
 
         Raises:
@@ -127,7 +129,7 @@ class AttributesArgs(Args):
 RegionInput = tuple[tuple[str, ...], Box | None, Mapping[str, Any]]
 
 
-class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextScorer]):
+class LearnedAttributes(Learned[AttributesArgs, RegionInput, TextComparison, TextScorer]):
     """The learned backend: an image-text model through transformers."""
 
     load = TextScorer
@@ -150,16 +152,16 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
             region = pixels[y0 : max(y0 + 1, round(box.y1)), x0 : max(x0 + 1, round(box.x1))]
         return texts, box, model.prepare(region)
 
-    def compute(self, prepared: Sequence[RegionInput]) -> list[Comparison]:
+    def compute(self, prepared: Sequence[RegionInput]) -> list[TextComparison]:
         """Every region compared with its texts; one pass, in which each text is read once."""
         return self.model.predict([image for _, _, image in prepared], [texts for texts, _, _ in prepared])
 
-    def finish(self, request: Request[AttributesArgs], prepared: RegionInput, output: Comparison) -> Evidence:
+    def finish(self, request: Request[AttributesArgs], prepared: RegionInput, output: TextComparison) -> Evidence:
         """Decide which text fits best. Raises `ToolError` for values that are not finite."""
         model, (texts, box, _) = self.model, prepared
         scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
-        score, text = max(zip(scores, texts, strict=True), key=lambda one: one[0])
+        score, text = max(zip(scores, texts, strict=True), key=lambda scored: scored[0])
         region = [(box, "region", PALETTE[0])] if box else []
         picture = overlay(request.images[0], f"{text[:60]}: {score:.2f} (score 0-1)", boxes=region)
         return replace(evidence, data={**evidence.data, "box_px": corners(box)}, pictures=(picture,))

@@ -67,16 +67,16 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
     if request.args.point is not None:
         return read_points("correspondence", [request.args.point], markers, _size(request, 0))[0]
     spots = read_points("correspondence", (), markers, _size(request, 0))
-    named = [spot for spot in spots if spot.label == REFERENCE]
-    if not named and len(spots) > 1:
+    references = [spot for spot in spots if spot.label == REFERENCE]
+    if not references and len(spots) > 1:
         # A letter that is named beforehand is found in pictures where a search for any letter errs.
-        again = locate(request.images[0], MarkersArgs(labels=(REFERENCE,), kind="point"))
-        markers = [Finding(again.text, again.data, again.confidence, "classical", "")]
+        located = locate(request.images[0], MarkersArgs(labels=(REFERENCE,), kind="point"))
+        markers = [Finding(located.text, located.data, located.confidence, "classical", "")]
         spots = read_points("correspondence", (), markers, _size(request, 0))
-        named = [spot for spot in spots if spot.label == REFERENCE]
+        references = [spot for spot in spots if spot.label == REFERENCE]
     if len(spots) == 1:
         return spots[0]
-    return named[0] if len(named) == 1 else None
+    return references[0] if len(references) == 1 else None
 
 
 def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
@@ -89,9 +89,9 @@ def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
 def views_of(request: Request[CorrespondenceArgs]) -> tuple[View, View]:
     """Both images, reduced, without their drawn marks."""
     marks = [marks_from(finding.data) for finding in request.needs.get("markers", ())]
-    kept = [Marks(one.points) for one in marks]
-    kept += [Marks()] * (2 - len(kept))
-    return view_of(request.images[0], kept[0]), view_of(request.images[1], kept[1])
+    point_marks = [Marks(mark.points) for mark in marks]
+    point_marks += [Marks()] * (2 - len(point_marks))
+    return view_of(request.images[0], point_marks[0]), view_of(request.images[1], point_marks[1])
 
 
 def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matches: Matches) -> Evidence:
@@ -110,17 +110,17 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
     likeness, confidence = [math.nan] * len(candidates), POINT_UNKNOWN
     choice = CandidateChoice(None, None, "none", POINT_UNKNOWN)
     if point is not None:
-        where = (point.x, point.y)
+        position = (point.x, point.y)
         # Where nothing is shown, nothing looks alike; what matches is believed all the same.
         if all(map(shows_something, request.images)):
-            likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
-        choice = choose(transfers(where, matches, sizes), likeness, candidates, float(np.hypot(*sizes[1])))
+            likeness = descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])
+        choice = choose(transfers(position, matches, sizes), likeness, candidates, float(np.hypot(*sizes[1])))
         # A mark that is not where it is said to be leaves a guess among the candidates.
         trust = min(spot.confidence for spot in (point, *candidates))
         chance = 1 / max(2, len(candidates))
         confidence = chance + (choice.confidence - chance) * trust if choice.confidence > chance else choice.confidence
     transfer = choice.transfer
-    away = None if transfer is None else distances_px(transfer, candidates)
+    distances = None if transfer is None else distances_px(transfer, candidates)
     data: dict[str, Json] = {
         "method": choice.method,
         "transferred_px": None if transfer is None else {"x": transfer.x, "y": transfer.y},
@@ -130,7 +130,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
         "best": None if choice.best is None else candidates[choice.best].label,
         "best_index": choice.best,
         "point_px": None if point is None else {"x": point.x, "y": point.y},
-        "candidates": _candidate_rows(candidates, away, likeness),
+        "candidates": _candidate_rows(candidates, distances, likeness),
     }
     if point is None:
         text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
@@ -139,14 +139,16 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
     return Evidence(text, data, confidence, _pictures(request, point, candidates, choice, matches))
 
 
-def _candidate_rows(candidates: Sequence[Spot], away: Sequence[float] | None, likeness: Sequence[float]) -> list[Json]:
+def _candidate_rows(
+    candidates: Sequence[Spot], distances: Sequence[float] | None, likeness: Sequence[float]
+) -> list[Json]:
     """The data of each candidate: distances to the transferred point in px, and between descriptors where finite."""
     return [
         {
             "label": spot.label,
             "x_px": spot.x,
             "y_px": spot.y,
-            "distance_px": None if away is None else away[number],
+            "distance_px": None if distances is None else distances[number],
             "descriptor_distance": likeness[number] if np.isfinite(likeness[number]) else None,
         }
         for number, spot in enumerate(candidates)
@@ -162,15 +164,20 @@ def _pictures(
 ) -> tuple[Picture, ...]:
     """Both images with the points and the matches that agree: none where no transfer was believed."""
     transfer = choice.transfer
-    away = None if transfer is None else distances_px(transfer, candidates)
+    distances = None if transfer is None else distances_px(transfer, candidates)
     agreeing = np.zeros(0, np.intp) if transfer is None else transfer.agreeing
-    shown = agreeing[thinned(len(agreeing))]
-    colours = dot_colours(matches.first[shown])
-    dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no matches agree on where the point is"
-    asked = DrawnPoint(point.label or "point", point.x, point.y)
+    sampled = agreeing[thinned(len(agreeing))]
+    colours = dot_colours(matches.first[sampled])
+    dots = (
+        "dots of one colour: matched points (x, y in px)" if len(sampled) else "no matches agree on where the point is"
+    )
+    query_point = DrawnPoint(point.label or "point", point.x, point.y)
     spots = [
         DrawnPoint(
-            name if away is None else f"{name} {away[number]:.0f} px", spot.x, spot.y, chosen=number == choice.best
+            name if distances is None else f"{name} {distances[number]:.0f} px",
+            spot.x,
+            spot.y,
+            chosen=number == choice.best,
         )
         for number, (name, spot) in enumerate(zip(names_of(candidates), candidates, strict=True))
     ]
@@ -182,8 +189,8 @@ def _pictures(
     if choice.best is not None:
         legend.append("yellow: the chosen point")
     return (
-        Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [asked], [dots]), of=0),
-        Picture(partial(draw_view, request.images[1], matches.second[shown], colours, spots, legend), of=1),
+        Picture(partial(draw_view, request.images[0], matches.first[sampled], colours, [query_point], [dots]), of=0),
+        Picture(partial(draw_view, request.images[1], matches.second[sampled], colours, spots, legend), of=1),
     )
 
 
@@ -229,12 +236,18 @@ def names_of(candidates: Sequence[Spot]) -> list[str]:
 
 
 def describe(
-    choice: CandidateChoice, candidates: Sequence[Spot], matches: Matches, sure: float, size: Size, *, searched: bool
+    choice: CandidateChoice,
+    candidates: Sequence[Spot],
+    matches: Matches,
+    certainty: float,
+    size: Size,
+    *,
+    searched: bool,
 ) -> str:
     """The lines about a choice. `size` is (height, width) of image 2; `searched`: its drawn points were looked for."""
     names = names_of(candidates)
     if choice.best is not None:
-        lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {sure:.2f}."]
+        lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {certainty:.2f}."]
     elif not candidates:
         lines = [] if choice.transfer else ["Undecided where in image 2 the point of image 1 is."]
     elif choice.transfer is not None:
@@ -245,15 +258,15 @@ def describe(
         (height, width), (x, y) = size, (choice.transfer.x, choice.transfer.y)
         inside = "" if 0 <= x < width and 0 <= y < height else ", outside of it"
         lies = "lies" if place_confidence(choice.transfer) >= UNSURE_PLACE else "may lie (unsure)"
-        there = f"{spot_px(x, y, 2)} of image 2 ({size_px(width, height, 2)}){inside}"
-        lines.append(f"By the matches the point of image 1 {lies} at {there}.")
+        location = f"{spot_px(x, y, 2)} of image 2 ({size_px(width, height, 2)}){inside}"
+        lines.append(f"By the matches the point of image 1 {lies} at {location}.")
         if choice.transfer.gap >= FAR:
             lines.append("No match near the point supports that.")
-        away = distances_px(choice.transfer, candidates)
-        order = sorted(range(len(candidates)), key=lambda index: away[index])[:LISTED]
+        distances = distances_px(choice.transfer, candidates)
+        order = sorted(range(len(candidates)), key=lambda index: distances[index])[:LISTED]
         if order:
-            apart = ", ".join(f"{names[index]} {at('width', away[index], 2)} px" for index in order)
-            lines.append(f"Distance from there: {apart}.")
+            distance_texts = ", ".join(f"{names[index]} {at('width', distances[index], 2)} px" for index in order)
+            lines.append(f"Distance from there: {distance_texts}.")
     if not candidates and searched:
         lines.append("No points to choose from were found in image 2.")
     if matches.mirrored:
@@ -271,26 +284,26 @@ def _same_place(index: int) -> CheckCase:
     from hybrid.samples.geometry import visual_correspondence
     from hybrid.samples.item import CorrespondenceFacts
 
-    made = known_item(visual_correspondence, "Visual_Correspondence", index, 1 - index)
-    assert isinstance(made.facts, CorrespondenceFacts)  # noqa: S101 - what this task makes
-    facts = made.facts
+    item = known_item(visual_correspondence, "Visual_Correspondence", index, 1 - index)
+    assert isinstance(item.facts, CorrespondenceFacts)  # noqa: S101 - what this task makes
+    facts = item.facts
     args: dict[str, Json] = {"point": point_args([facts.ref])[0], "candidates": point_args(facts.candidates)}
-    return CheckCase(made.images, args, expects("best_index", made.answer))
+    return CheckCase(item.images, args, expects("best_index", item.answer))
 
 
 def _flat(index: int) -> CheckCase:
     pair = flat_pair(index)
     height, width = pair.images[0].shape[:2]
-    asked = (ASKED[0] * width, ASKED[1] * height)
-    args: dict[str, Json] = {"point": point_args([asked])[0]}
+    query = (ASKED[0] * width, ASKED[1] * height)
+    args: dict[str, Json] = {"point": point_args([query])[0]}
 
     def misplaced(evidence: Evidence) -> str | None:
         place = evidence.data["transferred_px"]
         if not isinstance(place, dict):
             return "the point was not found"
-        here = np.array([number(place, "x"), number(place, "y")])
+        predicted = np.array([number(place, "x"), number(place, "y")])
         unit = max(pair.images[1].shape[:2]) / FRAME_PX
-        off = float(np.hypot(*(here - pair.true_points(np.array([asked]))[0]))) / unit
+        off = float(np.hypot(*(predicted - pair.true_points(np.array([query]))[0]))) / unit
         return f"the point is {off:.1f} of {FRAME_PX:.0f} off" if off > NEAR else agreeing(evidence)
 
     return CheckCase(pair.images, args, misplaced, partial(wrong_matches, pair=pair))

@@ -69,11 +69,16 @@ def transfers(point: Place, matches: Matches, sizes: Sizes) -> list[Transfer]:
     """
     if len(matches) < MIN_LOCAL:
         return []
-    here, there = to_frame(matches.first, sizes[0]), to_frame(matches.second, sizes[1])
-    asked = to_frame(np.array([point], np.float64), sizes[0])[0]
-    near = np.argsort(np.hypot(*(here - asked).T), kind="stable")[:NEIGHBOURS]
-    whole, local = _homography(asked, here, there, near), _local_affine(asked, here, there, near)
-    first, second = (whole, local) if whole is not None and whole.support >= LOCAL_SHARE else (local, whole)
+    first_points, second_points = to_frame(matches.first, sizes[0]), to_frame(matches.second, sizes[1])
+    query = to_frame(np.array([point], np.float64), sizes[0])[0]
+    near = np.argsort(np.hypot(*(first_points - query).T), kind="stable")[:NEIGHBOURS]
+    homography, local = (
+        _homography(query, first_points, second_points, near),
+        _local_affine(query, first_points, second_points, near),
+    )
+    first, second = (
+        (homography, local) if homography is not None and homography.support >= LOCAL_SHARE else (local, homography)
+    )
     ranked = []
     for transfer in (first, second):
         if transfer is not None:
@@ -82,27 +87,29 @@ def transfers(point: Place, matches: Matches, sizes: Sizes) -> list[Transfer]:
     return ranked
 
 
-def _homography(asked: Points, here: Points, there: Points, near: Numbers) -> Transfer | None:
+def _homography(query: Points, first_points: Points, second_points: Points, near: Numbers) -> Transfer | None:
     import cv2
 
-    matrix, mask = cv2.findHomography(here, there, cv2.USAC_MAGSAC, INLIER, maxIters=5000, confidence=0.9999)
+    matrix, mask = cv2.findHomography(
+        first_points, second_points, cv2.USAC_MAGSAC, INLIER, maxIters=5000, confidence=0.9999
+    )
     if matrix is None or mask is None:
         return None
     inliers = np.asarray(mask).ravel().astype(bool)
     if inliers.sum() < MIN_INLIERS or inliers.mean() < MIN_RATIO:
         return None
-    x, y, depth = (float(value) for value in matrix @ np.array([*asked, 1.0]))
+    x, y, depth = (float(value) for value in matrix @ np.array([*query, 1.0]))
     if abs(depth) < 1e-9:
         return None
-    kept, support = np.flatnonzero(inliers), float(inliers[near].mean())
-    return Transfer(x / depth, y / depth, "homography", kept, support, _gap(asked, here[kept]))
+    selected, support = np.flatnonzero(inliers), float(inliers[near].mean())
+    return Transfer(x / depth, y / depth, "homography", selected, support, _gap(query, first_points[selected]))
 
 
-def _local_affine(asked: Points, here: Points, there: Points, near: Numbers) -> Transfer | None:
+def _local_affine(query: Points, first_points: Points, second_points: Points, near: Numbers) -> Transfer | None:
     import cv2
 
     matrix, mask = cv2.estimateAffine2D(
-        here[near], there[near], method=cv2.RANSAC, ransacReprojThreshold=LOCAL, maxIters=2000
+        first_points[near], second_points[near], method=cv2.RANSAC, ransacReprojThreshold=LOCAL, maxIters=2000
     )
     if matrix is None or mask is None:
         return None
@@ -110,12 +117,14 @@ def _local_affine(asked: Points, here: Points, there: Points, near: Numbers) -> 
     stretch = np.linalg.svd(matrix[:, :2], compute_uv=False)
     if len(inliers) < MIN_LOCAL or stretch[0] > MAX_STRETCH or stretch[1] < 1 / MAX_STRETCH:
         return None
-    x, y = matrix @ np.array([*asked, 1.0])
-    return Transfer(float(x), float(y), "local_affine", inliers, len(inliers) / len(near), _gap(asked, here[inliers]))
+    x, y = matrix @ np.array([*query, 1.0])
+    return Transfer(
+        float(x), float(y), "local_affine", inliers, len(inliers) / len(near), _gap(query, first_points[inliers])
+    )
 
 
-def _gap(asked: Points, agreeing: Points) -> float:
-    return float(np.sort(np.hypot(*(agreeing - asked).T))[MIN_LOCAL - 1])
+def _gap(query: Points, agreeing: Points) -> float:
+    return float(np.sort(np.hypot(*(agreeing - query).T))[MIN_LOCAL - 1])
 
 
 def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]) -> list[float]:
@@ -130,13 +139,20 @@ def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]
     if not candidates or min(min(view.pixels.shape[:2]) for view in views) < MIN_SIDE_PX:
         return [float("inf")] * len(candidates)
     (x, y) = views[0].from_original(np.array([point]))[0]
-    asked = [cv2.KeyPoint(float(x), float(y), size, float(turn)) for size in SIZES_PX for turn in TURNS_DEG]
-    here = root_sift(views[0].pixels, asked)
+    query_keypoints = [cv2.KeyPoint(float(x), float(y), size, float(turn)) for size in SIZES_PX for turn in TURNS_DEG]
+    query_descriptors = root_sift(views[0].pixels, query_keypoints)
     places = views[1].from_original(np.array(candidates, np.float64).reshape(-1, 2))
-    offered = [cv2.KeyPoint(float(x), float(y), size, 0.0) for x, y in places for size in CANDIDATE_SIZES_PX]
+    candidate_keypoints = [
+        cv2.KeyPoint(float(x), float(y), size, 0.0) for x, y in places for size in CANDIDATE_SIZES_PX
+    ]
     # Of all candidates at once: each call scales and smooths the picture anew.
-    there = root_sift(views[1].pixels, offered).reshape(len(places), len(CANDIDATE_SIZES_PX), -1)
-    return [float(np.sqrt(np.maximum(2 - 2 * (here @ one.T).max(), 0))) for one in there]
+    candidate_descriptors = root_sift(views[1].pixels, candidate_keypoints).reshape(
+        len(places), len(CANDIDATE_SIZES_PX), -1
+    )
+    return [
+        float(np.sqrt(np.maximum(2 - 2 * (query_descriptors @ descriptors.T).max(), 0)))
+        for descriptors in candidate_descriptors
+    ]
 
 
 # A transfer hits a candidate within this fraction of image 2's diagonal: by chance under 1 % of the picture does.
@@ -198,13 +214,13 @@ def choose(
         first = hit or (ranked[0] if ranked else None)
         confidence = 0.5 if hit is None else FAR_PLACE if hit.gap >= FAR else HIT
         return CandidateChoice(0 if hit else None, first, first.method if first else "none", confidence)
-    alike = int(np.argmin(likeness)) if np.isfinite(likeness).any() else None
+    most_similar = int(np.argmin(likeness)) if np.isfinite(likeness).any() else None
     hits = [(transfer, nearest) for transfer in ranked for nearest in _hit(transfer, candidates, diagonal_px)]
     chance = 1 / len(candidates)
     if hits:
         transfer, best = hits[0]
-        sure = len(hits) > 1 and hits[1][1] == best and best == alike
-        return CandidateChoice(best, transfer, transfer.method, max(chance, SURE_HIT if sure else HIT))
+        unanimous = len(hits) > 1 and hits[1][1] == best and best == most_similar
+        return CandidateChoice(best, transfer, transfer.method, max(chance, SURE_HIT if unanimous else HIT))
     if ranked and ranked[0].support >= SUPPORTED:
         # It hits none: it means the nearest candidate, unless that is far off.
         distances = distances_px(ranked[0], candidates)
@@ -213,9 +229,9 @@ def choose(
             return CandidateChoice(None, ranked[0], ranked[0].method, chance)
         return CandidateChoice(best, ranked[0], ranked[0].method, max(chance, MISS))
     # The matches around the point mean none of the candidates, and too few of them agree to say that none is right.
-    if alike is None or (not ranked and len(set(likeness)) == 1):
+    if most_similar is None or (not ranked and len(set(likeness)) == 1):
         return CandidateChoice(None, None, "none", chance)
-    return CandidateChoice(alike, None, "descriptor", max(chance, MISS if ranked else NO_MATCH))
+    return CandidateChoice(most_similar, None, "descriptor", max(chance, MISS if ranked else NO_MATCH))
 
 
 def place_confidence(transfer: Transfer | None) -> float:

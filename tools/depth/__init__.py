@@ -96,8 +96,8 @@ def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) ->
     """Compare log odds of nearness, one a spot, in an image `height` px high."""
 
     def certainty(evidence: float, rows: float) -> float:
-        sure = 1 / (1 + math.exp(-min(evidence, MAX_CERTAINTY)))
-        return min(sure, SAME_ROW_CONFIDENCE) if rows <= SAME_ROW * height else sure
+        probability = 1 / (1 + math.exp(-min(evidence, MAX_CERTAINTY)))
+        return min(probability, SAME_ROW_CONFIDENCE) if rows <= SAME_ROW * height else probability
 
     return _ranked(scores, spots, 0.3, NO_EVIDENCE, certainty)
 
@@ -155,8 +155,8 @@ class DepthCues(WeightFree[DepthArgs]):
         title = "Points" if ranking.nearest is None else "Nearest first"
         text = "\n".join((_head(spots, ranking), *_order(spots, order, title), *reason, NO_MAP))
         points = [(spots[index].label or str(index + 1), spots[index].x, spots[index].y) for index in order]
-        drawn = partial(draw_order, request.images[0], points, decided=ranking.nearest is not None)
-        pictures = (Picture(drawn),) if spots else ()
+        picture = partial(draw_order, request.images[0], points, decided=ranking.nearest is not None)
+        pictures = (Picture(picture),) if spots else ()
         return Evidence(text, data, ranking.confidence, pictures)
 
 
@@ -251,14 +251,14 @@ def _order(
     """The line that lists points in `order` below a title, with their depth where there are values; none without."""
     if not spots:
         return ()
-    named = [
+    labels = [
         f"{_name(spots, index)}{'' if values is None else f' {values[index]:.2f}'} "
         f"at {spot_px(spots[index].x, spots[index].y)}"
         for index in order
     ]
-    more = [f" and {len(named) - shown} more" if len(named) > shown else "" for shown in range(len(named) + 1)]
-    fewer = range(min(LISTED, len(named)), 0, -1)
-    line = Lines(most=160).fitting(f"{title}: {', '.join(named[:shown])}{more[shown]}." for shown in fewer)
+    more = [f" and {len(labels) - count} more" if len(labels) > count else "" for count in range(len(labels) + 1)]
+    fewer = range(min(LISTED, len(labels)), 0, -1)
+    line = Lines(most=160).fitting(f"{title}: {', '.join(labels[:count])}{more[count]}." for count in fewer)
     return (line,)
 
 

@@ -33,49 +33,51 @@ LARGE = 3
 def _scene(index: int) -> tuple[Item, DepthFacts]:
     from hybrid.samples.item import DepthFacts
 
-    made = depth_item(index)
-    assert isinstance(made.facts, DepthFacts)  # noqa: S101 - what this task makes
-    return made, made.facts
+    item = depth_item(index)
+    assert isinstance(item.facts, DepthFacts)  # noqa: S101 - what this task makes
+    return item, item.facts
 
 
 def _nearer(index: int) -> CheckCase:
-    made, facts = _scene(index)
-    nearer = made.answer
+    item, facts = _scene(index)
+    nearer = item.answer
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         values = [number(point, "depth_0_1") for point in rows_of(evidence, "points")]
         if values[nearer] > values[1 - nearer]:
             return None
         return f"the nearer point has relative depth {values[nearer]:.2f}, the farther one {values[1 - nearer]:.2f}"
 
-    return CheckCase(made.images, {"points": point_args(facts.points)}, wrong)
+    return CheckCase(item.images, {"points": point_args(facts.points)}, validation_error)
 
 
 def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
     import cv2
 
-    made, facts = _scene(index)
-    picture = cv2.resize(made.images[0], None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
-    chosen = steps(facts.depth_m)
-    across = np.array([dx != 0 for _, (dx, _) in chosen])
+    item, facts = _scene(index)
+    picture = cv2.resize(item.images[0], None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
+    selected = steps(facts.depth_m)
+    horizontal = np.array([dx != 0 for _, (dx, _) in selected])
     places = [
-        ((x + 0.5) * scale - 0.5 + away * dx, (y + 0.5) * scale - 0.5 + away * dy)
-        for (x, y), (dx, dy) in chosen
-        for away in (-APART_PX * scale, -beside_px, beside_px, APART_PX * scale)
+        ((x + 0.5) * scale - 0.5 + offset_px * dx, (y + 0.5) * scale - 0.5 + offset_px * dy)
+        for (x, y), (dx, dy) in selected
+        for offset_px in (-APART_PX * scale, -beside_px, beside_px, APART_PX * scale)
     ]
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         read = [number(point, "depth_0_1") for point in rows_of(evidence, "points")]
         if len(read) != len(places):
             return f"{len(read)} points were read, {len(places)} given"
         values = np.array(read).reshape(-1, 4)
         middle = (values[:, 0] + values[:, 3]) / 2
         right = (values[:, 1] > middle) & (middle > values[:, 2]) & (values[:, 0] > values[:, 3])
-        if min(right[across].mean(), right[~across].mean()) >= MIN_SHARE:
+        if min(right[horizontal].mean(), right[~horizontal].mean()) >= MIN_SHARE:
             return None
         return f"{right.sum()} of {STEPS} things end within {beside_px:.0f} px of where they do"
 
-    return CheckCase((np.asarray(picture, np.uint8),), {"points": [{"x": x, "y": y} for x, y in places]}, wrong)
+    return CheckCase(
+        (np.asarray(picture, np.uint8),), {"points": [{"x": x, "y": y} for x, y in places]}, validation_error
+    )
 
 
 def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:

@@ -81,11 +81,11 @@ def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
     rows, columns = values.shape
     v = float(np.clip((y + 0.5) / size[0] * rows - 0.5, 0, rows - 1))
     u = float(np.clip((x + 0.5) / size[1] * columns - 0.5, 0, columns - 1))
-    top, left = int(v), int(u)
-    below, right = min(top + 1, rows - 1), min(left + 1, columns - 1)
-    upper = values[top, left] * (1 - (u - left)) + values[top, right] * (u - left)
-    lower = values[below, left] * (1 - (u - left)) + values[below, right] * (u - left)
-    return float(upper * (1 - (v - top)) + lower * (v - top))
+    y_low, x_low = int(v), int(u)
+    y_high, x_high = min(y_low + 1, rows - 1), min(x_low + 1, columns - 1)
+    upper = values[y_low, x_low] * (1 - (u - x_low)) + values[y_low, x_high] * (u - x_low)
+    lower = values[y_high, x_low] * (1 - (u - x_low)) + values[y_high, x_high] * (u - x_low)
+    return float(upper * (1 - (v - y_low)) + lower * (v - y_low))
 
 
 def ranks(values: CueMap, size: tuple[int, int], step: float) -> CueMap:
@@ -101,8 +101,8 @@ def ranks(values: CueMap, size: tuple[int, int], step: float) -> CueMap:
     # Rounding keeps float noise from ordering the cells of a flat region.
     rounded = np.round(cells.ravel() / step)
     # By hand: scipy.stats takes a second to import.
-    _, cell, alike = np.unique(rounded, return_inverse=True, return_counts=True)
-    lower = (alike.cumsum() - alike / 2)[cell]
+    _, cell, counts = np.unique(rounded, return_inverse=True, return_counts=True)
+    lower = (counts.cumsum() - counts / 2)[cell]
     return np.asarray(lower / rounded.size, np.float32).reshape(cells.shape)
 
 

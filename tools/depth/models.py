@@ -212,8 +212,8 @@ def in_metres(config: Any) -> bool:
 
 def within(padded: DepthValues, size: tuple[int, int]) -> DepthValues:
     """The picture of `size` (H, W) in a map (h, w) with a border around it, whose odd pixel is below and right."""
-    top, left = (padded.shape[0] - size[0]) // 2, (padded.shape[1] - size[1]) // 2
-    return padded[top : top + size[0], left : left + size[1]]
+    y_offset, x_offset = (padded.shape[0] - size[0]) // 2, (padded.shape[1] - size[1]) // 2
+    return padded[y_offset : y_offset + size[0], x_offset : x_offset + size[1]]
 
 
 def depth_map(predicted: npt.NDArray[np.floating], *, metric: bool) -> DepthMap:

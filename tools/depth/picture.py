@@ -36,15 +36,15 @@ def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, de
         thick = max(1, round(min(pixels.shape[:2]) / 350))
         cv2.line(canvas, first, second, DARK, thick + 2, cv2.LINE_AA)
         cv2.line(canvas, first, second, WHITE, thick, cv2.LINE_AA)
-    drawn = Overlay(canvas)
+    overlay = Overlay(canvas)
     for place, (label, x, y) in enumerate(points):
         if decided:
-            told = {0: "near", len(points) - 1: "far"}.get(place, f"{place + 1} of {len(points)}")
-            drawn.point(x, y, f"{label} {told}" if len(points) > 1 else label, NEAR if place == 0 else FAR)
+            rank = {0: "near", len(points) - 1: "far"}.get(place, f"{place + 1} of {len(points)}")
+            overlay.point(x, y, f"{label} {rank}" if len(points) > 1 else label, NEAR if place == 0 else FAR)
         else:
-            drawn.point(x, y, label, WHITE)
-    drawn.legend("points by picture cues: no depth map")
-    return drawn.pixels
+            overlay.point(x, y, label, WHITE)
+    overlay.legend("points by picture cues: no depth map")
+    return overlay.pixels
 
 
 def draw_depth(
@@ -60,13 +60,13 @@ def draw_depth(
 
         font, bar_height = 0.6 * scale, round(height * 0.35)
         bar_width, gap = max(6, round(14 * scale)), max(3, round(8 * scale))
-        top, left = height - gap - bar_height, width - gap - bar_width
+        bar_y, bar_x = height - gap - bar_height, width - gap - bar_width
         ramp = np.linspace(1, 0, bar_height, dtype=np.float32)[:, None].repeat(bar_width, axis=1)
-        canvas[top : top + bar_height, left : left + bar_width] = viridis(ramp, (bar_height, bar_width))
-        cv2.rectangle(canvas, (left - 1, top - 1), (left + bar_width, top + bar_height), WHITE, 1)
-        for text, foot in (("near 1", top + extent("near 1", font)[1]), ("far 0", top + bar_height)):
-            write(canvas, text, (max(0, left - gap - extent(text, font)[0]), foot), font)
-    drawn = Overlay(canvas)
+        canvas[bar_y : bar_y + bar_height, bar_x : bar_x + bar_width] = viridis(ramp, (bar_height, bar_width))
+        cv2.rectangle(canvas, (bar_x - 1, bar_y - 1), (bar_x + bar_width, bar_y + bar_height), WHITE, 1)
+        for text, foot in (("near 1", bar_y + extent("near 1", font)[1]), ("far 0", bar_y + bar_height)):
+            write(canvas, text, (max(0, bar_x - gap - extent(text, font)[0]), foot), font)
+    overlay = Overlay(canvas)
     for label, x, y in points:
-        drawn.point(x, y, label, WHITE)
-    return drawn.pixels
+        overlay.point(x, y, label, WHITE)
+    return overlay.pixels

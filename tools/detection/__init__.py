@@ -53,13 +53,13 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
     def prepare(self, request: Request[DetectionArgs]) -> DetectionInput:
         """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
         model, names = self.model, list(dict.fromkeys(request.args.names))
-        known = [name for name in names if model.knows(name)]
-        if not known:
+        known_names = [name for name in names if model.knows(name)]
+        if not known_names:
             raise ToolError(
                 f"detection: {', '.join(map(repr, names))} is not among the classes of this closed-set detector",
                 Fault.BAD_ARGUMENTS,
             )
-        return model.prepare(request.images[0], known)
+        return model.prepare(request.images[0], known_names)
 
     def batch_key(self, prepared: DetectionInput) -> Hashable:
         """As `Detector.batch_key`."""
@@ -87,35 +87,38 @@ def report(
         Evidence with data `{"boxes": [{"name", "score_0_1", "box_px": [x0, y0, x1, y1]}], "counts": {name: int},
         "unsupported": [name], "threshold_0_1"}` and an overlay. The confidence is that all counts are right.
     """
-    kept = [one for one in candidates if one.score >= threshold]
-    counts: dict[str, Json] = {name: sum(one.name == name for one in kept) for name in names}
-    boxes: list[Json] = [{"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)} for one in kept]
+    detections = [candidate for candidate in candidates if candidate.score >= threshold]
+    counts: dict[str, Json] = {name: sum(detection.name == name for detection in detections) for name in names}
+    boxes: list[Json] = [
+        {"name": detection.name, "score_0_1": detection.score, "box_px": corners(detection.box)}
+        for detection in detections
+    ]
     data: dict[str, Json] = {"boxes": boxes, "counts": counts, "unsupported": list(unknown), "threshold_0_1": threshold}
-    drawn = [
-        (one.box, f"{name} {number}: {one.score:.2f}", PALETTE[place % len(PALETTE)])
+    labelled_boxes = [
+        (detection.box, f"{name} {number}: {detection.score:.2f}", PALETTE[place % len(PALETTE)])
         for place, name in enumerate(names)
-        for number, one in enumerate((one for one in kept if one.name == name), 1)
+        for number, detection in enumerate((detection for detection in detections if detection.name == name), 1)
     ]
     # At most six lines and 450 characters for the model: the count of each name and its best boxes.
     return Evidence(
-        Lines().fitting(_listed(names, kept, unknown, most) for most in LISTED_BOXES),
+        Lines().fitting(_list_detections(names, detections, unknown, most) for most in LISTED_BOXES),
         data,
         confidence(candidates, threshold),
-        (overlay(pixels, "boxes: name, number, score 0-1" if kept else "nothing found", boxes=drawn),),
+        (overlay(pixels, "boxes: name, number, score 0-1" if detections else "nothing found", boxes=labelled_boxes),),
     )
 
 
 def confidence(candidates: Sequence[Detection], threshold: float) -> float:
     """Probability, 0..1, that the counts are right: falls with every candidate whose score is near the threshold."""
-    doubt = sum(max(0.0, 1 - abs(one.score - threshold) / threshold) for one in candidates)
+    doubt = sum(max(0.0, 1 - abs(candidate.score - threshold) / threshold) for candidate in candidates)
     return MAX_CERTAINTY * math.exp(-DOUBT * doubt)
 
 
-def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
+def _list_detections(names: Sequence[str], selected: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
     lines = []
     for name in names[:LISTED_NAMES]:
-        detections = [one for one in kept if one.name == name]
-        places = "; ".join(f"{span_px(one.box)} ({one.score:.2f})" for one in detections[:boxes])
+        detections = [detection for detection in selected if detection.name == name]
+        places = "; ".join(f"{span_px(detection.box)} ({detection.score:.2f})" for detection in detections[:boxes])
         more = f"; {len(detections) - boxes} more" if boxes and len(detections) > boxes else ""
         lines.append(f"{len(detections)} x {name[:40]} in image 1" + (f": {places}{more}" if places else "") + ".")
     rest = [*names[LISTED_NAMES:], *(f"{name} (not among its classes)" for name in unknown)]
@@ -154,9 +157,9 @@ def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
     road = round(0.8 * height)
     canvas[road:] = (92, 92, 96)
     for number in range(5):
-        left, top = round(number * width / 5), round((0.35 + 0.06 * (number % 3)) * height)
+        x0, y0 = round(number * width / 5), round((0.35 + 0.06 * (number % 3)) * height)
         wall = (168 - 12 * number, 150 - 6 * number, 132)
-        cv2.rectangle(canvas, (left, top), (left + width // 5 - 4, road), wall, -1)
+        cv2.rectangle(canvas, (x0, y0), (x0 + width // 5 - 4, road), wall, -1)
     boxes = []
     for x, y, radius in signs:
         centre, reach = (x * scale, y * scale), radius * scale
@@ -183,26 +186,26 @@ def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
 def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
     picture, boxes = street(scale, signs)
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         seen = [Box(*np.array(row["box_px"], np.float64).tolist()) for row in rows_of(evidence, "boxes")]
         if not boxes:
             return f"{len(seen)} signs were found where there is none" if seen else None
-        pairs = [(box, max(seen, key=lambda one: overlap(one, box))) for box in boxes] if seen else []
-        pairs = [(box, one) for box, one in pairs if overlap(box, one) >= MIN_OVERLAP]
+        pairs = [(box, max(seen, key=lambda candidate: overlap(candidate, box))) for box in boxes] if seen else []
+        pairs = [(box, detected) for box, detected in pairs if overlap(box, detected) >= MIN_OVERLAP]
         if len(pairs) < MIN_FOUND * len(boxes):
             return f"{len(pairs)} of {len(boxes)} signs were found"
         if len(seen) > 2 * len(boxes):
             return f"{len(seen)} boxes for {len(boxes)} signs"
         # How far the edges of each found box lie to the right and below of the sign's, of the sign's side.
-        off = np.array([(np.array(astuple(one)) - astuple(box)) / (box.x1 - box.x0) for box, one in pairs])
-        left, top, right, bottom = off.T
-        apart = np.median([(left + right) / 2, (top + bottom) / 2, right - left, bottom - top], axis=1)
-        for said, value in zip(("to the right of", "below", "wider than", "higher than"), apart, strict=True):
+        off = np.array([(np.array(astuple(detected)) - astuple(box)) / (box.x1 - box.x0) for box, detected in pairs])
+        x_min, y_min, x_max, y_max = off.T
+        offsets = np.median([(x_min + x_max) / 2, (y_min + y_max) / 2, x_max - x_min, y_max - y_min], axis=1)
+        for phrase, value in zip(("to the right of", "below", "wider than", "higher than"), offsets, strict=True):
             if abs(value) > NEAR:
-                return f"boxes are {value:.1%} {said} their signs"
+                return f"boxes are {value:.1%} {phrase} their signs"
         return None
 
-    return CheckCase((picture,), {"names": [NAME]}, wrong)
+    return CheckCase((picture,), {"names": [NAME]}, validation_error)
 
 
 def probe(picture: Pixels) -> CheckCase:

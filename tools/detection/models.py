@@ -128,41 +128,47 @@ class Detector:
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
         )
 
-    def batch_key(self, asked: DetectionInput) -> Hashable:
+    def batch_key(self, request: DetectionInput) -> Hashable:
         """The shape of the image, and its names where they are read as a sentence with it."""
         # Not padded to a common shape: the mask of Grounding DINO does not reach its backbone, and scores change.
-        return asked.names if self.family.kind == "sentence" else (), shape(asked.image["pixel_values"])
+        return request.names if self.family.kind == "sentence" else (), shape(request.image["pixel_values"])
 
-    def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
+    def predict(self, requests: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
-        groups = by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE)
-        return by_members(groups, lambda members: self._pass([asked[place] for place in members]))
+        groups = by_form([self.batch_key(request) for request in requests], MAX_AT_ONCE)
+        return by_members(groups, lambda members: self._pass([requests[place] for place in members]))
 
-    def detections(self, pixels: Pixels, names: Sequence[str], made: DetectionOutput, floor: float) -> list[Detection]:
+    def detections(
+        self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float
+    ) -> list[Detection]:
         """Everything of these names with a score of at least `floor`, best first; each thing once.
 
         Raises:
             ToolError: a score or a box is not finite.
         """
-        check_finite("detection", made.scores, made.boxes)
+        check_finite("detection", output.scores, output.boxes)
         height, width = pixels.shape[:2]
         # The factors (x, y) that scale a box of 0..1 to pixels, and the width and height at which it is clipped.
         across, down = (max(height, width),) * 2 if self.family.pads else (width, height)
-        return gather(names, made.scores, made.boxes, floor, (across, down, width, height))
+        return gather(names, output.scores, output.boxes, floor, (across, down, width, height))
 
     def _pass(self, group: Sequence[DetectionInput]) -> list[DetectionOutput]:
         import torch
 
         loaded = self._checkpoint
-        inputs = {name: together([one.image[name] for one in group], loaded.device) for name in group[0].image}
+        inputs = {name: together([request.image[name] for request in group], loaded.device) for name in group[0].image}
         read: Any = {}
         if self.family.kind == "sentence":
             sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)
             read = loaded.processor(text=[sentence] * len(group), return_tensors="pt").to(loaded.device)
         elif self.family.kind == "queries":
-            most = max(len(one.names) for one in group)
+            most = max(len(request.names) for request in group)
             # Every image has as many queries as the longest list: the last is asked again, and not read.
-            names = [name for one in group for name in (*one.names, *[one.names[-1]] * (most - len(one.names)))]
+            names = [
+                name
+                for request in group
+                for name in (*request.names, *[request.names[-1]] * (most - len(request.names)))
+            ]
             read = loaded.processor(
                 text=[f"a photo of a {singular(name)}" for name in names],
                 padding="max_length",
@@ -173,19 +179,21 @@ class Detector:
         outputs = loaded.model(**inputs, **read)
         scores, boxes = torch.sigmoid(outputs.logits.float()), doubles(outputs.pred_boxes)
         rows = []
-        for place, one in enumerate(group):
+        for place, request in enumerate(group):
             # Scores (Q, names) from what the network gives for one image.
-            every = scores[place]
+            row_scores = scores[place]
             if self.family.kind == "closed":
-                columns = [self._classes[singular(name).lower()] for name in one.names]
+                columns = [self._classes[singular(name).lower()] for name in request.names]
                 # A query that fits another class better is not one of these.
-                named = torch.where(every == every.amax(dim=1, keepdim=True), every, 0.0)[:, columns]
+                name_scores = torch.where(row_scores == row_scores.amax(dim=1, keepdim=True), row_scores, 0.0)[
+                    :, columns
+                ]
             elif self.family.kind == "queries":
-                named = every[:, : len(one.names)]
+                name_scores = row_scores[:, : len(request.names)]
             else:
                 stop = loaded.processor.tokenizer.convert_tokens_to_ids(".")
-                named = by_phrase(every, read["input_ids"][0].tolist(), stop, len(one.names))
-            rows.append(DetectionOutput(doubles(named), boxes[place]))
+                name_scores = by_phrase(row_scores, read["input_ids"][0].tolist(), stop, len(request.names))
+            rows.append(DetectionOutput(doubles(name_scores), boxes[place]))
         return rows
 
 
@@ -243,16 +251,18 @@ def gather(
 
 def distinct(detections: Sequence[Detection]) -> list[Detection]:
     """Non-maximum suppression name by name, best first."""
-    edges = np.array([(one.box.x0, one.box.y0, one.box.x1, one.box.y1) for one in detections]).reshape(-1, 4)
-    lows, highs, names = edges[:, :2], edges[:, 2:], np.array([one.name for one in detections])
+    edges = np.array(
+        [(detection.box.x0, detection.box.y0, detection.box.x1, detection.box.y1) for detection in detections]
+    ).reshape(-1, 4)
+    lows, highs, names = edges[:, :2], edges[:, 2:], np.array([detection.name for detection in detections])
     areas = (highs - lows).prod(axis=1)
-    kept, left = [], np.arange(len(detections))
+    selected, remaining = [], np.arange(len(detections))
     # A network that was not trained leaves thousands: whole columns are compared, not pair by pair.
-    while len(left):
-        best, left = left[0], left[1:]
-        kept.append(detections[best])
-        sides = np.minimum(highs[best], highs[left]) - np.maximum(lows[best], lows[left])
+    while len(remaining):
+        best, remaining = remaining[0], remaining[1:]
+        selected.append(detections[best])
+        sides = np.minimum(highs[best], highs[remaining]) - np.maximum(lows[best], lows[remaining])
         shared = sides.clip(min=0).prod(axis=1)
-        same = (names[left] == names[best]) & (shared >= SAME_OBJECT * (areas[best] + areas[left] - shared))
-        left = left[~same]
-    return kept
+        same = (names[remaining] == names[best]) & (shared >= SAME_OBJECT * (areas[best] + areas[remaining] - shared))
+        remaining = remaining[~same]
+    return selected

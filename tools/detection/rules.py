@@ -36,8 +36,8 @@ def seen_from(data: Mapping[str, Json]) -> list[Detection]:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise ToolError(f"detection: the finding's {place} cannot be used: {first['msg']}") from error
-    things = [Detection(one.name, one.score_0_1, Box(*one.box_px)) for one in parsed.boxes]
-    return sorted(things, key=lambda one: -one.score)
+    detections = [Detection(box.name, box.score_0_1, Box(*box.box_px)) for box in parsed.boxes]
+    return sorted(detections, key=lambda detection: -detection.score)
 
 
 @asks("detection")

@@ -46,10 +46,10 @@ def measure(pixels: Pixels) -> dict[str, float]:
     """
     import cv2
 
-    whole = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
-    height, width = (min(side, WINDOW_PX) for side in whole.shape)
-    top, left = (whole.shape[0] - height) // 2, (whole.shape[1] - width) // 2
-    grey = np.ascontiguousarray(whole[top : top + height, left : left + width])
+    full_grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+    height, width = (min(side, WINDOW_PX) for side in full_grey.shape)
+    y0, x0 = (full_grey.shape[0] - height) // 2, (full_grey.shape[1] - width) // 2
+    grey = np.ascontiguousarray(full_grey[y0 : y0 + height, x0 : x0 + width])
     residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
     deviation = float(residual.std())
     centred = residual - residual.mean()
@@ -127,7 +127,7 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
         data: dict[str, Json] = {
             **UNDECIDED_BETWEEN,
             "scores": None,
-            "statistics": [dict(one) for one in rows],
+            "statistics": [dict(row) for row in rows],
             "photographs": {name: list(span) for name, span in PHOTOGRAPHS.items()},
         }
         pictures = tuple(Picture(partial(_residual, pixels), of=number) for number, pixels in enumerate(request.images))
@@ -135,9 +135,9 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
         for words, unit, name in SAID:
             # A statistic of each image beside its range, and which of them leave it.
             (low, high), numbers = PHOTOGRAPHS[name], []
-            for number, value in enumerate((one[name] for one in rows), 1):
-                where = " (below)" if value < low else " (above)" if value > high else ""
-                numbers.append(f"{number}: {value:{unit}}{where}")
+            for number, value in enumerate((row[name] for row in rows), 1):
+                note = " (below)" if value < low else " (above)" if value > high else ""
+                numbers.append(f"{number}: {value:{unit}}{note}")
             lines.append(f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(numbers)}.")
         return Evidence("\n".join(lines), data, UNDECIDED, pictures)
 
@@ -148,8 +148,8 @@ def _residual(pixels: Pixels) -> Pixels:
 
     grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
-    shown = np.clip(128 + 8 * residual, 0, 255).astype(np.uint8)
-    canvas = Overlay(np.asarray(cv2.cvtColor(shown, cv2.COLOR_GRAY2RGB), np.uint8))
+    amplified = np.clip(128 + 8 * residual, 0, 255).astype(np.uint8)
+    canvas = Overlay(np.asarray(cv2.cvtColor(amplified, cv2.COLOR_GRAY2RGB), np.uint8))
     canvas.legend("median residual x 8 (grey = none)")
     return canvas.pixels
 
@@ -175,8 +175,8 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
         synthetic = scores(output)
         seen = any(map(shows_something, request.images))
         evidence = judge(synthetic, "a network trained to tell them apart", seen=seen)
-        drawn = enumerate(zip(request.images, synthetic, strict=True))
-        pictures = (overlay(pixels, f"score synthetic {score:.2f} (0-1)", of=n) for n, (pixels, score) in drawn)
+        scored_images = enumerate(zip(request.images, synthetic, strict=True))
+        pictures = (overlay(pixels, f"score synthetic {score:.2f} (0-1)", of=n) for n, (pixels, score) in scored_images)
         return replace(evidence, pictures=tuple(pictures))
 
 
@@ -192,15 +192,15 @@ def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
     if not seen:
-        synthetic, photograph, sure, real_sure = None, None, UNDECIDED, UNDECIDED
+        synthetic, photograph, certainty, real_sure = None, None, UNDECIDED, UNDECIDED
         head = "Undecided: every image is one colour or noise."
     elif len(scores) == 1:
-        made = scores[0] >= SYNTHETIC
-        synthetic, photograph = (0, None) if made else (None, 0)
-        sure = real_sure = min(MAX_CERTAINTY, max(scores[0], 1 - scores[0]))
-        head = f"Image 1 looks {'synthetic' if made else 'like a photograph'} to the detector."
+        is_synthetic = scores[0] >= SYNTHETIC
+        synthetic, photograph = (0, None) if is_synthetic else (None, 0)
+        certainty = real_sure = min(MAX_CERTAINTY, max(scores[0], 1 - scores[0]))
+        head = f"Image 1 looks {'synthetic' if is_synthetic else 'like a photograph'} to the detector."
     else:
-        synthetic, sure = _foremost(scores)
+        synthetic, certainty = _foremost(scores)
         photograph, real_sure = _foremost([-score for score in scores])
         head = " ".join(
             f"Image {place + 1} {words} to the detector."
@@ -217,7 +217,7 @@ def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence
         "statistics": None,
         "photographs": None,
     }
-    return Evidence(f"{head}\nScore (0 = camera, 1 = generator): {values}.\nBasis: {basis}.", data, sure)
+    return Evidence(f"{head}\nScore (0 = camera, 1 = generator): {values}.\nBasis: {basis}.", data, certainty)
 
 
 def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
@@ -237,11 +237,11 @@ async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer 
     """
     finding = await ctx.tool("forensics", image_names(prompt), {})
     place = whole_number(finding, "photograph", min(len(prompt.images), len(ORDINALS) - 1))
-    sure = number_of(finding.data, "photograph_confidence_0_1")
-    if place is None or sure is None:
+    confidence = number_of(finding.data, "photograph_confidence_0_1")
+    if place is None or confidence is None:
         return None
     specialist_answer = choose_matching(prompt, "forensics", finding, rf"\b{ORDINALS[place]} image\b")
-    return None if specialist_answer is None else replace(specialist_answer, sure=sure, on_card=False)
+    return None if specialist_answer is None else replace(specialist_answer, sure=confidence, on_card=False)
 
 
 # By route.

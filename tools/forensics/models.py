@@ -92,8 +92,8 @@ def read_plan(folder: Path, weights: str) -> Plan:
                 raise WeightsError(f"{weights}: config.json says num_classes {count!r}; a detector has 1")
             from timm.data import create_transform, resolve_data_config
 
-            given = {"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})}
-            details = resolve_data_config(pretrained_cfg=given)
+            settings = {"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})}
+            details = resolve_data_config(pretrained_cfg=settings)
             side, mean, deviation = int(details["input_size"][-1]), tuple(details["mean"]), tuple(details["std"])
             return Plan(str(config["architecture"]), side, create_transform(**details), mean, deviation)
         return _community_plan(config, weights)
@@ -107,8 +107,8 @@ def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:
     if size not in SIZES:
         raise WeightsError(f"{weights}: config.json says model_size {size!r}; known are: {', '.join(SIZES)}")
     if side not in SHORT_SIDES:
-        known = " and ".join(map(str, SHORT_SIDES))
-        raise WeightsError(f"{weights}: config.json says input_size {side}; Community Forensics has {known}")
+        sizes = " and ".join(map(str, SHORT_SIDES))
+        raise WeightsError(f"{weights}: config.json says input_size {side}; Community Forensics has {sizes}")
     look = transforms.Compose(
         [
             # Bilinear and antialiased, as torchvision scales a PIL image.
@@ -139,8 +139,8 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
             tensors |= load_file(path)
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"{weights} cannot be read: {str(error)[:150]}") from error
-    named = {name.removeprefix(plan.prefix): tensor for name, tensor in tensors.items()}
-    fill(model, named, weights, partial(normalised, plan.mean, plan.deviation))
+    renamed = {name.removeprefix(plan.prefix): tensor for name, tensor in tensors.items()}
+    fill(model, renamed, weights, partial(normalised, plan.mean, plan.deviation))
     return model
 
 

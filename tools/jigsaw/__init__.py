@@ -49,20 +49,20 @@ class Opinion(NamedTuple):
     confidence: float
 
 
-def affinity(features: FeatureMap, left: int, top: int) -> float:
-    """Mean cosine, -1..1, across both seams of a piece that reaches from (left, top) to the lower right.
+def affinity(features: FeatureMap, x0: int, y0: int) -> float:
+    """Mean cosine, -1..1, across both seams of a piece that reaches from (x0, y0) to the lower right.
 
     Args:
         features: of the picture with the piece in place.
-        left: x of the piece's first column, pixels.
-        top: y of the piece's first row, pixels.
+        x0: x of the piece's first column, pixels.
+        y0: y of the piece's first row, pixels.
     """
     height, width = features.size
-    away = STEP * max(height, width) / PATCHES
-    along_x = left + (np.arange(PLACES) + 0.5) * (width - left) / PLACES - 0.5
-    along_y = top + (np.arange(PLACES) + 0.5) * (height - top) / PLACES - 0.5
-    pairs = [((x, top - away), (x, top + away)) for x in along_x]
-    pairs += [((left - away, y), (left + away, y)) for y in along_y]
+    distance = STEP * max(height, width) / PATCHES
+    along_x = x0 + (np.arange(PLACES) + 0.5) * (width - x0) / PLACES - 0.5
+    along_y = y0 + (np.arange(PLACES) + 0.5) * (height - y0) / PLACES - 0.5
+    pairs = [((x, y0 - distance), (x, y0 + distance)) for x in along_x]
+    pairs += [((x0 - distance, y), (x0 + distance, y)) for y in along_y]
     cosines = [float(features.at(*outside) @ features.at(*inside)) for outside, inside in pairs]
     return float(np.clip(cosines, -1.0, 1.0).mean())
 
@@ -74,8 +74,8 @@ def decide_by_features(cosines: Sequence[float]) -> Opinion:
     if lead < 1e-6:
         return Opinion(tuple(cosines), None, chance)
     gain = 1 - float(np.exp(-lead / COSINE_SCALE))
-    sure = min(OPINION_CERTAIN, chance + (1 - chance) * gain)
-    return Opinion(tuple(cosines), list(cosines).index(ordered[0]), sure)
+    certainty = min(OPINION_CERTAIN, chance + (1 - chance) * gain)
+    return Opinion(tuple(cosines), list(cosines).index(ordered[0]), certainty)
 
 
 # One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100.
@@ -134,7 +134,7 @@ class SeamVerdict(NamedTuple):
     confidence: float
 
 
-class Place(NamedTuple):
+class PiecePosition(NamedTuple):
     """Where a candidate's first pixel lies in the reference."""
 
     x: int
@@ -142,7 +142,7 @@ class Place(NamedTuple):
 
 
 # For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams.
-Puzzle = tuple[Sequence[tuple[Pixels, Place, SeamCosts]], SeamVerdict]
+Puzzle = tuple[Sequence[tuple[Pixels, PiecePosition, SeamCosts]], SeamVerdict]
 
 
 class PuzzleInput(NamedTuple):
@@ -152,7 +152,7 @@ class PuzzleInput(NamedTuple):
     wholes: tuple[FeatureInput, ...]
 
 
-def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -> Place:
+def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -> PiecePosition:
     """Top-left corner of a candidate of size (h, w) in a reference of size (H, W), a symmetric trim allowed for.
 
     Raises:
@@ -168,10 +168,10 @@ def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -
                 f"{size_px(reference[1] / 2, reference[0] / 2)} px, at least {at('width', MIN_SIDE_PX)} px"
             )
         start.append(full - part - max(0, int(trim + 0.5)))
-    return Place(x=start[1], y=start[0])
+    return PiecePosition(x=start[1], y=start[0])
 
 
-def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
+def seam_costs(reference: Pixels, candidate: Pixels, at: PiecePosition) -> SeamCosts:
     """Costs of both seams of a candidate (h, w, 3) whose first pixel lies at `at` in the reference (H, W, 3)."""
     import cv2
 
@@ -179,17 +179,17 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
     # The hole starts further up and left than a trimmed candidate does: the last painted line is beyond the trim.
     hole_y = at.y - (reference.shape[0] - at.y - height)
     hole_x = at.x - (reference.shape[1] - at.x - width)
-    above = lab(reference[hole_y - 2 : hole_y, at.x : at.x + width])[::-1]
-    left = lab(reference[at.y : at.y + height, hole_x - 2 : hole_x]).swapaxes(0, 1)[::-1]
-    pairs = ((above, lab(candidate[:2])), (left, lab(candidate[:, :2]).swapaxes(0, 1)))
+    above_side = lab(reference[hole_y - 2 : hole_y, at.x : at.x + width])[::-1]
+    left_side = lab(reference[at.y : at.y + height, hole_x - 2 : hole_x]).swapaxes(0, 1)[::-1]
+    pairs = ((above_side, lab(candidate[:2])), (left_side, lab(candidate[:, :2]).swapaxes(0, 1)))
     rows = []
     for outside, inside in pairs:
         # Both are (2, N, 3), the line at the seam first.
         jump = float(np.abs(outside[0] - inside[0]).mean())
-        beside = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
+        variation = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
         # Half a unit is the rounding of 8-bit values: without it a flat picture divides by nothing.
-        smooth = (np.asarray(cv2.GaussianBlur(one[:1], (0, 0), 0.8)[0], np.float32) for one in (outside, inside))
-        rows.append((jump, correlation(*smooth), jump / (beside + 0.5)))
+        smooth = (np.asarray(cv2.GaussianBlur(band[:1], (0, 0), 0.8)[0], np.float32) for band in (outside, inside))
+        rows.append((jump, correlation(*smooth), jump / (variation + 0.5)))
     return SeamCosts(*(float(np.mean(column)) for column in zip(*rows, strict=True)))
 
 
@@ -214,9 +214,9 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     """
     costs = np.array([fit.costs for fit in fits])
     margins = []
-    for index, own in enumerate(costs):
+    for index, cost in enumerate(costs):
         other = np.delete(costs, index, axis=0).min(axis=0)
-        margins.append(float(((other - own) / (other + own + 1e-6)).mean()))
+        margins.append(float(((other - cost) / (other + cost + 1e-6)).mean()))
     votes = [
         int(sum(bool(column[index] + 1e-6 < np.delete(column, index).min()) for column in costs.T))
         for index in range(len(fits))
@@ -230,12 +230,12 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     return SeamVerdict(best, votes[best], margin, float(min(0.99, chance + (1 - chance) * gain)))
 
 
-def compose(reference: Pixels, candidate: Pixels, at: Place) -> Pixels:
+def compose(reference: Pixels, candidate: Pixels, at: PiecePosition) -> Pixels:
     """The reference with the candidate in its hole, a new array of the reference's size."""
-    whole = reference.copy()
+    composed = reference.copy()
     height, width = candidate.shape[:2]
-    whole[at.y : at.y + height, at.x : at.x + width] = candidate
-    return whole
+    composed[at.y : at.y + height, at.x : at.x + width] = candidate
+    return composed
 
 
 class SeamVote(WeightFree[JigsawArgs]):
@@ -255,16 +255,16 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         """The vote, and what the network is asked. Raises `ToolError` as `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
-        asked = puzzle[0] if puzzle[1].confidence < DECIDED else ()
-        return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
+        undecided = puzzle[0] if puzzle[1].confidence < DECIDED else ()
+        return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in undecided))
 
     def batch_key(self, prepared: PuzzleInput) -> Hashable:
         """The shapes of the pictures that the network sees; none for a decided puzzle."""
-        return shape(*(whole.values for whole in prepared.wholes))
+        return shape(*(composed.values for composed in prepared.wholes))
 
     def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
         """The features of every picture of each undecided puzzle; all requests share passes."""
-        return side_by_side(self.model.predict, [one.wholes for one in prepared])
+        return side_by_side(self.model.predict, [item.wholes for item in prepared])
 
     def finish(self, request: Request[JigsawArgs], prepared: PuzzleInput, output: list[FeatureGrid]) -> Evidence:
         """As `report`, with `"by"`, "seams" or "features", and the `"cosine"` of each candidate, null where not asked.
@@ -272,11 +272,13 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         Raises:
             ToolError: the network returned values that are not finite.
         """
-        maps = [feature_map("jigsaw", *one) for one in zip(prepared.wholes, output, strict=True)]
+        maps = [feature_map("jigsaw", *pair) for pair in zip(prepared.wholes, output, strict=True)]
         opinion = None
         if maps:
             places = [at for _, at, _ in prepared.puzzle[0]]
-            opinion = decide_by_features([affinity(one, at.x, at.y) for one, at in zip(maps, places, strict=True)])
+            opinion = decide_by_features(
+                [affinity(features, at.x, at.y) for features, at in zip(maps, places, strict=True)]
+            )
         evidence = report(request.images, prepared.puzzle, opinion)
         by = "features" if opinion is not None and opinion.best is not None else "seams"
         return replace(evidence, data={**evidence.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
@@ -299,13 +301,13 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
             f"{dark:.0%} of that quarter is black"
         )
     fitted = []
-    for number, whole in enumerate(images[1:], 2):
-        corner = place((reference.shape[0], reference.shape[1]), (whole.shape[0], whole.shape[1]), number)
-        if min(whole.shape[:2]) < 2 * trim_px + MIN_SIDE_PX:
+    for number, picture in enumerate(images[1:], 2):
+        corner = place((reference.shape[0], reference.shape[1]), (picture.shape[0], picture.shape[1]), number)
+        if min(picture.shape[:2]) < 2 * trim_px + MIN_SIDE_PX:
             least = at("width", MIN_SIDE_PX)
             raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {least} px of image {number}")
-        piece = whole[trim_px : whole.shape[0] - trim_px, trim_px : whole.shape[1] - trim_px]
-        start = Place(corner.x + trim_px, corner.y + trim_px)
+        piece = picture[trim_px : picture.shape[0] - trim_px, trim_px : picture.shape[1] - trim_px]
+        start = PiecePosition(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, start, seam_costs(reference, piece, start)))
     verdict = decide([costs for _, _, costs in fitted])
     # Any line fits any other equally well in noise, up to chance. The hole itself is not part of the picture.
@@ -330,10 +332,10 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
     """
     fitted, verdict = puzzle
     fits = [costs for _, _, costs in fitted]
-    best, sure = verdict.best, verdict.confidence
+    best, certainty = verdict.best, verdict.confidence
     # A tie of the features leaves the vote as it is.
     if opinion is not None and opinion.best is not None:
-        best, sure = opinion.best, opinion.confidence
+        best, certainty = opinion.best, opinion.confidence
     rows: list[Json] = [{"l1_lab": fit.l1, "ncc": fit.ncc, "step_ratio": fit.step_ratio} for fit in fits]
     data: dict[str, Json] = {"best": best, "candidates": rows, "votes": verdict.votes, "margin_0_1": verdict.margin}
     pictures: tuple[Picture, ...] = ()
@@ -359,7 +361,7 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
         f"correlation {fit.ncc:.2f} (higher fits better), step ratio {fit.step_ratio:.1f} (1 = no visible seam)."
         for n, fit in enumerate(fits, 2)
     ]
-    return Evidence("\n".join([head, *lines]), data, sure, pictures)
+    return Evidence("\n".join([head, *lines]), data, certainty, pictures)
 
 
 TOOL = Tool(

@@ -28,34 +28,34 @@ SERIES = CheckSeries("the pattern behind an edge", 7)
 def _puzzle(index: int) -> CheckCase:
     from hybrid.samples.geometry import jigsaw
 
-    made = known_item(jigsaw, "Jigsaw", index, index)
-    return CheckCase(made.images, {}, expects("best", made.answer))
+    item = known_item(jigsaw, "Jigsaw", index, index)
+    return CheckCase(item.images, {}, expects("best", item.answer))
 
 
 def _edged(number: int) -> CheckCase:
     """A pattern with a dark line round the hole; each piece has a pattern behind the same line, one the picture's."""
-    own, *others = TEXTURES[number]
+    texture, *others = TEXTURES[number]
     place = number % (len(others) + 1)
-    chosen = [*others[:place], own, *others[place:]]
+    patterns = [*others[:place], texture, *others[place:]]
     zoom = 2.5 if number == 0 else 1.0
     size, period = (round(HEIGHT * zoom), round(WIDTH * zoom)), PERIOD * zoom
     wholes = {
         form: np.asarray(coloured(pattern(form, *size, period=period, angle=0.2 * number), DARK, BRIGHT), np.uint8)
-        for form in chosen
+        for form in patterns
     }
-    height, width = wholes[own].shape[0] // 2, wholes[own].shape[1] // 2
+    height, width = wholes[texture].shape[0] // 2, wholes[texture].shape[1] // 2
     line = round(LINE * zoom)
-    reference = wholes[own].copy()
+    reference = wholes[texture].copy()
     reference[height - line :, width - line :] = EDGE
     reference[height:, width:] = 0
-    pieces = [wholes[form][height:, width:].copy() for form in chosen]
+    pieces = [wholes[form][height:, width:].copy() for form in patterns]
     for piece in pieces:
         piece[:line], piece[:, :line] = EDGE, EDGE
     return CheckCase((reference, *pieces), {}, expects("best", place))
 
 
 def probe(picture: Pixels) -> CheckCase:
-    """A puzzle of the picture and its own lower-right quarter, twice: no seam tells two equal pieces apart."""
+    """A puzzle of the picture and its texture lower-right quarter, twice: no seam tells two equal pieces apart."""
     height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2
     reference = picture[:height, :width].copy()
     piece = reference[height // 2 :, width // 2 :].copy()

@@ -70,9 +70,14 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
         than 12 px on a side holds no mark.
     """
     marks = find_all(pixels, args)
-    kept = sure(marks)
+    certain = marks_for_data(marks)
     overall = least_sure(marks, args.colors) if args.colors else confidence(marks, args.labels)
-    return Evidence(describe(told(marks), args), marks_data(kept), overall, (Picture(partial(overlay, pixels, kept)),))
+    return Evidence(
+        describe(marks_for_text(marks), args),
+        marks_data(certain),
+        overall,
+        (Picture(partial(overlay, pixels, certain)),),
+    )
 
 
 def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
@@ -84,18 +89,18 @@ def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
     return find_at_any_size(pixels, args.labels, args.kind)
 
 
-def sure(marks: Marks) -> Marks:
+def marks_for_data(marks: Marks) -> Marks:
     """The marks that are passed on to other tools, drawn and listed in data: those of confidence `UNSURE` and more."""
-    return _those(marks, lambda mark: mark.confidence >= UNSURE)
+    return _filter_marks(marks, lambda mark: mark.confidence >= UNSURE)
 
 
-def told(marks: Marks) -> Marks:
+def marks_for_text(marks: Marks) -> Marks:
     """The marks that the text names: the sure ones, and those that are drawn for sure, as their letter is clear."""
-    return _those(marks, lambda mark: mark.confidence >= UNSURE or mark.letter_score >= CLEAR_LETTER)
+    return _filter_marks(marks, lambda mark: mark.confidence >= UNSURE or mark.letter_score >= CLEAR_LETTER)
 
 
-def _those(marks: Marks, wanted: Callable[[PointMark | BoxMark], bool]) -> Marks:
-    return Marks(tuple(filter(wanted, marks.points)), tuple(filter(wanted, marks.boxes)))
+def _filter_marks(marks: Marks, predicate: Callable[[PointMark | BoxMark], bool]) -> Marks:
+    return Marks(tuple(filter(predicate, marks.points)), tuple(filter(predicate, marks.boxes)))
 
 
 def all_marks(marks: Marks) -> list[PointMark | BoxMark]:
@@ -105,38 +110,38 @@ def all_marks(marks: Marks) -> list[PointMark | BoxMark]:
 
 def confidence(marks: Marks, labels: Sequence[str]) -> float:
     """Probability, 0..1, that every expected mark was found: that of the least sure mark, 0 if one is missing."""
-    named = {mark.label: mark.confidence for mark in all_marks(marks) if mark.label is not None}
-    wanted = tuple(labels) or tuple(named)
-    return min((named.get(label, 0.0) for label in wanted), default=0.0)
+    by_label = {mark.label: mark.confidence for mark in all_marks(marks) if mark.label is not None}
+    expected = tuple(labels) or tuple(by_label)
+    return min((by_label.get(label, 0.0) for label in expected), default=0.0)
 
 
 def least_sure(marks: Marks, colors: Sequence[str]) -> float:
     """Probability, 0..1, that the one box of each colour was found; 0 where one is missing or has a rival."""
-    found = [[mark.confidence for mark in marks.boxes if mark.color == color] for color in colors]
-    return min((each[0] if len(each) == 1 else 0.0 for each in found), default=0.0)
+    confidences = [[mark.confidence for mark in marks.boxes if mark.color == color] for color in colors]
+    return min((values[0] if len(values) == 1 else 0.0 for values in confidences), default=0.0)
 
 
 def describe(marks: Marks, args: MarkersArgs) -> str:
     """At most six lines for the model: each mark, its place, and what is unsure or missing."""
     lines = [_say(mark) for mark in all_marks(marks)]
-    named = {mark.label for mark in all_marks(marks)}
-    missing = [label for label in args.labels if label not in named]
-    kept = lines[: MAX_LINES - bool(missing)]
+    labels = {mark.label for mark in all_marks(marks)}
+    missing = [label for label in args.labels if label not in labels]
+    first_lines = lines[: MAX_LINES - bool(missing)]
     last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
-    text = Lines().fitting("\n".join([*kept[:shown], *last]) for shown in range(len(kept), -1, -1))
+    text = Lines().fitting("\n".join([*first_lines[:count], *last]) for count in range(len(first_lines), -1, -1))
     return text or "No drawn point or box was found in image 1."
 
 
 def _say(mark: PointMark | BoxMark) -> str:
     if isinstance(mark, PointMark):
-        named, where = ("Point", "circled point"), f"circle at x={at('x', mark.x)}, y={at('y', mark.y)}"
+        noun, place = ("Point", "circled point"), f"circle at x={at('x', mark.x)}, y={at('y', mark.y)}"
     else:
         box = mark.box_px
         to = f"to x={at('x', box.x1)}, y={at('y', box.y1)}"
-        named, where = ("Box", "box"), f"outline from x={at('x', box.x0)}, y={at('y', box.y0)} {to}"
-    head = f"{named[0]} {mark.label}" if mark.label else f"A {named[1]} without a readable letter"
+        noun, place = ("Box", "box"), f"outline from x={at('x', box.x0)}, y={at('y', box.y0)} {to}"
+    head = f"{noun[0]} {mark.label}" if mark.label else f"A {noun[1]} without a readable letter"
     unsure = " (unsure)" if mark.confidence < UNSURE else ""
-    return f"{head}{unsure}: {mark.color} {where}{unit()} of image 1."
+    return f"{head}{unsure}: {mark.color} {place}{unit()} of image 1."
 
 
 def overlay(pixels: Pixels, marks: Marks) -> Pixels:

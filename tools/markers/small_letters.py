@@ -34,14 +34,14 @@ def boxes() -> dict[tuple[int, int], list[tuple[str, npt.NDArray[np.float32]]]]:
     """Every label's black box as a vector of length 1 and mean 0, by rows and columns."""
     import cv2
 
-    found = defaultdict(list)
-    for label, font, height, top, left in product(LABELS, BANK_FONTS, HEIGHTS_PX, (0, 1), (0, 1)):
-        patch = label_patch(label, MarkStyle(letter_px=height, font=font))[top:, left:, 0]
+    templates = defaultdict(list)
+    for label, font, height, dy, dx in product(LABELS, BANK_FONTS, HEIGHTS_PX, (0, 1), (0, 1)):
+        patch = label_patch(label, MarkStyle(letter_px=height, font=font))[dy:, dx:, 0]
         rows, columns = patch.shape[0] // 2, patch.shape[1] // 2
         # Pixels that hold a part of what lies beside the box say nothing of it.
         box = cv2.resize(patch[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
-        found[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
-    return dict(found)
+        templates[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
+    return dict(templates)
 
 
 def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -60,10 +60,10 @@ def small_letters(grey: Grey) -> list[LetterReading]:
     padded = np.pad(small, MARGIN_PX, "edge")
     fits = {label: np.full(padded.shape, -1, np.float32) for label in LABELS}
     sizes = {label: np.zeros((*padded.shape, 2), np.int64) for label in LABELS}
-    for (height, width), drawn in boxes().items():
+    for (height, width), templates in boxes().items():
         windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width))
-        shown = _unit(windows[ys - height // 2, xs - width // 2].reshape(len(ys), height * width))
-        for (label, _), fit in zip(drawn, np.stack([box for _, box in drawn]) @ shown.T, strict=True):
+        patches = _unit(windows[ys - height // 2, xs - width // 2].reshape(len(ys), height * width))
+        for (label, _), fit in zip(templates, np.stack([box for _, box in templates]) @ patches.T, strict=True):
             better = fit > fits[label][ys, xs]
             at = ys[better], xs[better]
             fits[label][at], sizes[label][at] = fit[better], (height, width)

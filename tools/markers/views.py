@@ -53,17 +53,17 @@ VIEWS = (View(1.0, (50, 255)), *(View(scale, (50, 255)) for scale in (0.71, 0.5,
 def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> Marks:
     """The marks of an image (H, W, 3) in the view that shows them best, in pixels of the image."""
 
-    def found(view: View) -> Marks:
+    def find(view: View) -> Marks:
         return seen_in(pixels, view, lambda scaled: find_marks(scaled, labels, kind, view.levels, view.read))
 
-    best = found(AS_IS)
+    best = find(AS_IS)
     if _all_sure(best, labels):
         return best
     legible = {view: _legible(pixels, view, labels) for view in VIEWS}
     likely = sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]
     # Last: what looks like a small letter by chance would take another view's turn.
     for view in [*likely, *([SMALL] if _legible(pixels, SMALL, labels) > 0 else [])]:
-        other = found(view)
+        other = find(view)
         better = _complete(other, labels) and _trust(other) > _trust(best) + BETTER
         best = other if better and not (labels and _contradicted(pixels, other, labels, kind)) else best
         if _all_sure(best, labels):
@@ -87,8 +87,8 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
     if scale == 1:
         return pixels
     size = (max(MIN_SIDE_PX, round(width * scale)), max(MIN_SIDE_PX, round(height * scale)))
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LANCZOS4 if view is SMALL else cv2.INTER_CUBIC
-    return np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
+    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LANCZOS4 if view is SMALL else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(pixels, size, interpolation=interpolation), np.uint8)
 
 
 def _legible(pixels: Pixels, view: View, labels: Sequence[str]) -> float:
@@ -101,13 +101,13 @@ def _legible(pixels: Pixels, view: View, labels: Sequence[str]) -> float:
 
 
 def _all_sure(marks: Marks, labels: Sequence[str]) -> bool:
-    sure = {mark.label for mark in _named(marks) if mark.confidence >= SURE}
-    return sure.issuperset(labels) if labels else len(sure) >= 2
+    certain = {mark.label for mark in _labelled_marks(marks) if mark.confidence >= SURE}
+    return certain.issuperset(labels) if labels else len(certain) >= 2
 
 
 def _complete(marks: Marks, labels: Sequence[str]) -> bool:
     """Whether a view holds all that is asked for: of part of it, chance in one of several views is likelier."""
-    likely = {mark.label for mark in _named(marks) if mark.confidence >= LIKELY}
+    likely = {mark.label for mark in _labelled_marks(marks) if mark.confidence >= LIKELY}
     return likely.issuperset(labels) if labels else likely.issuperset(("A", "B")) or "REF" in likely
 
 
@@ -116,19 +116,19 @@ def _contradicted(pixels: Pixels, other: Marks, labels: Sequence[str], kind: Mar
 
     A view that reads B where the picture reads REF has lost what tells them apart.
     """
-    read = [mark for mark in _named(find_marks(pixels, LABELS, kind)) if mark.confidence >= LIKELY]
-    return any(_at_one_place(a, b) for a in _named(other) for b in read if b.label not in labels)
+    read = [mark for mark in _labelled_marks(find_marks(pixels, LABELS, kind)) if mark.confidence >= LIKELY]
+    return any(_at_one_place(a, b) for a in _labelled_marks(other) for b in read if b.label not in labels)
 
 
 def _at_one_place(a: PointMark | BoxMark, b: PointMark | BoxMark) -> bool:
     # Both have the letter in a box of its own, unless none was read there.
-    one, other = a.label_box_px, b.label_box_px
-    return one is not None and other is not None and overlap(one, other) > 0
+    first_box, second_box = a.label_box_px, b.label_box_px
+    return first_box is not None and second_box is not None and overlap(first_box, second_box) > 0
 
 
 def _trust(marks: Marks) -> float:
-    return sum(mark.confidence for mark in _named(marks))
+    return sum(mark.confidence for mark in _labelled_marks(marks))
 
 
-def _named(marks: Marks) -> list[PointMark | BoxMark]:
-    return [*(one for one in marks.points if one.label), *(one for one in marks.boxes if one.label)]
+def _labelled_marks(marks: Marks) -> list[PointMark | BoxMark]:
+    return [*(point for point in marks.points if point.label), *(box for box in marks.boxes if box.label)]

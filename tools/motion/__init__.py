@@ -170,14 +170,14 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
     motion = best_motion(matches, sizes[0], sizes[1], ratios)
     verdict = judge(motion, len(matches))
     # A geometry that tells no direction tells no turn either: of one picture twice it would be 180 degrees.
-    told = motion if verdict.degenerate is None else None
+    reliable = motion if verdict.degenerate is None else None
     data: dict[str, Json] = {
         "moved": verdict.moved,
         "seen_from_above": {"left": "clockwise", "right": "counter-clockwise"}.get(verdict.moved or ""),
         "degenerate": verdict.degenerate,
-        "camera_direction_unit": None if told is None else [float(value) for value in told.centre],
-        "turn_deg": None if told is None else told.turn_deg,
-        "yaw_deg": None if told is None else told.yaw_deg,
+        "camera_direction_unit": None if reliable is None else [float(value) for value in reliable.centre],
+        "turn_deg": None if reliable is None else reliable.turn_deg,
+        "yaw_deg": None if reliable is None else reliable.yaw_deg,
         "mainly": [
             {"direction": way.name, "share_0_1": way.share, "confidence": way.confidence} for way in verdict.mainly
         ],
@@ -190,14 +190,14 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
         "focal_ratio": None if motion is None else motion.focal_ratio,
     }
     fitting = np.flatnonzero(motion.kept) if _fits(motion, len(matches)) else np.zeros(0, np.intp)
-    shown = fitting[thinned(len(fitting))]
-    colours = dot_colours(matches.first[shown])
-    dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no motion that enough matches fit"
-    said = verdict.moved or " and ".join(way.name for way in verdict.mainly)
-    moved = f"camera moved {said} from image 1" if said else "direction of the camera's motion unsure"
+    sampled = fitting[thinned(len(fitting))]
+    colours = dot_colours(matches.first[sampled])
+    dots = "dots of one colour: matched points (x, y in px)" if len(sampled) else "no motion that enough matches fit"
+    directions = verdict.moved or " and ".join(way.name for way in verdict.mainly)
+    moved = f"camera moved {directions} from image 1" if directions else "direction of the camera's motion unsure"
     pictures = (
-        Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [], [dots]), of=0),
-        Picture(partial(draw_view, request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
+        Picture(partial(draw_view, request.images[0], matches.first[sampled], colours, [], [dots]), of=0),
+        Picture(partial(draw_view, request.images[1], matches.second[sampled], colours, [], [dots, moved]), of=1),
     )
     return Evidence(_describe(verdict, motion, matches), data, verdict.confidence, pictures)
 

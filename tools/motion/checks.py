@@ -16,8 +16,8 @@ from tools._shared.known_answers import SEED, expects, known_item
 def _side(index: int) -> CheckCase:
     from hybrid.samples.geometry import multi_view_reasoning
 
-    made = known_item(multi_view_reasoning, "Multi-view_Reasoning", index, index)
-    return CheckCase(made.images, {}, expects("moved", ("left", "right")[made.answer]))
+    item = known_item(multi_view_reasoning, "Multi-view_Reasoning", index, index)
+    return CheckCase(item.images, {}, expects("moved", ("left", "right")[item.answer]))
 
 
 def _flat(index: int) -> CheckCase:

@@ -38,18 +38,25 @@ class FlatMap(NamedTuple):
     kind: MapKind
 
 
-def flat_map(here: Array, there: Array) -> FlatMap:
+def flat_map(first_points: Array, second_points: Array) -> FlatMap:
     """The homography from points (N, 2) of the first view to those of the second; infinite errors where none fits."""
     import cv2
 
-    matrix, mask = cv2.findHomography(here, there, cv2.USAC_MAGSAC, 2.0, maxIters=5000, confidence=0.9999)
+    matrix, mask = cv2.findHomography(
+        first_points, second_points, cv2.USAC_MAGSAC, 2.0, maxIters=5000, confidence=0.9999
+    )
     if matrix is None or mask is None or abs(float(np.linalg.det(matrix))) < 1e-12:
-        return FlatMap(np.full(len(here), np.inf), "plane")
-    kept, forth = np.asarray(mask).ravel() > 0, np.asarray(matrix, np.float64)
+        return FlatMap(np.full(len(first_points), np.inf), "plane")
+    inliers, forth = np.asarray(mask).ravel() > 0, np.asarray(matrix, np.float64)
     back = np.asarray(np.linalg.inv(forth), np.float64)
-    errors = np.asarray((_transfer(forth, here, there) + _transfer(back, there, here)) / 2, np.float64)
+    errors = np.asarray(
+        (_transfer(forth, first_points, second_points) + _transfer(back, second_points, first_points)) / 2, np.float64
+    )
     # Of the best change of place and size (no turn): whether it is close to the matches, and which.
-    first, second = here[kept] - here[kept].mean(axis=0), there[kept] - there[kept].mean(axis=0)
+    first, second = (
+        first_points[inliers] - first_points[inliers].mean(axis=0),
+        second_points[inliers] - second_points[inliers].mean(axis=0),
+    )
     scale = float((first * second).sum() / max(float((first**2).sum()), 1e-9))
     if float(np.median(np.hypot(*(scale * first - second).T))) > ALIKE:
         return FlatMap(errors, "plane")
@@ -75,20 +82,22 @@ def gric(errors: Array, dimensions: int, parameters: int) -> float:
     return float(misfit + np.log(r) * dimensions * n + np.log(r * n) * parameters)
 
 
-def sampson(fundamental: Array, here: Array, there: Array) -> Array:
+def sampson(fundamental: Array, first_points: Array, second_points: Array) -> Array:
     """Squared distances (N,) of matches from their epipolar lines to first order (Hartley and Zisserman, 11.4.3)."""
-    lines = np.hstack([here, np.ones((len(here), 1))]) @ fundamental.T
-    back = np.hstack([there, np.ones((len(there), 1))]) @ fundamental
-    off = (lines[:, :2] * there).sum(axis=1) + lines[:, 2]
+    lines = np.hstack([first_points, np.ones((len(first_points), 1))]) @ fundamental.T
+    back = np.hstack([second_points, np.ones((len(second_points), 1))]) @ fundamental
+    off = (lines[:, :2] * second_points).sum(axis=1) + lines[:, 2]
     return np.asarray(off**2 / np.maximum((lines[:, :2] ** 2 + back[:, :2] ** 2).sum(axis=1), 1e-12), np.float64)
 
 
-def same_hand(here: Array, there: Array) -> bool:
+def same_hand(first_points: Array, second_points: Array) -> bool:
     """Whether the affine map that fits points (N, 2) best keeps their sense of rotation: in a mirror it is reversed."""
-    return bool(np.linalg.det((here - here.mean(axis=0)).T @ (there - there.mean(axis=0))) >= 0)
+    return bool(
+        np.linalg.det((first_points - first_points.mean(axis=0)).T @ (second_points - second_points.mean(axis=0))) >= 0
+    )
 
 
-def _transfer(matrix: Array, here: Array, there: Array) -> Array:
-    mapped = np.hstack([here, np.ones((len(here), 1))]) @ matrix.T
+def _transfer(matrix: Array, first_points: Array, second_points: Array) -> Array:
+    mapped = np.hstack([first_points, np.ones((len(first_points), 1))]) @ matrix.T
     depth = np.where(np.abs(mapped[:, 2:]) < 1e-9, 1e-9, mapped[:, 2:])
-    return np.asarray(((mapped[:, :2] / depth - there) ** 2).sum(axis=1), np.float64)
+    return np.asarray(((mapped[:, :2] / depth - second_points) ** 2).sum(axis=1), np.float64)

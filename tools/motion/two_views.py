@@ -78,51 +78,62 @@ def best_motion(
     """
     if len(matches) < MIN_MATCHES:
         return None
-    here, there = _centred(matches.first, first), _centred(matches.second, second)
-    mapping = flat_map(here, there)
-    motions = [_motion(here, there, mapping, ratio) for ratio in focal_ratios]
-    best = max((one for one in motions if one), key=lambda one: one.inliers * one.in_front_0_1, default=None)
+    first_points, second_points = _centred(matches.first, first), _centred(matches.second, second)
+    mapping = flat_map(first_points, second_points)
+    motions = [_motion(first_points, second_points, mapping, ratio) for ratio in focal_ratios]
+    best = max(
+        (motion for motion in motions if motion), key=lambda motion: motion.inliers * motion.in_front_0_1, default=None
+    )
     if best is None:
         return None
     # Whether every second match and the others say the same.
     agree = False
-    if len(here) >= 2 * MIN_MATCHES:
-        one, two = (
-            _motion(here[start::2], there[start::2], FlatMap(mapping.errors[start::2], mapping.kind), best.focal_ratio)
+    if len(first_points) >= 2 * MIN_MATCHES:
+        first_half, second_half = (
+            _motion(
+                first_points[start::2],
+                second_points[start::2],
+                FlatMap(mapping.errors[start::2], mapping.kind),
+                best.focal_ratio,
+            )
             for start in (0, 1)
         )
-        if one is not None and two is not None:
-            between = (np.trace(one.rotation @ two.rotation.T) - 1) / 2
-            turn, way = np.degrees(np.arccos(np.clip([between, one.centre @ two.centre], -1, 1)))
+        if first_half is not None and second_half is not None:
+            between = (np.trace(first_half.rotation @ second_half.rotation.T) - 1) / 2
+            turn, way = np.degrees(np.arccos(np.clip([between, first_half.centre @ second_half.centre], -1, 1)))
             agree = bool(turn <= SAME_TURN_DEG and way <= SAME_WAY_DEG)
     return replace(best, mirrored=best.mirrored or matches.mirrored, halves_agree=agree)
 
 
-def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> Motion | None:
+def _motion(first_points: Array, second_points: Array, mapping: FlatMap, focal_ratio: float) -> Motion | None:
     import cv2
 
     focal = focal_ratio * FRAME_PX
     camera = np.diag([focal, focal, 1.0])
-    essential, mask = cv2.findEssentialMat(here, there, camera, cv2.USAC_MAGSAC, 0.999, INLIER)
+    essential, mask = cv2.findEssentialMat(first_points, second_points, camera, cv2.USAC_MAGSAC, 0.999, INLIER)
     if essential is None or np.shape(essential) != (3, 3) or mask is None:
         return None
     inliers = np.asarray(mask).ravel() > 0
     if not inliers.any():
         return None
-    in_front, rotation, translation, _ = cv2.recoverPose(essential, here, there, camera, mask=np.asarray(mask).copy())
+    in_front, rotation, translation, _ = cv2.recoverPose(
+        essential, first_points, second_points, camera, mask=np.asarray(mask).copy()
+    )
     turn = np.asarray(rotation, np.float64)
     # The median shift that the better of two turns on the spot leaves: Kabsch's, since the epipolar rotation is
     # arbitrary where there is no parallax, and the epipolar one.
-    rays = [np.hstack([points[inliers] / focal, np.ones((inliers.sum(), 1))]) for points in (here, there)]
-    one, two = (ray / np.linalg.norm(ray, axis=1, keepdims=True) for ray in rays)
-    left, _, right = np.linalg.svd(two.T @ one)
-    kabsch = left @ np.diag([1.0, 1.0, float(np.sign(np.linalg.det(left @ right)))]) @ right
+    rays = [
+        np.hstack([points[inliers] / focal, np.ones((inliers.sum(), 1))]) for points in (first_points, second_points)
+    ]
+    first_rays, second_rays = (ray / np.linalg.norm(ray, axis=1, keepdims=True) for ray in rays)
+    u_matrix, _, vt_matrix = np.linalg.svd(second_rays.T @ first_rays)
+    kabsch = u_matrix @ np.diag([1.0, 1.0, float(np.sign(np.linalg.det(u_matrix @ vt_matrix)))]) @ vt_matrix
     shifts = []
     for candidate in (kabsch, turn):
-        turned = rays[0] @ candidate.T
-        depth = np.where(np.abs(turned[:, 2:]) < 1e-9, 1e-9, turned[:, 2:])
-        shifts.append(float(np.median(np.hypot(*(turned[:, :2] / depth * focal - there[inliers]).T))))
-    errors = sampson(np.linalg.inv(camera) @ essential @ np.linalg.inv(camera), here, there)
+        rotated = rays[0] @ candidate.T
+        depth = np.where(np.abs(rotated[:, 2:]) < 1e-9, 1e-9, rotated[:, 2:])
+        shifts.append(float(np.median(np.hypot(*(rotated[:, :2] / depth * focal - second_points[inliers]).T))))
+    errors = sampson(np.linalg.inv(camera) @ essential @ np.linalg.inv(camera), first_points, second_points)
     off_plane = int((mapping.errors[inliers] > REACH).sum())
     return Motion(
         rotation=turn,
@@ -130,13 +141,13 @@ def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> 
         inliers=int(inliers.sum()),
         in_front_0_1=float(in_front) / float(inliers.sum()),
         parallax=min(shifts),
-        shift=float(np.median(np.hypot(*(there[inliers] - here[inliers]).T))),
+        shift=float(np.median(np.hypot(*(second_points[inliers] - first_points[inliers]).T))),
         kept=inliers,
         focal_ratio=focal_ratio,
         off_plane=off_plane,
         flat=flat_wins(errors, mapping, off_plane, int(inliers.sum())),
         map_kind=mapping.kind,
-        mirrored=not same_hand(here[inliers], there[inliers]),
+        mirrored=not same_hand(first_points[inliers], second_points[inliers]),
     )
 
 

@@ -83,11 +83,13 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
     rows: list[Json] = [{"text": line.text, "score_0_1": line.score, "box_px": corners(line.box)} for line in lines]
     legend = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order"
     boxes = [(line.box, str(number), PALETTE[0]) for number, line in enumerate(lines, 1)]
-    whole = "\n".join(line.text for line in lines)
+    full_text = "\n".join(line.text for line in lines)
     text = f"No text was read in image 1; basis: {basis[:80]}."
     if lines:
-        text = Lines().fitting(_listed(lines, shown) for shown in SHOWN_CHARACTERS)
-    return Evidence(text, {"lines": rows, "text": whole}, confidence(lines), (overlay(pixels, legend, boxes=boxes),))
+        text = Lines().fitting(_list_lines(lines, length) for length in SHOWN_CHARACTERS)
+    return Evidence(
+        text, {"lines": rows, "text": full_text}, confidence(lines), (overlay(pixels, legend, boxes=boxes),)
+    )
 
 
 def confidence(lines: Sequence[TextLine]) -> float:
@@ -98,13 +100,13 @@ def confidence(lines: Sequence[TextLine]) -> float:
     return float(np.interp(min(line.score for line in lines), scores, chances))
 
 
-def _listed(lines: Sequence[TextLine], shown: int) -> str:
+def _list_lines(lines: Sequence[TextLine], length: int) -> str:
     rows = [
-        f'{number}. "{line.text[:shown]}" ({line.score:.2f}) at {span_px(line.box)}'
+        f'{number}. "{line.text[:length]}" ({line.score:.2f}) at {span_px(line.box)}'
         for number, line in enumerate(lines[:LISTED], 1)
     ]
     more = f"{len(lines) - LISTED} more: " + " | ".join(line.text for line in lines[LISTED:]) if lines[LISTED:] else ""
-    return "\n".join([*rows, *([more[: 2 * shown]] if more else [])])
+    return "\n".join([*rows, *([more[: 2 * length]] if more else [])])
 
 
 # A text and the left end of its baseline, pixels.
@@ -133,10 +135,10 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
         # The middle of its letters, x and y.
         places.append(np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2]))
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         rows = rows_of(evidence, "lines")
         for (text, _), place in zip(lines, places, strict=True):
-            row = next((one for one in rows if _letters(text) in _letters(str(one["text"]))), None)
+            row = next((entry for entry in rows if _letters(text) in _letters(str(entry["text"]))), None)
             if row is None:
                 return f"{text!r} is not among what it read, {str(evidence.data['text'])[:60]!r}"
             x0, y0, x1, y1 = np.array(row["box_px"], np.float64)
@@ -146,7 +148,7 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
                 return f"the box of {text!r} is {off:.0f} px beside it"
         return None
 
-    return CheckCase((canvas,), {}, wrong)
+    return CheckCase((canvas,), {}, validation_error)
 
 
 def _letters(text: str) -> str:

@@ -88,13 +88,17 @@ class PaddleReader:
             "AutoModelForObjectDetection", str(folder / "det"), device=device, model_types=DETECTORS
         )
         self._recogniser = load_verified(
-            "AutoModelForTextRecognition", str(folder / "rec"), device=device, model_types=RECOGNISERS, whole=False
+            "AutoModelForTextRecognition",
+            str(folder / "rec"),
+            device=device,
+            model_types=RECOGNISERS,
+            full_pictures=False,
         )
-        known = len(self._recogniser.processor.character_list or ())
-        wanted = int(self._recogniser.model.config.head_out_channels)
-        if known != wanted:
+        characters = len(self._recogniser.processor.character_list or ())
+        outputs = int(self._recogniser.model.config.head_out_channels)
+        if characters != outputs:
             raise WeightsError(
-                f"{weights}: rec/preprocessor_config.json lists {known} characters, the network tells {wanted} apart"
+                f"{weights}: rec/preprocessor_config.json lists {characters} characters, the network has {outputs}"
             )
 
     @property
@@ -113,12 +117,12 @@ class PaddleReader:
         with torch.inference_mode():
             outputs = finder.model(pixel_values=together([inputs["pixel_values"]], finder.device))
         outputs.last_hidden_state = outputs.last_hidden_state.float()
-        (found,) = finder.processor.post_process_object_detection(
+        (detection,) = finder.processor.post_process_object_detection(
             outputs, target_sizes=torch.tensor([picture.shape[:2]])
         )
-        order = np.argsort(-on_host(found["scores"]))[:MAX_LINES]
+        order = np.argsort(-on_host(detection["scores"]))[:MAX_LINES]
         # Four corners a line, in spite of the processor's own description: lines may be slanted.
-        quads = on_host(found["boxes"]).reshape(-1, 4, 2)[order]
+        quads = on_host(detection["boxes"]).reshape(-1, 4, 2)[order]
         return _in_image([self._line(picture, quad) for quad in quads], picture, pixels)
 
     def _line(self, picture: Pixels, quad: npt.NDArray[np.float32]) -> TextLine:
@@ -134,8 +138,8 @@ class PaddleReader:
         with torch.inference_mode():
             outputs = reader.model(pixel_values=together([inputs["pixel_values"]], reader.device))
         outputs.last_hidden_state = outputs.last_hidden_state.float()
-        (said,) = reader.processor.post_process_text_recognition(outputs)
-        return TextLine(str(said["text"]).strip(), float(said["score"]), _around(quad))
+        (recognition,) = reader.processor.post_process_text_recognition(outputs)
+        return TextLine(str(recognition["text"]).strip(), float(recognition["score"]), _around(quad))
 
 
 class RapidReader:
@@ -196,10 +200,10 @@ class RapidReader:
         # Where nothing is found the package answers with another class, without texts.
         if getattr(output, "txts", None) is None or output.boxes is None or output.scores is None:
             return []
-        turned = self._turned.lines
+        flags = self._turned.lines
         lines = [
             TextLine(str(text).strip(), float(score), _around(np.asarray(corners, np.float32)), upside_down)
-            for corners, text, score, upside_down in zip(output.boxes, output.txts, output.scores, turned, strict=True)
+            for corners, text, score, upside_down in zip(output.boxes, output.txts, output.scores, flags, strict=True)
         ]
         return _in_image(lines, picture, pixels)
 
@@ -214,7 +218,7 @@ class RapidReader:
         """The package's step that reads crops of lines; notes only those with a text, as its output has them."""
         read = self._recognise(crops)
         pairs = zip(self._turned.lines, read.txts or (), strict=True)
-        self._turned.lines = [turned for turned, text in pairs if text.strip()]
+        self._turned.lines = [flag for flag, text in pairs if text.strip()]
         return read
 
 
@@ -230,8 +234,8 @@ class _WatchedSession:
         if self._before:
             import torch
 
-            for before in self._before.values():
-                before(self, (torch.from_numpy(values),), {})
+            for hook in self._before.values():
+                hook(self, (torch.from_numpy(values),), {})
         try:
             return self._session(values)
         finally:
@@ -300,15 +304,15 @@ def reading_order(lines: list[TextLine]) -> list[TextLine]:
         row = [line for line in waiting if abs((line.box.y0 + line.box.y1) / 2 - middle) <= reach]
         backwards = mostly_turned(row)
         ordered += sorted(row, key=lambda line: -line.box.x1 if backwards else line.box.x0)
-        taken = {id(line) for line in row}
-        waiting = [line for line in waiting if id(line) not in taken]
+        row_ids = {id(line) for line in row}
+        waiting = [line for line in waiting if id(line) not in row_ids]
     return ordered
 
 
 def mostly_turned(lines: Sequence[TextLine]) -> bool:
     """Whether more than half of the letters of lines that run across are upside down."""
-    across = [line for line in lines if line.box.y1 - line.box.y0 <= TALL * (line.box.x1 - line.box.x0)]
-    return sum(len(line.text) * (1 if line.turned else -1) for line in across) > 0
+    horizontal = [line for line in lines if line.box.y1 - line.box.y0 <= TALL * (line.box.x1 - line.box.x0)]
+    return sum(len(line.text) * (1 if line.turned else -1) for line in horizontal) > 0
 
 
 def drop_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
@@ -316,17 +320,17 @@ def drop_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
 
     A letter is dropped from the second where both texts have it and the boxes share most of its width.
     """
-    kept: list[TextLine] = []
+    unique: list[TextLine] = []
     for line in lines:
-        count = repeated_letters(kept[-1], line) if kept else 0
+        count = repeated_letters(unique[-1], line) if unique else 0
         text = line.text[count:].lstrip()
         if not count:
-            kept.append(line)
+            unique.append(line)
         elif text:
-            first, box = kept[-1].box, line.box
+            first, box = unique[-1].box, line.box
             x0, x1 = (box.x0, max(first.x0, box.x0)) if line.turned else (min(first.x1, box.x1), box.x1)
-            kept.append(line._replace(text=text, box=Box(x0, box.y0, x1, box.y1)))
-    return kept
+            unique.append(line._replace(text=text, box=Box(x0, box.y0, x1, box.y1)))
+    return unique
 
 
 def repeated_letters(first: TextLine, second: TextLine) -> int:

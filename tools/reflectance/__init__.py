@@ -57,14 +57,14 @@ class IntrinsicModel:
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when diffusers or weights are absent, do not fit, or predict no albedo."""
         parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
-        said = parts.index.get("target_properties") or {}
-        names = said.get("target_names") or []
+        properties = parts.index.get("target_properties") or {}
+        names = properties.get("target_names") or []
         if TARGET not in names:
             raise WeightsError(f"{weights}: model_index.json names the targets {names}; {TARGET} is wanted")
-        albedo = {"prediction_space": "srgb", **(said.get(TARGET) or {})}
+        albedo = {"prediction_space": "srgb", **(properties.get(TARGET) or {})}
         if (space := albedo["prediction_space"]) not in SPACES:
-            known = ", ".join(SPACES)
-            raise WeightsError(f"{weights}: model_index.json gives albedo in {space!r}; expected one of {known}")
+            spaces = ", ".join(SPACES)
+            raise WeightsError(f"{weights}: model_index.json gives albedo in {space!r}; expected one of {spaces}")
         targets = len(names)
         latents = int(parts.vae.config.latent_channels)
         if int(parts.unet.config.out_channels) != targets * latents:
@@ -85,7 +85,7 @@ class IntrinsicModel:
             text_encoder=parts.text_encoder,
             tokenizer=parts.tokenizer,
             prediction_type="intrinsics",
-            target_properties={**said, TARGET: albedo},
+            target_properties={**properties, TARGET: albedo},
             default_denoising_steps=parts.index.get("default_denoising_steps") or STEPS,
             default_processing_resolution=parts.index.get("default_processing_resolution") or MAX_SIDE_PX,
         )
@@ -187,8 +187,8 @@ def clean_image(request: Request[ReflectanceArgs]) -> Pixels:
 
 def can_compare(spots: Sequence[Spot], cleaned: Pixels) -> bool:
     """Whether there are two spots, at two places, in a picture that shows more than one colour or noise."""
-    apart = len({(round(spot.x), round(spot.y)) for spot in spots}) == 2
-    return apart and shows_something(cleaned)
+    are_apart = len({(round(spot.x), round(spot.y)) for spot in spots}) == 2
+    return are_apart and shows_something(cleaned)
 
 
 def evidence_of(
@@ -208,9 +208,9 @@ def evidence_of(
     """
     # Confidence if a point may be misplaced: a misplaced one leaves a guess among three.
     levels: Sequence[float | None] = (None,) * len(spots)
-    sure, index, chances = 0.3, None, None
+    certainty, index, chances = 0.3, None, None
     if verdict is not None:
-        sure = 1 / 3 + max(0.0, verdict.confidence - 1 / 3) * min(spot.confidence for spot in spots)
+        certainty = 1 / 3 + max(0.0, verdict.confidence - 1 / 3) * min(spot.confidence for spot in spots)
         index, levels = {"first": 0, "second": 1}.get(verdict.choice), verdict.levels
         chances = {"first_darker": verdict.first, "second_darker": verdict.second, "same": verdict.same}
     data: dict[str, Json] = {
@@ -225,10 +225,10 @@ def evidence_of(
     }
     points = [(spot.x, spot.y, spot.label or str(n), PALETTE[n % len(PALETTE)]) for n, spot in enumerate(spots, 1)]
     picture = overlay(request.images[0], LEGEND, points=points, values=values)
-    return Evidence(describe(spots, verdict, sure, basis), data, sure, (picture,))
+    return Evidence(describe(spots, verdict, certainty, basis), data, certainty, (picture,))
 
 
-def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: float, basis: str) -> str:
+def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, certainty: float, basis: str) -> str:
     """At most six lines for the model."""
     names = [spot.label or f"point {number}" for number, spot in enumerate(spots, 1)]
     if verdict is None and len(spots) < 2:
@@ -236,10 +236,12 @@ def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: fl
     if verdict is None:
         return "Image 1: undecided: the points lie at one place, or the picture shows nothing but one colour or noise."
     if verdict.choice == "same":
-        head = f"Image 1: the surfaces at {names[0]} and {names[1]} are about equally dark, confidence {sure:.2f}."
+        head = f"Image 1: the surfaces at {names[0]} and {names[1]} are about equally dark, confidence {certainty:.2f}."
     else:
         index = 0 if verdict.choice == "first" else 1
-        head = f"Image 1: the surface at {names[index]} is darker than at {names[1 - index]}, confidence {sure:.2f}."
+        head = (
+            f"Image 1: the surface at {names[index]} is darker than at {names[1 - index]}, confidence {certainty:.2f}."
+        )
     chances = (
         f"Probability: {names[0]} darker {verdict.first:.2f}, {names[1]} darker {verdict.second:.2f}, "
         f"about the same {verdict.same:.2f}."
@@ -320,7 +322,7 @@ def _paints(place: int) -> CheckCase:
     return CheckCase((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
 
 
-def _stripes(place: int, scale: int, *, turned: bool) -> CheckCase:
+def _stripes(place: int, scale: int, *, transposed: bool) -> CheckCase:
     """Stripes of two paints; the points lie in the middle of a dark and a light one, far from the origin."""
     canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.uint8)
     for number in BAND:
@@ -328,16 +330,16 @@ def _stripes(place: int, scale: int, *, turned: bool) -> CheckCase:
     picture = np.repeat(np.repeat(canvas, scale, axis=0), scale, axis=1)
     # About 320 px from the origin, where 5 % is a stripe.
     centres = [((number + 0.5) * STRIPE * scale - 0.5, HEIGHT / 2 * scale) for number in (22, 21)]
-    if turned:
+    if transposed:
         picture, centres = np.ascontiguousarray(picture.swapaxes(0, 1)), [(y, x) for x, y in centres]
     return CheckCase((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
 
 
 CHECKS = (
     *(KnownAnswer(f"dark paint at point {'AB'[place]}", partial(_paints, place)) for place in (0, 1)),
-    KnownAnswer("dark stripe at point A", partial(_stripes, 0, 1, turned=False)),
-    KnownAnswer("dark stripe at point B, across", partial(_stripes, 1, 1, turned=True)),
-    KnownAnswer("dark stripe of a large picture", partial(_stripes, 1, 3, turned=False)),
+    KnownAnswer("dark stripe at point A", partial(_stripes, 0, 1, transposed=False)),
+    KnownAnswer("dark stripe at point B, across", partial(_stripes, 1, 1, transposed=True)),
+    KnownAnswer("dark stripe of a large picture", partial(_stripes, 1, 3, transposed=False)),
 )
 
 

@@ -67,10 +67,10 @@ class Segments(NamedTuple):
         """
         height, width = self.labels.shape
         column, line = min(max(round(x), 0), width - 1), min(max(round(y), 0), height - 1)
-        top, left = max(0, line - REACH_PX), max(0, column - REACH_PX)
-        labels = self.labels[top : line + REACH_PX + 1, left : column + REACH_PX + 1]
+        y0, x0 = max(0, line - REACH_PX), max(0, column - REACH_PX)
+        labels = self.labels[y0 : line + REACH_PX + 1, x0 : column + REACH_PX + 1]
         rows, columns = np.ogrid[: labels.shape[0], : labels.shape[1]]
-        squared = (rows + top - line) ** 2 + (columns + left - column) ** 2
+        squared = (rows + y0 - line) ** 2 + (columns + x0 - column) ** 2
         near = (labels >= 0) & (squared <= REACH_PX**2)
         if not near.any():
             rows, columns = np.nonzero(self.labels >= 0)
@@ -106,14 +106,14 @@ def segment(pixels: Pixels) -> Segments:
         smooth = np.asarray(cv2.GaussianBlur(pixels.astype(np.float32), (0, 0), sigma), np.float32)
         across, down = (np.asarray(cv2.Sobel(smooth, cv2.CV_32F, *order, ksize=3)) / 8 for order in ((1, 0), (0, 1)))
         flat = np.hypot(across, down).max(axis=2) < EDGE * (0.25 * smooth.max(axis=2) + 12)
-        _, found, facts, _ = cv2.connectedComponentsWithStats(flat.astype(np.uint8), connectivity=4)
-        kept = np.flatnonzero(facts[1:, cv2.CC_STAT_AREA] >= MIN_SIDE_PX) + 1
+        _, regions, facts, _ = cv2.connectedComponentsWithStats(flat.astype(np.uint8), connectivity=4)
+        large = np.flatnonzero(facts[1:, cv2.CC_STAT_AREA] >= MIN_SIDE_PX) + 1
         # Texture is all edges: it is smoothed away where too little is left.
-        if facts[kept, cv2.CC_STAT_AREA].sum() >= COVERED * flat.size:
+        if facts[large, cv2.CC_STAT_AREA].sum() >= COVERED * flat.size:
             break
     number = np.full(len(facts), -1, np.int32)
-    number[kept] = np.arange(kept.size)
-    labels = np.asarray(number[found] if kept.size else np.zeros(flat.shape), np.int32)
+    number[large] = np.arange(large.size)
+    labels = np.asarray(number[regions] if large.size else np.zeros(flat.shape), np.int32)
     linear = np.maximum(pixels.astype(np.float32) / 255, 1 / 255) ** np.float32(GAMMA)
     brightness = np.asarray(np.log(linear @ np.asarray(LUMINANCE, np.float32)), np.float32)
     inside = labels >= 0
@@ -157,10 +157,13 @@ def brightness_of(segments: Segments, ids: npt.NDArray[np.int64]) -> Values:
 
 def compare(segments: Segments, first: int, second: int) -> PairCues:
     """The cues of two segments."""
-    one, other = brightness_of(segments, np.array([first, second]))
+    first_values, second_values = brightness_of(segments, np.array([first, second]))
     chroma = chromaticity(segments)
     distance = float(np.hypot(*(chroma[second] - chroma[first])))
-    return PairCues(other - one, np.array([np.log(distance + 0.01), abs(float(other[0] - one[0]))]))
+    return PairCues(
+        second_values - first_values,
+        np.array([np.log(distance + 0.01), abs(float(second_values[0] - first_values[0]))]),
+    )
 
 
 def log_reflectance(segments: Segments, ids: npt.NDArray[np.int64], weights: Sequence[float]) -> Values:

@@ -58,8 +58,8 @@ class RelationVerdict(NamedTuple):
 
 def pair_of(args: RelationArgs, seen: Sequence[Detection]) -> tuple[Detection | None, Detection | None]:
     """The subject and the reference of highest score; two things of one name are the two best of it."""
-    subjects = [one for one in seen if one.name == args.subject]
-    references = [one for one in seen if one.name == args.reference]
+    subjects = [detection for detection in seen if detection.name == args.subject]
+    references = [detection for detection in seen if detection.name == args.reference]
     if args.subject == args.reference:
         references = references[1:]
     return next(iter(subjects), None), next(iter(references), None)
@@ -73,17 +73,25 @@ def decide(
     if subject is None or reference is None or (args.relation in BY_DEPTH and depths is None):
         return RelationVerdict(subject, reference, None, 0.5)
     degree = holds(args.relation, subject.box, reference.box, depths)
-    sure = (CERTAIN[args.relation] - 0.5) * abs(2 * degree - 1) * min(subject.score, reference.score) ** 0.25
+    certainty = (CERTAIN[args.relation] - 0.5) * abs(2 * degree - 1) * min(subject.score, reference.score) ** 0.25
     if args.relation in BY_DEPTH:
-        sure *= max(0.0, 2 * depth_sure - 1)
+        certainty *= max(0.0, 2 * depth_sure - 1)
     else:
         # Every other pair with nearly as high scores should give the same verdict.
-        subjects = [one for one in seen if one.name == args.subject and one.score >= RIVAL * subject.score]
-        references = [one for one in seen if one.name == args.reference and one.score >= RIVAL * reference.score]
+        subjects = [
+            detection
+            for detection in seen
+            if detection.name == args.subject and detection.score >= RIVAL * subject.score
+        ]
+        references = [
+            detection
+            for detection in seen
+            if detection.name == args.reference and detection.score >= RIVAL * reference.score
+        ]
         degrees = [holds(args.relation, a.box, b.box) for a in subjects for b in references if a != b]
         if any((other > 0.5) != (degree > 0.5) for other in degrees):
-            sure *= 0.3
-    return RelationVerdict(subject, reference, degree, 0.5 + sure)
+            certainty *= 0.3
+    return RelationVerdict(subject, reference, degree, 0.5 + certainty)
 
 
 class BoxRelation(WeightFree[RelationArgs]):
@@ -95,8 +103,8 @@ class BoxRelation(WeightFree[RelationArgs]):
         if not findings:
             raise ToolError("relation: the detection tool was not asked")
         depth = next(iter(request.needs.get("depth", ())), None)
-        sure = depth.confidence if depth else 0.5
-        verdict = decide(request.args, seen_from(findings[0].data), depths_of(depth), sure)
+        certainty = depth.confidence if depth else 0.5
+        verdict = decide(request.args, seen_from(findings[0].data), depths_of(depth), certainty)
         return report(request, verdict, "the detection tool")
 
 
@@ -130,24 +138,28 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
         "holds": verdict.holds,
         "degree_0_1": verdict.degree,
         **{
-            name: None if one is None else {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
-            for name, one in (("subject", verdict.subject), ("reference", verdict.reference))
+            name: None
+            if detection is None
+            else {"name": detection.name, "score_0_1": detection.score, "box_px": corners(detection.box)}
+            for name, detection in (("subject", verdict.subject), ("reference", verdict.reference))
         },
     }
     boxes = [
-        (one.box, f"{one.name} {one.score:.2f}", PALETTE[place])
-        for place, one in enumerate((verdict.subject, verdict.reference))
-        if one is not None
+        (detection.box, f"{detection.name} {detection.score:.2f}", PALETTE[place])
+        for place, detection in enumerate((verdict.subject, verdict.reference))
+        if detection is not None
     ]
     legend = f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1"
     question = f"the {args.subject[:40]} {args.relation} the {args.reference[:40]}"
     pair = ((args.subject, verdict.subject), (args.reference, verdict.reference))
-    if missing := [name[:40] for name, one in pair if one is None]:
+    if missing := [name[:40] for name, detection in pair if detection is None]:
         text = f"Undecided whether {question}: no {' and no '.join(missing)} found in image 1."
     else:
         answer = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
         degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
-        places = "; ".join(f"{one.name[:30]} {span_px(one.box)}" for _, one in pair if one is not None)
+        places = "; ".join(
+            f"{detection.name[:30]} {span_px(detection.box)}" for _, detection in pair if detection is not None
+        )
         text = f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
     return Evidence(text, data, verdict.confidence, (overlay(request.images[0], legend, boxes=boxes),))
 
@@ -157,12 +169,12 @@ def detection_arguments(args: RelationArgs) -> Mapping[str, Json]:
     return {"names": list(dict.fromkeys((args.subject, args.reference)))}
 
 
-def depth_arguments(args: RelationArgs, found: Found) -> Mapping[str, Json] | None:
+def depth_arguments(args: RelationArgs, findings: Found) -> Mapping[str, Json] | None:
     """The middle of both boxes, for relations by depth where both things were found."""
     if args.relation not in BY_DEPTH:
         return None
-    pair = pair_of(args, seen_from(found["detection"][0].data))
-    boxes = [one.box for one in pair if one is not None]
+    pair = pair_of(args, seen_from(findings["detection"][0].data))
+    boxes = [detection.box for detection in pair if detection is not None]
     if len(boxes) < 2:
         return None
     # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
@@ -210,7 +222,7 @@ RULES: Mapping[str, Rule] = {
     "Spatial_Relation": OneCall(
         "relation",
         yes_or_no,
-        lambda prompt: None if (asked := asked_relation(prompt.text)) is None else asdict(asked),
+        lambda prompt: None if (relation := asked_relation(prompt.text)) is None else asdict(relation),
         ("no relation", "the question's wording names no relation that boxes can speak of"),
     )
 }

@@ -58,7 +58,7 @@ def _centre(box: Box) -> tuple[float, float]:
     return (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
 
 
-def _left(subject: Box, reference: Box) -> float:
+def _left_degree(subject: Box, reference: Box) -> float:
     shift = _centre(reference)[0] - _centre(subject)[0]
     return _step(shift, 0.1 * ((subject.x1 - subject.x0) + (reference.x1 - reference.x0)) / 2)
 
@@ -99,7 +99,7 @@ def _on(subject: Box, reference: Box) -> float:
     return min(_above(subject, reference), stands, over, _meets(subject, reference))
 
 
-def _beside(subject: Box, reference: Box) -> float:
+def _beside_degree(subject: Box, reference: Box) -> float:
     rows = min(subject.y1, reference.y1) - max(subject.y0, reference.y0)
     level = _step(rows / min(subject.y1 - subject.y0, reference.y1 - reference.y0) - 0.2, 0.1)
     return min(_step(0.35 - _gap(subject, reference), 0.08), level)
@@ -107,8 +107,8 @@ def _beside(subject: Box, reference: Box) -> float:
 
 # The relations that need no depth, each with the highest confidence in it.
 PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
-    "left of": (_left, 0.85),
-    "right of": (lambda subject, reference: 1 - _left(subject, reference), 0.85),
+    "left of": (_left_degree, 0.85),
+    "right of": (lambda subject, reference: 1 - _left_degree(subject, reference), 0.85),
     "above": (_above, 0.8),
     "below": (lambda subject, reference: 1 - _above(subject, reference), 0.8),
     "on": (_on, 0.75),
@@ -122,8 +122,8 @@ PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
     "containing": (lambda subject, reference: _within(reference, subject), 0.7),
     "outside": (lambda subject, reference: 1 - _within(subject, reference), 0.7),
     "touching": (_meets, 0.6),
-    "next to": (_beside, 0.65),
+    "next to": (_beside_degree, 0.65),
     "far from": (lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12), 0.65),
 }
 # Highest confidence in each, by argument, not measured: boxes that meet in the picture may be apart in the room.
-CERTAIN: Mapping[RelationName, float] = {name: one[1] for name, one in PLANAR.items()} | dict.fromkeys(BY_DEPTH, 0.7)
+CERTAIN: Mapping[RelationName, float] = {name: row[1] for name, row in PLANAR.items()} | dict.fromkeys(BY_DEPTH, 0.7)

@@ -38,13 +38,13 @@ def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
     Raises:
         UsageError: two tools from outside of the project have a rule for one of them.
     """
-    found = table()
-    found.refuse_two(routes)
+    rules_table = table()
+    rules_table.refuse_two(routes)
     return frozenset(
         tool
-        for route, rule in found.rules.items()
+        for route, rule in rules_table.rules.items()
         if routes is None or route in routes
-        for tool in (*rule.tools, *found.outside.get(route, ()))
+        for tool in (*rule.tools, *rules_table.outside.get(route, ()))
     )
 
 
@@ -57,16 +57,16 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
         ToolError: a tool cannot answer.
         LookupError: the rule asks a tool that it does not name.
     """
-    found = table()
-    rule = found.rules.get(prompt.route)
+    rules_table = table()
+    rule = rules_table.rules.get(prompt.route)
     if rule is None:
         return None
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         """The context's tools, limited to those of the rule. An oracle's answer ends the rule."""
         if name not in rule.tools:
-            known = ", ".join(rule.tools) or "none"
-            raise LookupError(f"the rule for {prompt.route!r} asks {name}, and names only {known}")
+            allowed = ", ".join(rule.tools) or "none"
+            raise LookupError(f"the rule for {prompt.route!r} asks {name}, and names only {allowed}")
         finding = await ctx.tool(name, images, args)
         answer = finding.data.get(ORACLE_ANSWER)
         if finding.backend == ORACLE and isinstance(answer, str):
@@ -84,9 +84,9 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
         return None
     except Exception as error:
         # Code of a tool from outside of the project costs its own answer.
-        if isinstance(error, HybridError) or prompt.route not in found.outside:
+        if isinstance(error, HybridError) or prompt.route not in rules_table.outside:
             raise
-        owner = found.outside[prompt.route][0]
+        owner = rules_table.outside[prompt.route][0]
         raise ToolError(f"{owner}, its rule for {prompt.route!r}: {type(error).__name__}: {error}") from error
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of
-from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, heard, say
+from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, ask_tool, asks, say
 from hybrid.types import Box, Finding, ImageRef, Json, Prompt
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, named_things
 from tools.detection.rules import all_seen
@@ -33,8 +33,8 @@ async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Which parts to enlarge, or, where some are shown already, which others to see next."""
     remaining = re.search(r"you can choose from: (.+)", prompt.text)
     if remaining is None:
-        wanted = await _wanted(prompt, ctx)
-        return say(_listed(wanted.parts), wanted.tool, wanted.finding, wanted.sure)
+        location = await _find_parts(prompt, ctx)
+        return say(_list_parts(location.parts), location.tool, location.finding, location.sure)
     enough, finding = await all_seen(prompt, ctx)
     numbers = re.findall(r"\b(\d+) \(", remaining[1])
     return say("no" if enough else ", ".join(numbers), "detection", finding)
@@ -43,16 +43,21 @@ async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
 @asks("detection", "ocr", "saliency")
 async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Which parts to enlarge; and where some are shown already, which to keep and which others to see."""
-    wanted = await _wanted(prompt, ctx)
+    location = await _find_parts(prompt, ctx)
     # The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`.
-    shown = frozenset[int]()
-    for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
-        if isinstance(before, str) and isinstance(part, ImageRef):
-            shown |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
-    plan = {"part": _listed(wanted.parts), "reason": f"{wanted.tool} points there"}
-    if shown:
-        plan = {"keep": _listed(wanted.parts & shown or shown), "shift": _listed(wanted.parts - shown)}
-    return SpecialistAnswer(json.dumps(plan), wanted.tool, wanted.finding, sure=wanted.sure)
+    open_parts = frozenset[int]()
+    for caption, part in zip(prompt.parts, prompt.parts[1:], strict=False):
+        if isinstance(caption, str) and isinstance(part, ImageRef):
+            open_parts |= {
+                int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", caption, re.IGNORECASE)
+            }
+    plan = {"part": _list_parts(location.parts), "reason": f"{location.tool} points there"}
+    if open_parts:
+        plan = {
+            "keep": _list_parts(location.parts & open_parts or open_parts),
+            "shift": _list_parts(location.parts - open_parts),
+        }
+    return SpecialistAnswer(json.dumps(plan), location.tool, location.finding, sure=location.sure)
 
 
 # By kind of ask.
@@ -68,44 +73,44 @@ class WantedParts(NamedTuple):
     sure: float | None = None
 
 
-async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts:
+async def _find_parts(prompt: Prompt, ctx: RuleContext) -> WantedParts:
     """The parts that the first image, the whole picture, says should be seen. Raises `Abstained` for none."""
     question = asked_question(prompt.text)
     if question is None or not prompt.images or len(prompt.choices) not in GRIDS:
         raise Abstained("no question", "the text holds no question about the parts of a picture")
-    whole, count = prompt.images[0], len(prompt.choices)
+    full_image, count = prompt.images[0], len(prompt.choices)
     # Tool, arguments and the key of its boxes, for what a question names.
     searches: list[tuple[str, dict[str, Json], str]] = []
     if asks_for_text(question):
         searches.append(("ocr", {}, "lines"))
-    if things := named_things(question):
-        searches.append(("detection", {"names": list(things[:MAX_NAMES])}, "boxes"))
+    if names := named_things(question):
+        searches.append(("detection", {"names": list(names[:MAX_NAMES])}, "boxes"))
     for tool, args, key in searches:
-        finding = await heard(ctx, tool, whole.name, args)
+        finding = await ask_tool(ctx, tool, full_image.name, args)
         if finding is None:
             continue
-        parts = _holding([box for row in rows_of(finding, key) if (box := box_of(row))], whole, count)
+        parts = _holding([box for row in rows_of(finding, key) if (box := box_of(row))], full_image, count)
         if parts:
             return WantedParts(parts, tool, finding)
     columns, rows = GRIDS[count]
     # The protocol draws lines between the parts, and lines stand out.
-    finding = await ctx.tool("saliency", [whole.name], {"columns": columns, "rows": rows})
-    drawn = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
-    if not (parts := _holding([box for row in drawn if (box := box_of(row))], whole, count)):
+    finding = await ctx.tool("saliency", [full_image.name], {"columns": columns, "rows": rows})
+    salient = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
+    if not (parts := _holding([box for row in salient if (box := box_of(row))], full_image, count)):
         raise Abstained
     return WantedParts(parts, "saliency", finding, GUESSED)
 
 
-def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
+def _holding(boxes: list[Box], full_image: ImageRef, count: int) -> frozenset[int]:
     """The parts, from 1, that hold the middle of a box."""
     columns, rows = GRIDS[count]
     parts = set()
     for box in boxes:
-        column = int((box.x0 + box.x1) / 2 * columns / whole.image.width)
-        row = int((box.y0 + box.y1) / 2 * rows / whole.image.height)
+        column = int((box.x0 + box.x1) / 2 * columns / full_image.image.width)
+        row = int((box.y0 + box.y1) / 2 * rows / full_image.image.height)
         parts.add(min(column, columns - 1) * rows + min(row, rows - 1) + 1)
     return frozenset(parts)
 
 
-def _listed(parts: frozenset[int]) -> str:
+def _list_parts(parts: frozenset[int]) -> str:
     return ", ".join(str(number) for number in sorted(parts)) or "none"

@@ -51,17 +51,17 @@ def ranked_thing(text: str) -> str | None:
     return match["name"].lower() if match else None
 
 
-async def _detected(prompt: Prompt, ctx: RuleContext, wanted: Sequence[str]) -> list[Box]:
+async def _detected(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> list[Box]:
     """The best box of each name, in order. Raises `Abstained` where one is not found."""
-    if not wanted or not all(wanted):
+    if not names or not all(names):
         raise Abstained("no name", "a choice names no thing")
-    finding = await ctx.tool("detection", [image_names(prompt)[0]], {"names": list(wanted)})
+    finding = await ctx.tool("detection", [image_names(prompt)[0]], {"names": list(names)})
     boxes: dict[str, tuple[float, Box]] = {}
     for row in rows_of(finding, "boxes"):
         name, score, box = str(row.get("name")), number_of(row, "score_0_1"), box_of(row)
         if score is not None and box is not None and score > boxes.get(name, (-1.0, box))[0]:
             boxes[name] = (score, box)
-    missing = [name for name in wanted if name not in boxes]
+    missing = [name for name in names if name not in boxes]
     if missing:
         raise Abstained("not found", f"detection finds no {missing[0]}")
-    return [boxes[name][1] for name in wanted]
+    return [boxes[name][1] for name in names]

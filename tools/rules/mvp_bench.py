@@ -47,17 +47,17 @@ _GOES_ON: Final = re.compile(
 async def yes_no(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Whether the statement fits the image better than its denial."""
     question = own_sentence(prompt)
-    asked = statement_of(question)
-    if asked is None:
+    statement = statement_of(question)
+    if statement is None:
         raise Abstained("no statement", "the question's wording states nothing that could be compared with the image")
     missing, looked = await not_found(prompt, ctx, question)
-    if looked is not None and asked[0].startswith("there "):
+    if looked is not None and statement[0].startswith("there "):
         if not missing and (unknown := [name for name in looked_for(question) if count_of(looked, name) is None]):
             raise Abstained("unknown", f"detection does not know {', '.join(unknown)}")
         return say("no" if missing else "yes", "detection", looked)
     if missing:
         raise Abstained("refuse", f"detection finds no {missing}")
-    texts: list[Json] = [text[:MAX_CHARACTERS] for text in asked]
+    texts: list[Json] = [text[:MAX_CHARACTERS] for text in statement]
     finding = await ctx.tool("attributes", [image_names(prompt)[0]], {"texts": texts})
     best = whole_number(finding, "best", 2)
     return None if best is None else say(("yes", "no")[best], "attributes", finding)
@@ -77,21 +77,23 @@ def statement_of(question: str) -> tuple[str, str] | None:
     match = _ASKED.search(question)
     if match is None:
         return None
-    verb, whole = match["verb"].lower(), " ".join(match["subject"].split())
-    if whole.lower().startswith("there "):
-        rest = whole[len("there ") :]
+    verb, subject_text = match["verb"].lower(), " ".join(match["subject"].split())
+    if subject_text.lower().startswith("there "):
+        rest = subject_text[len("there ") :]
         bare = re.sub(r"^(?:an?|any|the)\s+", "", rest, flags=re.IGNORECASE)
         return f"there {verb} {rest}", f"there {verb} no {bare}"
-    subject = _SUBJECT.match(whole)
-    if subject is None and (things := named_things(whole)):
+    subject = _SUBJECT.match(subject_text)
+    if subject is None and (names := named_things(subject_text)):
         # The first thing that it names, unless that is not at the start or goes on behind its end.
-        subject = re.match(rf"\w+\s+{re.escape(things[0])}\b", whole, re.IGNORECASE)
-        if subject and re.match(r"\s+of\b|[\s'-]*[a-z]*ing\s+(?:room|area|table)\b|'s\b", whole[subject.end() :]):
+        subject = re.match(rf"\w+\s+{re.escape(names[0])}\b", subject_text, re.IGNORECASE)
+        if subject and re.match(
+            r"\s+of\b|[\s'-]*[a-z]*ing\s+(?:room|area|table)\b|'s\b", subject_text[subject.end() :]
+        ):
             subject = None
     if subject is None:
         return None
     end = subject.end()
-    predicate = whole[end:].strip()
+    predicate = subject_text[end:].strip()
     if not predicate or _GOES_ON.match(predicate):
         return None
-    return f"{whole[:end]} {verb} {predicate}", f"{whole[:end]} {verb} not {predicate}"
+    return f"{subject_text[:end]} {verb} {predicate}", f"{subject_text[:end]} {verb} not {predicate}"

@@ -123,12 +123,12 @@ def confidence(ranked: Sequence[Ranked]) -> float:
     return 0.5 + (MAX_CERTAINTY - 0.5) * share
 
 
-def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: SaliencyArgs, basis: str) -> Evidence:
+def evidence_of(original: Pixels, seen: Pixels, saliency: SaliencyMap, args: SaliencyArgs, basis: str) -> Evidence:
     """Build the evidence of an image from a map of regions (h, w) in 0..1.
 
     Args:
-        shown: the image (H, W, 3), for the overlay.
-        seen: the same without drawn lines, as the map was made from it.
+        original: the image (H, W, 3), for the overlay.
+        seen: the same without drawn lines, from which the map was computed.
         saliency: the map.
         args: what was asked.
         basis: what the map was made of, for the text.
@@ -144,23 +144,23 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         ToolError: a given box lies outside of the image.
     """
     size = (seen.shape[0], seen.shape[1])
-    given = read_boxes("saliency", args.boxes, size)
+    argument_boxes = read_boxes("saliency", args.boxes, size)
     if not shows_something(seen):
         saliency = np.zeros_like(saliency)
-    if given:
+    if argument_boxes:
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
-        regions, count = [in_box(saliency, box, size) for box in given], None
-        ranked = rank_boxes(given, names, regions, [True] * len(given))
+        regions, count = [in_box(saliency, box, size) for box in argument_boxes], None
+        ranked = rank_boxes(argument_boxes, names, regions, [True] * len(argument_boxes))
     else:
         regions = salient_objects(saliency)
         regions, count = regions[:MAX_OBJECTS], len(regions)
         outlines = [outline_region(seen, region) for region in regions]
         names = [str(number) for number in range(1, len(regions) + 1)]
         ranked = rank_boxes([box for box, _ in outlines], names, regions, [clear for _, clear in outlines])
-    sure = confidence(ranked)
-    text, data = describe(ranked, size, basis, sure, count), _data(ranked, saliency, size, count)
+    certainty = confidence(ranked)
+    text, data = describe(ranked, size, basis, certainty, count), _data(ranked, saliency, size, count)
     # The most salient is drawn last.
-    drawn = [
+    labelled_boxes = [
         (
             item.box,
             item.name if item.name == str(item.rank) else f"{item.rank}: {item.name}",
@@ -168,7 +168,7 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         )
         for item in reversed(ranked)
     ]
-    return Evidence(text, data, sure, (overlay(shown, LEGEND, boxes=drawn, values=saliency),))
+    return Evidence(text, data, certainty, (overlay(original, LEGEND, boxes=labelled_boxes, values=saliency),))
 
 
 def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int], count: int | None) -> dict[str, Json]:
@@ -196,31 +196,35 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
     }
 
 
-def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: float, count: int | None) -> str:
+def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, certainty: float, count: int | None) -> str:
     """At most 450 characters for the model.
 
     Args:
         ranked: what was ranked.
         size: (H, W) of the image.
-        basis: what the ranking rests on.
-        sure: the confidence.
+        basis: how the ranking was computed.
+        certainty: the confidence, 0..1.
         count: how many objects there are, None where the boxes were given.
     """
     head, ground = f"Image 1 ({size_px(size[1], size[0])} px): ", f"Basis: {basis}."
     if not ranked:
         return f"{head}nothing stands out from its surroundings.\n{ground}"
     if count is None:
-        first = f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
+        first = f"box {ranked[0].name} is the most salient, confidence {certainty:.2f}."
         head += first if decides(ranked) else "undecided which box is the most salient: none stands out more."
         # All boxes in order; where they take more than `room` characters the first few, and of how many.
         room = Lines().most - length(head) - len(ground) - 2
         words = [f"{item.name} {item.relative:.2f}" for item in ranked]
-        whole = f"Order, with the share of the first's saliency: {', '.join(words)}."
+        full_order = f"Order, with the share of the first's saliency: {', '.join(words)}."
         fewer = range(len(words) - 1, 0, -1)
-        parts = (f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in fewer)
-        order = Lines(most=room).fitting((whole, *parts))
+        parts = (
+            f"Order, first {count_shown} of {len(words)}: {', '.join(words[:count_shown])}." for count_shown in fewer
+        )
+        order = Lines(most=room).fitting((full_order, *parts))
         return f"{head}\n{order}\n{ground}"
-    first = f"number 1 is the most salient, confidence {sure:.2f}." if decides(ranked) else "two are equally salient."
+    first = (
+        f"number 1 is the most salient, confidence {certainty:.2f}." if decides(ranked) else "two are equally salient."
+    )
     head += f"{count} salient object{'s' if count > 1 else ''}; {first}"
     head += f" The first {LISTED}:" if count > LISTED else ""
     rows = [
@@ -292,12 +296,12 @@ def _look(name: str) -> npt.NDArray[np.float32]:
     return coloured(pattern(name, HEIGHT, WIDTH, period=PERIOD, angle=0.3), LOW, HIGH)
 
 
-def _thing(thing: str, ground: str, number: int) -> CheckCase:
+def _thing(figure: str, ground: str, number: int) -> CheckCase:
     import cv2
 
     (x, y), zoom = PLACES[number % len(PLACES)], 3 if number == 0 else 1
     disc = cv2.circle(np.zeros((HEIGHT, WIDTH), np.float32), (x, y), RADIUS, 1.0, -1, cv2.LINE_AA)[..., None]
-    picture = np.asarray(disc * _look(thing) + (1 - disc) * _look(ground), np.uint8)
+    picture = np.asarray(disc * _look(figure) + (1 - disc) * _look(ground), np.uint8)
     picture = np.asarray(cv2.resize(picture, (WIDTH * zoom, HEIGHT * zoom), interpolation=cv2.INTER_CUBIC), np.uint8)
     half = RADIUS - 4
     boxes: list[Json] = [
@@ -312,9 +316,9 @@ def _thing(thing: str, ground: str, number: int) -> CheckCase:
 
 
 CHECKS = tuple(
-    KnownAnswer(f"{thing} on {ground}", partial(_thing, thing, ground, 2 * number + turn), SERIES)
+    KnownAnswer(f"{figure} on {ground}", partial(_thing, figure, ground, 2 * number + turn), SERIES)
     for number, looks in enumerate(LOOKS)
-    for turn, (thing, ground) in enumerate((looks, looks[::-1]))
+    for turn, (figure, ground) in enumerate((looks, looks[::-1]))
 )
 
 

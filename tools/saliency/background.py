@@ -75,19 +75,19 @@ def superpixels(pixels: Pixels) -> Superpixels:
     number = np.arange(rows * columns).reshape(rows, columns)
     around = np.pad(number, 1, mode="edge")
     near = np.stack([around[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], axis=2)
-    chosen = np.broadcast_to(number[:, :, None], (rows, columns, SIDE * SIDE))
+    cluster_of = np.broadcast_to(number[:, :, None], (rows, columns, SIDE * SIDE))
     flat = blocks.reshape(-1, kinds)
     for _ in range(ROUNDS):
         # The mean of the features under each label, (count, k); far from everything where a label has none.
-        members = chosen.reshape(-1)
+        members = cluster_of.reshape(-1)
         count = rows * columns
         cells = np.bincount(members, minlength=count)
         sums = np.stack([np.bincount(members, column, count) for column in flat.T], axis=1)
         centres = np.asarray(np.where(cells[:, None] > 0, sums / np.maximum(cells, 1)[:, None], 1e4), np.float32)
         candidates = centres[near]
         distance = (candidates**2).sum(axis=3)[:, :, None] - 2 * np.matmul(blocks, candidates.swapaxes(2, 3))
-        chosen = np.take_along_axis(near, distance.argmin(axis=3).reshape(rows, columns, -1), axis=2)
-    joined = chosen.reshape(rows, columns, SIDE, SIDE).transpose(0, 2, 1, 3)
+        cluster_of = np.take_along_axis(near, distance.argmin(axis=3).reshape(rows, columns, -1), axis=2)
+    joined = cluster_of.reshape(rows, columns, SIDE, SIDE).transpose(0, 2, 1, 3)
     # Clusters that lost all their cells leave gaps in the numbers.
     _, numbered = np.unique(joined.reshape(rows * SIDE, columns * SIDE), return_inverse=True)
     labels = np.asarray(numbered.reshape(size[1], size[0]), np.int32)
@@ -103,16 +103,16 @@ def foreground(parts: Superpixels) -> Values:
 
     unlike = _distances(parts.colours)
     count, labels = int(parts.labels.max()) + 1, parts.labels
-    beside = np.zeros((count, count), np.bool_)
-    beside[labels[:, 1:], labels[:, :-1]] = True
-    beside[labels[1:], labels[:-1]] = True
-    beside |= beside.T
-    np.fill_diagonal(beside, False)
+    adjacent = np.zeros((count, count), np.bool_)
+    adjacent[labels[:, 1:], labels[:, :-1]] = True
+    adjacent[labels[1:], labels[:-1]] = True
+    adjacent |= adjacent.T
+    np.fill_diagonal(adjacent, False)
     border = np.unique(np.concatenate([parts.labels[[0, -1]].ravel(), parts.labels[:, [0, -1]].ravel()]))
     # Probability 0..1 of each superpixel to be background, from its boundary connectivity (equations 2 to 6).
     # Many small steps over a smooth ground would add up to a long way.
-    small = float(np.where(beside, unlike, np.inf).min(axis=1).mean()) if beside.any() else 0.0
-    linked = beside.copy()
+    small = float(np.where(adjacent, unlike, np.inf).min(axis=1).mean()) if adjacent.any() else 0.0
+    linked = adjacent.copy()
     linked[np.ix_(border, border)] = True
     np.fill_diagonal(linked, False)
     # A weight of zero would be no edge.
@@ -126,9 +126,9 @@ def foreground(parts: Superpixels) -> Values:
     near = np.exp(-(_distances(parts.places) ** 2) / (2 * PLACE_SIGMA**2))
     weighted = (unlike * near) @ background
     contrast = np.asarray((weighted - weighted.min()) / max(float(np.ptp(weighted)), 1e-9), np.float64)
-    alike = np.where(beside, np.exp(-(unlike**2) / (2 * COLOUR_SIGMA**2)) + MIN_SMOOTHNESS, 0.0)
+    similarity = np.where(adjacent, np.exp(-(unlike**2) / (2 * COLOUR_SIGMA**2)) + MIN_SMOOTHNESS, 0.0)
     # The least of equation 9 is where its gradient is zero.
-    system = np.diag(alike.sum(axis=1) + background + contrast) - alike
+    system = np.diag(similarity.sum(axis=1) + background + contrast) - similarity
     return np.asarray(np.clip(np.linalg.solve(system, contrast), 0, 1), np.float32)[parts.labels]
 
 

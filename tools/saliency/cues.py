@@ -105,11 +105,11 @@ def boolean_maps(work: Pixels) -> SaliencyMap:
         levels = np.asarray((channel - channel.min()) * (255 / spread), np.float32)
         for number in range(LEVELS):
             above = levels > (number + 0.5) * 255 / LEVELS
-            for chosen in (above, ~above):
+            for region in (above, ~above):
                 # The parts of a mask that do not touch the border, as 0 and 1.
                 import cv2
 
-                count, labels = cv2.connectedComponents(chosen.astype(np.uint8), connectivity=8)
+                count, labels = cv2.connectedComponents(region.astype(np.uint8), connectivity=8)
                 keep = np.ones(count, np.float32)
                 keep[0] = 0
                 keep[np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])] = 0
@@ -157,11 +157,11 @@ def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
                 # The image with the band [low, high) of an axis blended from its two neighbours.
                 low = middle - half
                 high = middle + half
-                turned = np.moveaxis(out, axis, 0).astype(np.float32)
-                before, after = turned[low - 1], turned[min(high, turned.shape[0] - 1)]
+                moved = np.moveaxis(out, axis, 0).astype(np.float32)
+                low_edge, high_edge = moved[low - 1], moved[min(high, moved.shape[0] - 1)]
                 share = ((np.arange(high - low) + 1) / (high - low + 1))[:, None, None]
-                turned[low:high] = before * (1 - share) + after * share
-                out = np.moveaxis(np.round(turned), 0, axis).astype(np.uint8)
+                moved[low:high] = low_edge * (1 - share) + high_edge * share
+                out = np.moveaxis(np.round(moved), 0, axis).astype(np.uint8)
     return out
 
 

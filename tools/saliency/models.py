@@ -68,7 +68,7 @@ class Attention:
             heads = outputs.attentions[-1][:, :, 0, self._before :]
             # The last of them is before the final normalisation, which makes all features of one length.
             lengths = outputs.hidden_states[-1][:, self._before :].norm(dim=-1)
-            means, long = (on_host(one) for one in (heads.mean(dim=1), lengths))
+            means, long = (on_host(values) for values in (heads.mean(dim=1), lengths))
             grid = (len(batch), batch.shape[2] // self._patch, batch.shape[3] // self._patch)
             return list(map(without_artifacts, means.reshape(grid), long.reshape(grid)))
 

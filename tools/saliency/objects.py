@@ -70,21 +70,21 @@ def salient_objects(values: SaliencyMap) -> list[Region]:
         box = Box(columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height)
         regions.append(Region(box, float(values[piece].mean()), float(piece.mean())))
     regions.sort(key=lambda region: -region.prominence)
-    kept: list[Region] = []
+    separate: list[Region] = []
     for region in regions:
         box = region.box_0_1
-        if not any(shared_area(box, other.box_0_1) > WITHIN * area(box) for other in kept):
-            kept.append(region)
-    return [region for region in kept if region.prominence >= MIN_SHARE * kept[0].prominence]
+        if not any(shared_area(box, other.box_0_1) > WITHIN * area(box) for other in separate):
+            separate.append(region)
+    return [region for region in separate if region.prominence >= MIN_SHARE * separate[0].prominence]
 
 
 def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
     """The more salient half of a map (h, w) inside a box in pixels of an image of `size` (H, W)."""
     rows, columns = values.shape
-    left, top = int(box.x0 * columns / size[1]), int(box.y0 * rows / size[0])
-    right = max(left + 1, round(box.x1 * columns / size[1]))
-    below = max(top + 1, round(box.y1 * rows / size[0]))
-    inside = np.sort(values[top:below, left:right].ravel())[::-1]
+    x0, y0 = int(box.x0 * columns / size[1]), int(box.y0 * rows / size[0])
+    x1 = max(x0 + 1, round(box.x1 * columns / size[1]))
+    y1 = max(y0 + 1, round(box.y1 * rows / size[0]))
+    inside = np.sort(values[y0:y1, x0:x1].ravel())[::-1]
     share = Box(box.x0 / size[1], box.y0 / size[0], box.x1 / size[1], box.y1 / size[0])
     area = (share.x1 - share.x0) * (share.y1 - share.y0)
     return Region(share, float(inside[: max(1, inside.size // 2)].mean()), area)
@@ -99,15 +99,15 @@ def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
 
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (GAP, GAP))
     lowest = LOWERED * otsu(values)
-    every: list[tuple[list[Mask], float]] = []
+    levels: list[tuple[list[Mask], float]] = []
     for level in np.linspace(lowest, float(values.max()), STEPS + 1)[:-1]:
         marked = np.asarray(cv2.morphologyEx((values > level).astype(np.uint8), cv2.MORPH_CLOSE, kernel), np.uint8)
         masks = _connected(marked, MIN_AREA * values.size)
-        every.append((masks, float(level)))
+        levels.append((masks, float(level)))
         spans = [np.ptp(np.nonzero(mask), axis=1) + 1 for mask in masks]
         if masks and not any(int(down) * int(across) > MAX_BOX * values.size for down, across in spans):
-            return every[-1]
-    return every[0]
+            return levels[-1]
+    return levels[0]
 
 
 def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:

@@ -57,18 +57,18 @@ class Window(NamedTuple):
 def tighten(pixels: Pixels, box: Box) -> Box | None:
     """The tight box, in pixels, of the thing inside a box of an RGB image (H, W, 3); None where no outline is clear."""
     height, width = pixels.shape[:2]
-    found = box
-    window = _around(found, width, height, max(width, height) / CELLS)
+    current = box
+    window = _around(current, width, height, max(width, height) / CELLS)
     for _ in range(LOOKS):
-        seen = _look(pixels, window, found)
+        seen = _look(pixels, window, current)
         if seen is None:
             return None
-        found = seen
-        closer = _around(found, width, height, LEAST_AROUND_PX)
+        current = seen
+        closer = _around(current, width, height, LEAST_AROUND_PX)
         if all(new > CLOSER * old for new, old in zip(closer.sides, window.sides, strict=True)):
-            return found
+            return current
         window = closer
-    return found
+    return current
 
 
 def _around(box: Box, width: int, height: int, least: float) -> Window:
@@ -95,25 +95,27 @@ def _look(pixels: Pixels, window: Window, box: Box) -> Box | None:
     colours = cv2.GaussianBlur(cv2.cvtColor(work, cv2.COLOR_RGB2LAB), (0, 0), blur)
     rim = _rim(window, (rows, columns), pixels.shape[:2])
     ground = np.median(colours[rim], axis=0)
-    away: Difference = np.asarray(np.sqrt(((colours - ground) ** 2).sum(axis=2)), np.float32)
+    distances: Difference = np.asarray(np.sqrt(((colours - ground) ** 2).sum(axis=2)), np.float32)
     x_per, y_per = window.sides[0] / columns, window.sides[1] / rows
-    inside = away[
+    inside = distances[
         max(0, int((box.y0 - window.y0) / y_per)) : max(1, int(np.ceil((box.y1 - window.y0) / y_per))),
         max(0, int((box.x0 - window.x0) / x_per)) : max(1, int(np.ceil((box.x1 - window.x0) / x_per))),
     ]
     highest = float(inside.max())
     level = float(np.median(inside[inside >= 0.6 * highest]))
-    if level < max(LEAST_DIFFERENCE, CLEAR * float(np.quantile(away[rim], 0.75))):
+    if level < max(LEAST_DIFFERENCE, CLEAR * float(np.quantile(distances[rim], 0.75))):
         return None
-    _, labels, facts, _ = cv2.connectedComponentsWithStats((away >= BELONGS * level).astype(np.uint8), connectivity=8)
-    weights = np.bincount(labels.ravel(), away.ravel())
+    _, labels, facts, _ = cv2.connectedComponentsWithStats(
+        (distances >= BELONGS * level).astype(np.uint8), connectivity=8
+    )
+    weights = np.bincount(labels.ravel(), distances.ravel())
     weights[0] = 0
-    left, top, across, down = (float(value) for value in facts[int(np.argmax(weights)), :4])
+    x_min, y_min, across, down = (float(value) for value in facts[int(np.argmax(weights)), :4])
     return Box(
-        window.x0 + left * x_per,
-        window.y0 + top * y_per,
-        window.x0 + (left + across) * x_per,
-        window.y0 + (top + down) * y_per,
+        window.x0 + x_min * x_per,
+        window.y0 + y_min * y_per,
+        window.x0 + (x_min + across) * x_per,
+        window.y0 + (y_min + down) * y_per,
     )
 
 

@@ -53,8 +53,8 @@ async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer |
     """Q3: the boxes from the most to the least salient; all neighbours in the order have to be right."""
     order, finding = await _ranked_choices(prompt, ctx)
     refuse_tie(finding, range(len(order) - 1))
-    sure = finding.confidence ** (len(order) - 1)
-    return say("".join(LETTERS[place] for place in order), "saliency", finding, sure)
+    certainty = finding.confidence ** (len(order) - 1)
+    return say("".join(LETTERS[place] for place in order), "saliency", finding, certainty)
 
 
 @asks("saliency")
@@ -71,9 +71,9 @@ async def human_path(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | Non
     paths = prompt.given.scanpaths
     if len(paths) != len(prompt.choices) or len(paths) < 2:
         raise Abstained("no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
-    each = MAX_BOXES // len(paths)
+    length = MAX_BOXES // len(paths)
     # The first fixation is in the middle of every image.
-    cut = [Scanpath(path.x[1 : each + 1], path.y[1 : each + 1], ()) for path in paths]
+    cut = [Scanpath(path.x[1 : length + 1], path.y[1 : length + 1], ()) for path in paths]
     return await _most_salient_path(prompt, ctx, cut, PATH_SURE)
 
 
@@ -130,15 +130,15 @@ def refuse_tie(finding: Finding, places: Sequence[int]) -> None:
         raise Abstained("tie", "two boxes stand out alike, or none does")
 
 
-async def nearest_rank(prompt: Prompt, ctx: RuleContext, asked: Box) -> SpecialistAnswer | None:
+async def nearest_rank(prompt: Prompt, ctx: RuleContext, target_box: Box) -> SpecialistAnswer | None:
     """The choice nearest to the rank of a box among the objects that stand out next to it."""
     ranks = [rank_in(choice) for choice in prompt.choices]
     if None in ranks or len(set(ranks)) < len(ranks):
         raise Abstained("no ranks", "the choices do not state one rank each")
     around = await ctx.tool("saliency", image_names(prompt), {})
     objects = [box for row in rows_of(around, "objects") if (box := box_of(row)) is not None]
-    others = [box for box in objects if overlap(box, asked) < SAME_THING][: MAX_BOXES - 1]
-    order, finding = await ranked_boxes(prompt, ctx, [asked, *others])
+    others = [box for box in objects if overlap(box, target_box) < SAME_THING][: MAX_BOXES - 1]
+    order, finding = await ranked_boxes(prompt, ctx, [target_box, *others])
     rank = order.index(0) + 1
     refuse_tie(finding, (rank - 2, rank - 1))
     place = min(range(len(ranks)), key=lambda place: abs((ranks[place] or 0) - rank))
@@ -148,8 +148,8 @@ async def nearest_rank(prompt: Prompt, ctx: RuleContext, asked: Box) -> Speciali
 def rank_in(choice: str) -> int | None:
     """The rank, from 1, that a choice states: "the second most salient", "2nd", "3"; None for another wording."""
     low = choice.lower()
-    if found := re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\b", low):
-        return int(found[1])
+    if ordinal := re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\b", low):
+        return int(ordinal[1])
     places = [place for place, word in enumerate(ORDINALS, 1) if re.search(rf"\b{word}\b", low)]
     if places:
         return places[0] if len(places) == 1 else None
@@ -164,20 +164,20 @@ async def _ranked_choices(prompt: Prompt, ctx: RuleContext) -> tuple[tuple[int, 
 
 
 async def _most_salient_path(
-    prompt: Prompt, ctx: RuleContext, paths: Sequence[Scanpath], sure: float
+    prompt: Prompt, ctx: RuleContext, paths: Sequence[Scanpath], certainty: float
 ) -> SpecialistAnswer | None:
     """The one path whose fixations lie on what stands out most, on average; equal ones decide nothing."""
     boxes = [box for path in paths for box in _around(path, prompt.images[0].image)]
     order, finding = await ranked_boxes(prompt, ctx, boxes)
     saliencies = [number_of(row, "saliency_0_1") for row in rows_of(finding, "objects")]
-    known = [value for value in saliencies if value is not None]
-    if len(known) != len(order) or not all(path.x for path in paths):
+    valid = [value for value in saliencies if value is not None]
+    if len(valid) != len(order) or not all(path.x for path in paths):
         return None
-    values = [known[order.index(place)] for place in range(len(known))]
+    values = [valid[order.index(place)] for place in range(len(valid))]
     ends = list(accumulate(len(path.x) for path in paths))
     means = [sum(values[end - len(path.x) : end]) / len(path.x) for path, end in zip(paths, ends, strict=True)]
     best = max(means)
-    return choose(means.index(best), "saliency", finding, sure=sure) if means.count(best) == 1 else None
+    return choose(means.index(best), "saliency", finding, sure=certainty) if means.count(best) == 1 else None
 
 
 def _around(path: Scanpath, image: StoredImage) -> list[Box]:

@@ -50,7 +50,7 @@ class ScanpathArgs(Args):
     target: str | None = Field(default=None, min_length=1, max_length=100, description="e.g. cup")
 
 
-def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str, sure: float) -> Evidence:
+def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str, certainty: float) -> Evidence:
     """The path over a map (h, w) of the image as evidence, the same for the same image, arguments and seed.
 
     Returns:
@@ -63,7 +63,7 @@ def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str,
     pixels, path = request.images[0], fixate(values, request.args.fixations, request.seed)
     height, width = pixels.shape[:2]
     spots = [(fix.x * width, fix.y * height, fix.ms) for fix in path]
-    again = returns(path, (height, width))
+    revisited = returns(path, (height, width))
     data: dict[str, Json] = {
         "fixations": [
             {"x_px": round(x, 1), "y_px": round(y, 1), "duration_ms": fix.ms, "saliency_0_1": round(fix.saliency, 4)}
@@ -73,39 +73,41 @@ def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str,
         "y_0_1": [round(fix.y, 2) for fix in path],
         "t_ms": [fix.ms for fix in path],
         "total_ms": sum(fix.ms for fix in path),
-        "returns": [{"fixation": one.number, "to": one.to} for one in again],
+        "returns": [{"fixation": revisit.number, "to": revisit.to} for revisit in revisited],
     }
 
-    def drawn() -> Pixels:
+    def draw() -> Pixels:
         canvas = Overlay(with_path(heat(pixels, values), spots))
         canvas.legend(LEGEND)
         return canvas.pixels
 
-    text = describe(path, again, (height, width), basis, sure)
-    return Evidence(text, data, sure, (Picture(drawn),))
+    text = describe(path, revisited, (height, width), basis, certainty)
+    return Evidence(text, data, certainty, (Picture(draw),))
 
 
-def describe(path: Sequence[Fixation], again: Sequence[Return], size: tuple[int, int], basis: str, sure: float) -> str:
+def describe(
+    path: Sequence[Fixation], revisited: Sequence[Return], size: tuple[int, int], basis: str, certainty: float
+) -> str:
     """At most 450 characters for the model: the three lists, what is seen again, and what they rest on.
 
     Args:
         path: the fixations.
-        again: those that come back.
+        revisited: the returns to an earlier fixation.
         size: (H, W) of the image.
         basis: a sentence.
-        sure: the confidence.
+        certainty: the confidence, 0..1.
     """
     x, y = (", ".join(f"{value:.2f}" for value in column) for column in ([f.x for f in path], [f.y for f in path]))
     times = ", ".join(str(fix.ms) for fix in path)
     rows = [
-        f"Image 1 ({size_px(size[1], size[0])} px): predicted scanpath of {len(path)}, confidence {sure:.2f}.",
+        f"Image 1 ({size_px(size[1], size[0])} px): predicted scanpath of {len(path)}, confidence {certainty:.2f}.",
         f"X (of the width) = [{x}]",
         f"Y (of the height) = [{y}]",
         f"T (ms, sum {sum(fix.ms for fix in path)}) = [{times}]",
     ]
-    whole = "; ".join(f"{one.number} to {one.to}" for one in again)
-    revisits = f"Returns to a place: {whole}." if again else "No return to a place."
-    return Lines().fitting("\n".join((*rows, said, basis)) for said in (revisits, f"Returns: {len(again)}."))
+    listing = "; ".join(f"{revisit.number} to {revisit.to}" for revisit in revisited)
+    revisits = f"Returns to a place: {listing}." if revisited else "No return to a place."
+    return Lines().fitting("\n".join((*rows, line, basis)) for line in (revisits, f"Returns: {len(revisited)}."))
 
 
 class FreeViewing(WeightFree[ScanpathArgs]):
@@ -114,11 +116,11 @@ class FreeViewing(WeightFree[ScanpathArgs]):
     def answer(self, request: Request[ScanpathArgs]) -> Evidence:
         """The evidence of a request, the same for the same image, arguments and seed."""
         values, basis, args = salience(request.images[0]), FREE_BASIS, request.args
-        sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
+        certainty = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
         if args.target is not None:
             basis = f"Where {_quoted(args.target)} is, is not known: this is free viewing, not a search."
-            sure = UNKNOWN_TARGET_CONFIDENCE
-        return evidence_of(request, values, basis, sure)
+            certainty = UNKNOWN_TARGET_CONFIDENCE
+        return evidence_of(request, values, basis, certainty)
 
 
 # The weight-free map of an image, and what the network is asked of it: None for free viewing.
@@ -161,8 +163,8 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
 
         args, values = request.args, prepared[0]
         if output is None:
-            sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
-            return evidence_of(request, values, FREE_BASIS, sure)
+            certainty = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
+            return evidence_of(request, values, FREE_BASIS, certainty)
         likely = probability("scanpath", output)
         size = (values.shape[1], values.shape[0])
         target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
@@ -170,13 +172,13 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         seen = float(likely.max())
         basis = f"Basis: saliency times where a network sees {_quoted(args.target or '')} (at most {seen:.2f} of 1)."
         # A target that is seen nowhere leaves the order to chance.
-        sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
-        return evidence_of(request, sought, basis, sure)
+        certainty = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
+        return evidence_of(request, sought, basis, certainty)
 
 
 def _quoted(target: str) -> str:
-    shown = "".join(letter if letter.isprintable() else " " for letter in target)
-    return repr(shown if len(shown) <= QUOTED_CHARS else f"{shown[: QUOTED_CHARS - 3]}...")
+    printable = "".join(letter if letter.isprintable() else " " for letter in target)
+    return repr(printable if len(printable) <= QUOTED_CHARS else f"{printable[: QUOTED_CHARS - 3]}...")
 
 
 LINE = (255, 240, 90)
@@ -237,21 +239,21 @@ async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
 RULES: Mapping[str, Rule] = {"Q9": scanpath, "Q12": scanpath}
 
 
-def _sought(thing: str) -> CheckCase:
+def _sought(target: str) -> CheckCase:
     picture, boxes = ball_and_cube()
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         for fixation in rows_of(evidence, "fixations"):
             x, y = number(fixation, "x_px"), number(fixation, "y_px")
             seen = [name for name, box in boxes.items() if box.x0 <= x < box.x1 and box.y0 <= y < box.y1]
             if seen:
-                return None if seen == [thing] else f"{seen[0]} is looked at first"
+                return None if seen == [target] else f"{seen[0]} is looked at first"
         return "neither thing is looked at"
 
-    return CheckCase((picture,), {"target": thing, "fixations": 4}, wrong)
+    return CheckCase((picture,), {"target": target, "fixations": 4}, validation_error)
 
 
-CHECKS = tuple(KnownAnswer(f"search for {thing}", partial(_sought, thing)) for thing in (BALL, CUBE))
+CHECKS = tuple(KnownAnswer(f"search for {target}", partial(_sought, target)) for target in (BALL, CUBE))
 
 
 TOOL = Tool(card=tool_card(__file__, TargetSearch, FreeViewing), args=ScanpathArgs, checks=CHECKS, rules=RULES)

@@ -89,11 +89,11 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
             rows, columns = np.ogrid[: grid.shape[0], : grid.shape[1]]
             across, down = columns - place[0], rows - place[1]
             # The place itself is no saccade: its length counts as that of the next cell.
-            shown = np.maximum(np.hypot(across, down) * per_cell, per_cell)
-            usual = np.exp(-((np.log(shown / AMPLITUDE_DEG) / AMPLITUDE_SPREAD) ** 2) / 2)
+            saccade_deg = np.maximum(np.hypot(across, down) * per_cell, per_cell)
+            usual = np.exp(-((np.log(saccade_deg / AMPLITUDE_DEG) / AMPLITUDE_SPREAD) ** 2) / 2)
             sideways = 1 + SIDEWAYS * np.cos(2 * np.arctan2(down, across))
-            worth = viewed * (1 - inhibition) * np.exp(-sated) * usual * sideways
-            row, column = divmod(int(np.argmax(worth)), grid.shape[1])
+            priority = viewed * (1 - inhibition) * np.exp(-sated) * usual * sideways
+            row, column = divmod(int(np.argmax(priority)), grid.shape[1])
             place = (float(column), float(row))
         seen.append((*place, float(grid[int(place[1]), int(place[0])])))
         inhibition = np.maximum(LEAK * inhibition, _disc(grid.shape, place, INHIBITED_DEG))
@@ -128,9 +128,9 @@ def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
     spots = np.array([(fixation.x * size[1], fixation.y * size[0]) for fixation in path]) * scale
     repeats = []
     for number in range(2, len(path)):
-        away = np.hypot(*(spots[: number - 1] - spots[number]).T)
-        if float(away.min()) <= RETURN_DEG:
-            repeats.append(Return(number + 1, int(away.argmin()) + 1))
+        distances = np.hypot(*(spots[: number - 1] - spots[number]).T)
+        if float(distances.min()) <= RETURN_DEG:
+            repeats.append(Return(number + 1, int(distances.argmin()) + 1))
     return repeats
 
 

@@ -31,7 +31,7 @@ from tools.segmentation.cues import contrast, cut_out
 from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
 if TYPE_CHECKING:
-    from hybrid.samples.pop_out import Thing
+    from hybrid.samples.pop_out import NamedObject
 
 Mask = npt.NDArray[np.bool_]
 
@@ -85,11 +85,11 @@ class GrabCut(WeightFree[SegmentationArgs]):
         pixels = request.images[0]
         mask, cut_off = cut_out(pixels, box, on, off)
         clear = 1 - float(np.exp(-contrast(pixels, mask) / CLEAR_CONTRAST))
-        sure = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cut_off else 1.0)
+        certainty = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cut_off else 1.0)
         basis = "colour alone (GrabCut)"
         if cut_off:
             basis += "; it runs along the edge of what was searched, so part of its outline is no edge of a thing"
-        return report(pixels, mask, clear, sure, "points" if on else "box", basis)
+        return report(pixels, mask, clear, certainty, "points" if on else "box", basis)
 
 
 class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
@@ -120,8 +120,8 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
         if not shows_something(pixels):
             mask = np.zeros_like(mask)
         prompt = "words" if args.words is not None else "points" if args.points else "box"
-        sure = LEARNED_CERTAIN * score if mask.any() else 0.3
-        return report(pixels, mask, score, sure, prompt, "a segmentation network")
+        certainty = LEARNED_CERTAIN * score if mask.any() else 0.3
+        return report(pixels, mask, score, certainty, prompt, "a segmentation network")
 
 
 def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: str, basis: str) -> Evidence:
@@ -197,45 +197,45 @@ LOOSE_PX = 9
 LARGE = 4
 
 
-def shape_area(thing: Thing) -> float:
+def shape_area(figure: NamedObject) -> float:
     """Pixels that a plain shape covers, by its box."""
-    x0, y0, x1, y1 = thing.box
-    return (x1 - x0) * (y1 - y0) * (np.pi / 4 if thing.name.shape == "circle" else 1.0)
+    x0, y0, x1, y1 = figure.box
+    return (x1 - x0) * (y1 - y0) * (np.pi / 4 if figure.name.shape == "circle" else 1.0)
 
 
 def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> CheckCase:
     import cv2
 
-    made = pop_out_scene(scene, 2)
-    thing = made.things[0]
-    picture = cv2.resize(made.draw(), None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
+    layout = pop_out_scene(scene, 2)
+    figure = layout.things[0]
+    picture = cv2.resize(layout.draw(), None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
     height, width = picture.shape[:2]
-    edges = [edge * scale for edge in thing.box]
-    whole, near = shape_area(thing) * scale**2, NEAR_PX * (2 if scale > 1 else 1)
+    edges = [edge * scale for edge in figure.box]
+    true_area, near = shape_area(figure) * scale**2, NEAR_PX * (2 if scale > 1 else 1)
     spare = LOOSE_PX * scale
     start = [max(0, edge - spare) for edge in edges[:2]]
     box = [*start, min(width, edges[2] + spare), min(height, edges[3] + spare)]
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         seen = evidence.data["box_px"]
         if not isinstance(seen, list):
             return "nothing was found"
-        off = [float(str(there)) - here for there, here in zip(seen, edges, strict=True)]
+        off = [float(str(measured)) - expected_edge for measured, expected_edge in zip(seen, edges, strict=True)]
         if max(map(abs, off)) > near:
-            return f"an edge of the mask is {max(off, key=abs):.0f} px beside the {thing.name.shape}'s"
-        ratio = number(evidence.data, "area_px") / whole
-        return None if abs(ratio - 1) <= AREA_OFF else f"the mask has {ratio:.2f} of the {thing.name.shape}'s area"
+            return f"an edge of the mask is {max(off, key=abs):.0f} px beside the {figure.name.shape}'s"
+        ratio = number(evidence.data, "area_px") / true_area
+        return None if abs(ratio - 1) <= AREA_OFF else f"the mask has {ratio:.2f} of the {figure.name.shape}'s area"
 
     middle = ((edges[0] + edges[2]) / 2, (edges[1] + edges[3]) / 2)
     args: dict[str, Json] = {"box": box_arg(box)} if by == "box" else {"points": list(point_args([middle]))}
-    return CheckCase((np.asarray(picture, np.uint8),), args, wrong)
+    return CheckCase((np.asarray(picture, np.uint8),), args, validation_error)
 
 
-def _named(thing: str) -> CheckCase:
+def _words_case(name: str) -> CheckCase:
     picture, boxes = ball_and_cube()
-    box = boxes[thing]
+    box = boxes[name]
 
-    def wrong(evidence: Evidence) -> str | None:
+    def validation_error(evidence: Evidence) -> str | None:
         outline = evidence.data["outline_px"]
         if not isinstance(outline, list) or not outline:
             return "nothing was found"
@@ -243,16 +243,16 @@ def _named(thing: str) -> CheckCase:
         if box.x0 <= x < box.x1 and box.y0 <= y < box.y1:
             return None
         corners = tuple(map(round, (box.x0, box.y0, box.x1, box.y1)))
-        return f"the mask's largest part is about ({x:.0f}, {y:.0f}) px, {thing} in {corners}"
+        return f"the mask's largest part is about ({x:.0f}, {y:.0f}) px, {name} in {corners}"
 
-    return CheckCase((picture,), {"words": thing}, wrong)
+    return CheckCase((picture,), {"words": name}, validation_error)
 
 
 CHECKS = (
     *(KnownAnswer(f"coloured shape by its box, scene {scene}", partial(_shape, scene, "box")) for scene in (3, 4)),
     *(KnownAnswer(f"coloured shape by a point, scene {scene}", partial(_shape, scene, "point")) for scene in (4, 5)),
     KnownAnswer("coloured shape in a large picture", partial(_shape, 6, "box", LARGE)),
-    *(KnownAnswer(f"{thing}, named", partial(_named, thing)) for thing in (BALL, CUBE)),
+    *(KnownAnswer(f"{name}, named", partial(_words_case, name)) for name in (BALL, CUBE)),
 )
 
 

@@ -56,8 +56,8 @@ Edges = tuple[int, int, int, int]
 Sides = tuple[bool, bool, bool, bool]
 
 
-def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequence[Spot] = ()) -> tuple[Mask, bool]:
-    """The thing in a box, at some points or both, and not at the points `away`; all in pixels of the image (H, W, 3).
+def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Sequence[Spot] = ()) -> tuple[Mask, bool]:
+    """The thing in a box, at some points or both, and not at the points `off`; all in pixels of the image (H, W, 3).
 
     Returns:
         Its mask (H, W), and whether it is cut off: it runs along the edge of what was searched; its end is not known.
@@ -69,28 +69,28 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     check_size("segmentation", pixels, MIN_SIDE_PX)
     if box is not None and (box.x1 - box.x0) * (box.y1 - box.y0) > 0.97 * height * width:
         raise ToolError("segmentation: the box leaves no background to compare with; give a smaller one")
-    window = whole = (0, 0, width, height)
+    window = image_edges = (0, 0, width, height)
     if box is not None:
         x0, y0 = int(box.x0), int(box.y0)
-        window = _grown((x0, y0, max(x0 + 1, round(box.x1)), max(y0 + 1, round(box.y1))), CONTEXT, whole)
+        window = _grown((x0, y0, max(x0 + 1, round(box.x1)), max(y0 + 1, round(box.y1))), CONTEXT, image_edges)
     part = pixels[window[1] : window[3], window[0] : window[2]]
     ends = (window[0] == 0, window[1] == 0, window[2] == width, window[3] == height)
-    view = _View(part, on, away, box, window, ends)
+    view = _View(part, on, off, box, window, ends)
     searched = view.first_search()
-    found = first = view.cut(searched)
-    sides = view.sides(found, searched)
+    mask_cut = first = view.cut(searched)
+    sides = view.sides(mask_cut, searched)
     for _ in range(ROUNDS):
         # Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w).
         far = _grown(searched, WIDER, (0, 0, view.size[1], view.size[0]))
-        left, top, right, bottom = (far[k] if sides[k] else searched[k] for k in range(4))
-        wider = left, top, right, bottom
+        x_min, y_min, x_max, y_max = (far[k] if sides[k] else searched[k] for k in range(4))
+        wider = x_min, y_min, x_max, y_max
         if wider == searched:
             break
-        searched, found = wider, view.cut(wider)
-        sides = view.sides(found, searched)
+        searched, mask_cut = wider, view.cut(wider)
+        sides = view.sides(mask_cut, searched)
     cut_off = any(sides)
     # A mask that never ends is that of the ground: the first one is nearer to what was asked for.
-    first = first if cut_off else found
+    first = first if cut_off else mask_cut
     mask = np.zeros((height, width), bool)
     import cv2
 
@@ -105,7 +105,13 @@ class _View:
     """A window of the image, reduced, with the prompt in its pixels; `ends`: where the image ends there, too."""
 
     def __init__(
-        self, part: Pixels, on: Sequence[Spot], away: Sequence[Spot], box: Box | None, window: Edges, ends: Sides
+        self,
+        part: Pixels,
+        on: Sequence[Spot],
+        off: Sequence[Spot],
+        box: Box | None,
+        window: Edges,
+        ends: Sides,
     ) -> None:
         import cv2
 
@@ -120,7 +126,7 @@ class _View:
             return int((x - window[0]) * across), int((y - window[1]) * down)
 
         self._on = [place(spot.x, spot.y) for spot in on]
-        self._away = [place(spot.x, spot.y) for spot in away]
+        self._away = [place(spot.x, spot.y) for spot in off]
         self._box: Edges | None = None
         if box is not None:
             (x0, y0), (x1, y1) = place(box.x0, box.y0), place(box.x1, box.y1)
@@ -129,12 +135,12 @@ class _View:
 
     def first_search(self) -> Edges:
         """The box with the starting pixels of the thing, and a little more; else the surroundings of the points."""
-        whole = (0, 0, self.size[1], self.size[0])
+        image_edges = (0, 0, self.size[1], self.size[0])
         if self._box is not None:
-            x0, y0, x1, y1 = _grown(self._box, SLACK, whole)
+            x0, y0, x1, y1 = _grown(self._box, SLACK, image_edges)
             rows, columns = np.flatnonzero(self._start.any(axis=1)), np.flatnonzero(self._start.any(axis=0))
             if rows.size:
-                start = _grown((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1), SLACK, whole)
+                start = _grown((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1), SLACK, image_edges)
                 x0, y0, x1, y1 = min(x0, start[0]), min(y0, start[1]), max(x1, start[2]), max(y1, start[3])
             return x0, y0, x1, y1
         reach = max(3, round(REACH * max(self.size)))
@@ -142,8 +148,8 @@ class _View:
         return (
             max(0, int(columns.min()) - reach),
             max(0, int(rows.min()) - reach),
-            min(whole[2], int(columns.max()) + reach + 1),
-            min(whole[3], int(rows.max()) + reach + 1),
+            min(image_edges[2], int(columns.max()) + reach + 1),
+            min(image_edges[3], int(rows.max()) + reach + 1),
         )
 
     def sides(self, mask: Mask, searched: Edges) -> Sides:
@@ -155,11 +161,11 @@ class _View:
         tall, wide = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
         lines = ((mask[:, x0], tall), (mask[y0], wide), (mask[:, x1 - 1], tall), (mask[y1 - 1], wide))
         at_end = (x0 == 0, y0 == 0, x1 == self.size[1], y1 == self.size[0])
-        left, top, right, bottom = (
-            not (there and ends) and bool(line.sum() > max(2.0, ALONG * length))
-            for (line, length), there, ends in zip(lines, at_end, self._ends, strict=True)
+        x_min, y_min, x_max, y_max = (
+            not (at_border and ends) and bool(line.sum() > max(2.0, ALONG * length))
+            for (line, length), at_border, ends in zip(lines, at_end, self._ends, strict=True)
         )
-        return left, top, right, bottom
+        return x_min, y_min, x_max, y_max
 
     def cut(self, searched: Edges) -> Mask:
         """GrabCut within some edges: the parts of its mask that hold a point, else those that are no specks."""
@@ -180,9 +186,9 @@ class _View:
         mask = cut(self._small, seeds)
         count, parts = cv2.connectedComponents(mask.astype(np.uint8))
         if self._on:
-            held = np.isin(parts, list({int(parts[y, x]) for x, y in self._on} - {0}))
+            selected = np.isin(parts, list({int(parts[y, x]) for x, y in self._on} - {0}))
             dots = len(self._on) * (2 * radius + 1) ** 2
-            return held if held.sum() > 2 * dots else np.zeros_like(held)
+            return selected if selected.sum() > 2 * dots else np.zeros_like(selected)
         areas = np.bincount(parts.ravel(), minlength=count)
         areas[0] = 0
         return np.isin(parts, np.flatnonzero(areas >= max(1.0, MIN_SHARE * areas.max())))
@@ -211,8 +217,8 @@ class _View:
         levels = lab.astype(np.int64) * GROUND_BINS // 256
         cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
         within, around = (
-            np.bincount(cells[where], minlength=GROUND_BINS**3) / max(1, int(where.sum()))
-            for where in (inside, ~inside)
+            np.bincount(cells[region], minlength=GROUND_BINS**3) / max(1, int(region.sum()))
+            for region in (inside, ~inside)
         )
         likely = np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
         unlike = inside & (likely >= MIN_LIKELY)
@@ -220,8 +226,8 @@ class _View:
             # The thing has the colours of the ground: they say nothing.
             return inside
         beyond = unlike | (likely >= GOES_ON)
-        opened = cv2.morphologyEx(beyond.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
-        count, parts = cv2.connectedComponents(opened)
+        clean = cv2.morphologyEx(beyond.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+        count, parts = cv2.connectedComponents(clean)
         shares = np.bincount(parts[inside], minlength=count)
         shares[0] = 0
         # A part that only begins in the box is a neighbour.
@@ -229,11 +235,16 @@ class _View:
         return unlike | goes_on
 
 
-def _grown(edges: Edges, by: float, whole: Edges) -> Edges:
+def _grown(edges: Edges, by: float, limits: Edges) -> Edges:
     """Edges moved outwards by a fraction of their sides, at least 2 px, within the whole."""
     x0, y0, x1, y1 = edges
     across, down = max(2, round(by * (x1 - x0))), max(2, round(by * (y1 - y0)))
-    return max(whole[0], x0 - across), max(whole[1], y0 - down), min(whole[2], x1 + across), min(whole[3], y1 + down)
+    return (
+        max(limits[0], x0 - across),
+        max(limits[1], y0 - down),
+        min(limits[2], x1 + across),
+        min(limits[3], y1 + down),
+    )
 
 
 def contrast(pixels: Pixels, mask: Mask) -> float:
@@ -241,9 +252,9 @@ def contrast(pixels: Pixels, mask: Mask) -> float:
     import cv2
 
     kernel = np.ones((5, 5), np.uint8)
-    whole = mask.astype(np.uint8)
-    inside = mask & (cv2.erode(whole, kernel) == 0)
-    outside = ~mask & (cv2.dilate(whole, kernel) > 0)
+    mask_u8 = mask.astype(np.uint8)
+    inside = mask & (cv2.erode(mask_u8, kernel) == 0)
+    outside = ~mask & (cv2.dilate(mask_u8, kernel) > 0)
     if not inside.any() or not outside.any():
         return 0.0
     lab = cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)

@@ -95,18 +95,18 @@ class ByPlace:
         if prompt.words is not None:
             raise ToolError("segmentation: this checkpoint takes points or a box, not words", Fault.BAD_ARGUMENTS)
         picture, scale = _reduced(pixels)
-        asked: dict[str, Any] = {}
+        processor_prompt: dict[str, Any] = {}
         spots = (*prompt.on, *prompt.off)
         if spots:
-            asked["input_points"] = [[[[s.x * scale[0], s.y * scale[1]] for s in spots]]]
-            asked["input_labels"] = [[[1] * len(prompt.on) + [0] * len(prompt.off)]]
+            processor_prompt["input_points"] = [[[[s.x * scale[0], s.y * scale[1]] for s in spots]]]
+            processor_prompt["input_labels"] = [[[1] * len(prompt.on) + [0] * len(prompt.off)]]
         if (box := prompt.box) is not None:
             edges = (box.x0 * scale[0], box.y0 * scale[1], box.x1 * scale[0], box.y1 * scale[1])
-            asked["input_boxes"] = [[list(edges)]]
-        inputs = self._checkpoint.process(images=Image.fromarray(picture), **asked)
+            processor_prompt["input_boxes"] = [[list(edges)]]
+        inputs = self._checkpoint.process(images=Image.fromarray(picture), **processor_prompt)
         # One point fits a part, a thing and a group: the network offers all three and its own estimate of each.
         several = box is None and len(spots) == 1
-        placed = {name: inputs[name] for name in asked}
+        placed = {name: inputs[name] for name in processor_prompt}
         return PlacedInput(inputs["pixel_values"], placed, several, (picture.shape[0], picture.shape[1]))
 
     def predict(self, prepared: Sequence[PlacedInput]) -> list[MaskOutput]:
@@ -116,27 +116,29 @@ class ByPlace:
             group = [prepared[place] for place in members]
             encoded = self._checkpoint.model.get_image_embeddings(values)
             # Prompts of one form: as many points, a box or none, as many masks offered.
-            forms = [(one.several, *sorted((name, shape(part)) for name, part in one.prompt.items())) for one in group]
+            forms = [
+                (item.several, *sorted((name, shape(part)) for name, part in item.prompt.items())) for item in group
+            ]
             return by_members(
                 by_form(forms, len(group)),
                 lambda rows: self._decoded([level[rows] for level in encoded], [group[row] for row in rows]),
             )
 
-        return in_batches([one.values for one in prepared], self._checkpoint.device, run, MAX_AT_ONCE)
+        return in_batches([item.values for item in prepared], self._checkpoint.device, run, MAX_AT_ONCE)
 
     def _decoded(self, encoded: Sequence[Any], group: Sequence[PlacedInput]) -> list[MaskOutput]:
         """The likeliest mask of each image; all prompts are of one form, as padding would change the masks."""
         import torch
 
         device = self._checkpoint.device
-        prompts = {name: together([one.prompt[name] for one in group], device) for name in group[0].prompt}
+        prompts = {name: together([item.prompt[name] for item in group], device) for name in group[0].prompt}
         outputs = self._checkpoint.model(image_embeddings=list(encoded), multimask_output=group[0].several, **prompts)
         estimates = on_host(outputs.iou_scores[:, 0])
         best = estimates.argmax(axis=1)
         masks = on_host(outputs.pred_masks[:, 0][torch.arange(len(group)), torch.from_numpy(best)])
         return [
-            MaskOutput(masks[row], float(np.clip(estimates[row, best[row]], 0.0, 1.0)), one.size)
-            for row, one in enumerate(group)
+            MaskOutput(masks[row], float(np.clip(estimates[row, best[row]], 0.0, 1.0)), item.size)
+            for row, item in enumerate(group)
         ]
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
@@ -215,17 +217,17 @@ class ByConcept:
             seen = loaded.model(pixel_values=values, input_ids=read["input_ids"], attention_mask=read["attention_mask"])
             scores = seen.pred_logits.sigmoid() * seen.presence_logits.sigmoid()
             outputs = []
-            for named, masks in zip(scores, seen.pred_masks, strict=True):
+            for query_scores, masks in zip(scores, seen.pred_masks, strict=True):
                 # Of scores (Q) and masks (Q, h, w) the logits (h, w) of all things that the words name.
-                kept = named >= PRESENT
-                some = bool(kept.any())
-                logits = masks[kept].amax(dim=0) if some else masks[0].new_full(masks.shape[1:], ABSENT_LOGIT)
+                present = query_scores >= PRESENT
+                some = bool(present.any())
+                logits = masks[present].amax(dim=0) if some else masks[0].new_full(masks.shape[1:], ABSENT_LOGIT)
                 # Values that are no numbers are below every threshold.
-                best = float(named.max()) if some or not bool(named.isfinite().all()) else 0.0
+                best = float(query_scores.max()) if some or not bool(query_scores.isfinite().all()) else 0.0
                 outputs.append(MaskOutput(on_host(logits), best))
             return outputs
 
-        return in_batches([one.values for one in prepared], loaded.device, run, MAX_AT_ONCE)
+        return in_batches([item.values for item in prepared], loaded.device, run, MAX_AT_ONCE)
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
         """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
@@ -253,8 +255,8 @@ class Sam3:
 
     def predict(self, prepared: Sequence[PlacedInput | SearchInput]) -> list[MaskOutput]:
         """As many passes as the detector and the tracker make of their parts."""
-        worded = {place: one for place, one in enumerate(prepared) if isinstance(one, SearchInput)}
-        placed = {place: one for place, one in enumerate(prepared) if isinstance(one, PlacedInput)}
+        worded = {place: item for place, item in enumerate(prepared) if isinstance(item, SearchInput)}
+        placed = {place: item for place, item in enumerate(prepared) if isinstance(item, PlacedInput)}
         outputs = dict(zip(worded, self._words.predict(list(worded.values())), strict=True))
         outputs.update(zip(placed, self._places.predict(list(placed.values())), strict=True))
         return [outputs[place] for place in range(len(prepared))]

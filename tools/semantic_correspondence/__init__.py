@@ -77,13 +77,13 @@ def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]
     args = request.args
     if len(args.candidates) == 1:
         raise ToolError("semantic_correspondence: 1 candidate; give at least two, or none", Fault.BAD_ARGUMENTS)
-    given = (args.point,) if args.point else ()
-    drawn = read_points("semantic_correspondence", given, findings[:1], (first[0], first[1]))
-    named = drawn[:1] if args.point else [spot for spot in drawn if spot.label == REFERENCE]
+    argument_points = (args.point,) if args.point else ()
+    reference_spots = read_points("semantic_correspondence", argument_points, findings[:1], (first[0], first[1]))
+    references = reference_spots[:1] if args.point else [spot for spot in reference_spots if spot.label == REFERENCE]
     spots = read_points("semantic_correspondence", args.candidates, findings[1:2], (second[0], second[1]))
     # Both images are searched for all letters, and a letter that was asked for is easily seen where it is not.
     candidates = [spot for spot in spots if args.candidates or spot.label != REFERENCE]
-    return (named[0] if named else None), candidates
+    return (references[0] if references else None), candidates
 
 
 def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]) -> FeatureMatch:
@@ -136,7 +136,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
 
     def compute(self, prepared: Sequence[SpottedPair]) -> list[list[FeatureGrid]]:
         """The features of the images of each request; all requests share passes."""
-        return side_by_side(self.model.predict, [one.images for one in prepared])
+        return side_by_side(self.model.predict, [item.images for item in prepared])
 
     def finish(self, request: Request[SemanticArgs], prepared: SpottedPair, output: list[FeatureGrid]) -> Evidence:
         """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
@@ -144,23 +144,25 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
             return report(request, prepared, None, None)
         check_finite("semantic_correspondence", *output)
         # Points are of the original images; the features are of reduced copies.
-        first, there = (
+        first, second = (
             FeatureMap(features, (pixels.shape[0], pixels.shape[1]))
             for features, pixels in zip(output, request.images, strict=True)
         )
-        wanted = first.at(prepared.reference.x, prepared.reference.y)
-        cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
+        reference_vector = first.at(prepared.reference.x, prepared.reference.y)
+        cosines = [float(np.clip(reference_vector @ second.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
         match = FeatureMatch(tuple(cosines), None, 1 / len(cosines))
         if prepared.seen:
             match = decide(cosines, prepared.reference, prepared.candidates)
-        return report(request, prepared, match, there.similarity(wanted))
+        return report(request, prepared, match, second.similarity(reference_vector))
 
 
 def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
     """The image without the marks of its part (REF, or the candidates), its long side at most `MAX_SIDE_PX`."""
     for finding in markers:
         points = marks_from(finding.data).points
-        pixels = remove_marks(pixels, Marks(tuple(one for one in points if (one.label == REFERENCE) == reference), ()))
+        pixels = remove_marks(
+            pixels, Marks(tuple(point for point in points if (point.label == REFERENCE) == reference), ())
+        )
     return shrink(pixels, MAX_SIDE_PX)
 
 
@@ -191,9 +193,9 @@ def report(
         "peak_px": peak,
     }
     if reference is None or match is None:
-        found = "no REF" if reference is None else "a reference"
+        missing = "no REF" if reference is None else "a reference"
         text = (
-            f"Undecided: {found} in image 1 and {len(candidates)} candidates in image 2 were given or found; a "
+            f"Undecided: {missing} in image 1 and {len(candidates)} candidates in image 2 were given or found; a "
             "reference and at least two candidates are needed.\nGive `point` and `candidates` in pixels."
         )
         return Evidence(text, data, NOTHING_COMPARED)
@@ -240,24 +242,24 @@ def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
     ]
 
 
-def _scene(things: list[tuple[str, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
+def _scene(patterns: list[tuple[str, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
     """Discs of patterns (form, scale, angle) at places on a plain ground, (h, w, 3) of 0..255."""
     import cv2
 
     height, width = round(HEIGHT * zoom), round(WIDTH * zoom)
     canvas = np.empty((height, width, 3), np.float32)
     canvas[:] = GROUND
-    for (form, scale, angle), (x, y) in zip(things, places, strict=True):
+    for (form, scale, angle), (x, y) in zip(patterns, places, strict=True):
         radius = round(RADIUS * scale * zoom)
         side = 2 * radius + 1
-        made = coloured(pattern(form, side, side, period=PERIOD * scale * zoom, angle=angle), DARK, BRIGHT)
+        patch = coloured(pattern(form, side, side, period=PERIOD * scale * zoom, angle=angle), DARK, BRIGHT)
         disc = cv2.circle(np.zeros((side, side), np.float32), (radius, radius), radius - 1, 1.0, -1, cv2.LINE_AA)
-        left, top = round(x * zoom) - radius, round(y * zoom) - radius
-        window = canvas[max(0, top) : top + side, max(0, left) : left + side]
-        starts = zip((max(0, -top), max(0, -left)), window.shape[:2], strict=True)
+        x0, y0 = round(x * zoom) - radius, round(y * zoom) - radius
+        window = canvas[max(0, y0) : y0 + side, max(0, x0) : x0 + side]
+        starts = zip((max(0, -y0), max(0, -x0)), window.shape[:2], strict=True)
         rows, columns = (slice(start, start + length) for start, length in starts)
         share = disc[rows, columns, None]
-        window[:] = share * made[rows, columns] + (1 - share) * window
+        window[:] = share * patch[rows, columns] + (1 - share) * window
     return canvas
 
 
@@ -275,17 +277,17 @@ def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[t
         (form, float(rng.choice((SMALLER, LARGER))), float(rng.choice((-1, 1)) * rng.uniform(0.15, MAX_TURNED)))
         for form in forms
     ]
-    here = lit(_scene([(form, 1.0, 0.0) for form in forms], first, zoom), 1.0)
-    there = _scene(changed, second, zoom)
-    fading = np.broadcast_to(np.linspace(0.55, 0.95, there.shape[1], dtype=np.float32), there.shape[:2])
+    first_image = lit(_scene([(form, 1.0, 0.0) for form in forms], first, zoom), 1.0)
+    second_image = _scene(changed, second, zoom)
+    fading = np.broadcast_to(np.linspace(0.55, 0.95, second_image.shape[1], dtype=np.float32), second_image.shape[:2])
     first, second = ([(x * zoom, y * zoom) for x, y in places] for places in (first, second))
-    return here, lit(there, fading, (1.0, 0.95, 0.85)), first, second
+    return first_image, lit(second_image, fading, (1.0, 0.95, 0.85)), first, second
 
 
 def _same_pattern(number: int, place: int) -> CheckCase:
-    here, there, first, second = pair(number)
+    first_image, second_image, first, second = pair(number)
     args: dict[str, Json] = {"point": point_args(first)[place], "candidates": point_args(second)}
-    return CheckCase((here, there), args, expects("best_index", place))
+    return CheckCase((first_image, second_image), args, expects("best_index", place))
 
 
 CHECKS = tuple(

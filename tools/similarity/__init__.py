@@ -71,7 +71,7 @@ def evidence_of(
         given; `image` is the place among all images from 1.
     """
     scores = [row[aspect] for row in rows]
-    best, sure = decide(scores, ceiling, TIE if any(map(shows_something, images)) else GRAIN_TIE)
+    best, certainty = decide(scores, ceiling, TIE if any(map(shows_something, images)) else GRAIN_TIE)
     ranked = sorted(scores, reverse=True)
     candidates: list[Json] = [
         {"image": place + 2, **{f"{name}_0_1": round(row[name], 4) for name in ASPECTS}}
@@ -89,10 +89,12 @@ def evidence_of(
         frame = [(Box(0, 0, width, height), "closest to image 1", PALETTE[1])] if place - 1 == best else []
         caption = f"image {place + 1}: {aspect} likeness {score:.2f} of 1"
         pictures.append(overlay(images[place], caption, boxes=frame, of=place))
-    return Evidence(describe(rows, aspect, best, sure, basis), data, sure, tuple(pictures))
+    return Evidence(describe(rows, aspect, best, certainty, basis), data, certainty, tuple(pictures))
 
 
-def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | None, sure: float, basis: str) -> str:
+def describe(
+    rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | None, certainty: float, basis: str
+) -> str:
     """At most six lines for the model."""
     what = "content, layout and style together" if aspect == "all" else aspect
     if len(rows) == 1:
@@ -100,7 +102,7 @@ def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | No
     elif best is None:
         head = f"Undecided which image is closest to image 1 in {what}: two are equally close."
     else:
-        head = f"Image {best + 2} is closest to image 1 in {what}, confidence {sure:.2f}."
+        head = f"Image {best + 2} is closest to image 1 in {what}, confidence {certainty:.2f}."
     order = sorted(range(len(rows)), key=lambda place: -rows[place][aspect])
     lines = [
         f"Image {place + 2}: likeness (0 to 1) "
@@ -156,7 +158,7 @@ def _picture(form: str, zoom: float, *, larger: float = 1.0, angle: float = 0.0,
     return lit(coloured(plane, DARK, BRIGHT), light, (1, 1, 1) if light == 1 else TINT)
 
 
-def _alike(number: int) -> CheckCase:
+def _light_case(number: int) -> CheckCase:
     forms = list(FORMS)
     zoom = 3.5 if number == 0 else 1.0
     others = [_picture(forms[(number + step) % len(forms)], zoom) for step in (2, 5)]
@@ -167,7 +169,7 @@ def _alike(number: int) -> CheckCase:
 
 
 CHECKS = tuple(
-    KnownAnswer(f"{form} in another light", partial(_alike, number), SERIES) for number, form in enumerate(FORMS)
+    KnownAnswer(f"{form} in another light", partial(_light_case, number), SERIES) for number, form in enumerate(FORMS)
 )
 
 

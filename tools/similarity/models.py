@@ -77,15 +77,15 @@ class Features:
     def _pass(self, batch: Any, _: Sequence[int]) -> list[Layers]:
         model = self._checkpoint.model.vision_model if self._pooled else self._checkpoint.model
         outputs: Any = model(pixel_values=batch, output_hidden_states=True)
-        whole = outputs.pooler_output if self._pooled else outputs.last_hidden_state[:, 0]
+        pooled = outputs.pooler_output if self._pooled else outputs.last_hidden_state[:, 0]
         layers, last = outputs.hidden_states, len(outputs.hidden_states) - 1
         styles = [layers[max(1, round(share * last))] for share in STYLE_LAYERS]
-        there = [on_host(values) for values in (whole, outputs.last_hidden_state, *styles)]
+        host_values = [on_host(values) for values in (pooled, outputs.last_hidden_state, *styles)]
         return [
             Layers(
-                there[0][place],
-                there[1][place, self._before :],
-                tuple(style[place, self._before :] for style in there[2:]),
+                host_values[0][place],
+                host_values[1][place, self._before :],
+                tuple(style[place, self._before :] for style in host_values[2:]),
             )
             for place in range(len(batch))
         ]

@@ -41,7 +41,9 @@ def inside(folder: Path, path: Path) -> Path | None:
         if not belongs:
             # The hub's cache keeps a snapshot's files as links to `blobs` beside it, and the layout may begin in a
             # folder of the snapshot.
-            snapshot = next((one for one in (root, *root.parents) if one.parent.name == "snapshots"), None)
+            snapshot = next(
+                (directory for directory in (root, *root.parents) if directory.parent.name == "snapshots"), None
+            )
             belongs = snapshot is not None and real.parent == snapshot.parent.parent / "blobs"
         return real if belongs and real.is_file() else None
     except (OSError, RuntimeError, ValueError):
@@ -56,17 +58,17 @@ def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | Non
     return next((path for path in paths if path is not None), None)
 
 
-def read_located(folder: Path, name: str, where: str, below: Sequence[str] = ("",)) -> bytes:
+def read_located(folder: Path, name: str, location: str, below: Sequence[str] = ("",)) -> bytes:
     """The content of such a file. Raises `DataError` where there is none, or it is larger than an image may be."""
-    if why := refused(name):
-        raise DataError(f"{where}: {name!r:.80} is {why}, no file inside {folder}")
+    if reason := refused(name):
+        raise DataError(f"{location}: {name!r:.80} is {reason}, no file inside {folder}")
     path = located(folder, name, below)
     if path is None:
-        raise DataError(f"{where}: there is no file {name!r:.120} inside {folder}")
+        raise DataError(f"{location}: there is no file {name!r:.120} inside {folder}")
     try:
-        return read_image_file(path, f"{where}: {name!r:.80}")
+        return read_image_file(path, f"{location}: {name!r:.80}")
     except OSError as error:
-        raise DataError(f"{where}: {name!r:.80} cannot be read ({error.strerror})") from error
+        raise DataError(f"{location}: {name!r:.80} cannot be read ({error.strerror})") from error
 
 
 def check_table(folder: Path, path: Path) -> None:

@@ -23,13 +23,18 @@ def ratios(
 ) -> Iterator[Metric]:
     """The metrics of some scores. Values of a group come as `orders` has them, those that it does not have by name."""
     # A failed score is missing, but its unit must know of it.
-    known = [score for score in scores if not score.outcome.failed]
+    answered = [score for score in scores if not score.outcome.failed]
     computed = ((card.name, card.ratio) for card in cards if card.ratio is not None)
-    for by, block in groupby(computed, key=lambda one: one[1].by):
+    for by, block in groupby(computed, key=lambda named_ratio: named_ratio[1].by):
         place = {value: number for number, value in enumerate(orders.get(by, ()))}
-        made = [one for name, ratio in block for one in _family(name, ratio, scores if ratio.unit else known)]
+        named_ratio = [
+            member for name, ratio in block for member in _family(name, ratio, scores if ratio.unit else answered)
+        ]
         # Cards side by side with the same group are read value by value: all of one set, then all of the next.
-        yield from (one[1] for one in sorted(made, key=lambda one: (place.get(one[0], 0), one[0]) if by else ()))
+        yield from (
+            metrics[1]
+            for metrics in sorted(named_ratio, key=lambda entry: (place.get(entry[0], 0), entry[0]) if by else ())
+        )
 
 
 def _family(name: str, ratio: Ratio, scores: Sequence[Score]) -> Iterator[tuple[str, Metric]]:
@@ -37,7 +42,7 @@ def _family(name: str, ratio: Ratio, scores: Sequence[Score]) -> Iterator[tuple[
     rows = _those(scores, ratio.where)
     cases = _grouped(rows, (ratio.by,)) if ratio.by else {"": rows}
     if ratio.cases:
-        cases = {case: _those(rows, where) for case, where in ratio.cases.items()}
+        cases = {case: _those(rows, condition) for case, condition in ratio.cases.items()}
     hole = HOLE.findall(name)[-1:]
     if ratio.by and hole and "|" in hole[0]:
         cases = {case: members for case, members in cases.items() if case in hole[0].split("|")}
@@ -45,37 +50,37 @@ def _family(name: str, ratio: Ratio, scores: Sequence[Score]) -> Iterator[tuple[
         return
     for case, members in cases.items():
         for key in ratio.of.split("|"):
-            named = HOLE.sub(lambda _, case=case: case, name.replace(f"<{ratio.of}>", key))  # type: ignore[misc]
-            metric = _metric(named, ratio, key, members)
+            metric_name = HOLE.sub(lambda _, case=case: case, name.replace(f"<{ratio.of}>", key))  # type: ignore[misc]
+            metric = _metric(metric_name, ratio, key, members)
             if metric.n or ratio.kept:
                 yield case, metric
 
 
 def _metric(name: str, ratio: Ratio, key: str, scores: Sequence[Score]) -> Metric:
     if key == "correct":
-        said = [(score, score.correct) for score in scores if score.correct is not None]
+        scored = [(score, score.correct) for score in scores if score.correct is not None]
     else:
-        said = [(score, score.values[key]) for score in scores if key in score.values]
+        scored = [(score, score.values[key]) for score in scores if key in score.values]
     if not ratio.unit:
         strata, over = ratio.strata, ratio.over
         cells = [
-            Cell(_group(one, strata) if strata else "", one.unit, value, one.values[over] if over else 1.0)
-            for one, value in said
+            Cell(_group(score, strata) if strata else "", score.unit, value, score.values[over] if over else 1.0)
+            for score, value in scored
         ]
         return metric_of(name, cells, "mean_of_ratios" if strata else "ratio", share=ratio.share)
-    value_of, (fewest, most) = {score.id: value for score, value in said}, ratio.rows
-    units = _grouped([score for score, _ in said], ratio.unit).values()
-    whole = (
+    value_of, (fewest, most) = {score.id: value for score, value in scored}, ratio.rows
+    units = _grouped([score for score, _ in scored], ratio.unit).values()
+    full_units = (
         unit
         for unit in units
         if fewest <= len(unit) <= (most or len(unit)) and not any(score.outcome.failed for score in unit)
     )
-    made = [Cell("", unit[0].unit, math.prod(value_of[score.id] for score in unit), 1.0) for unit in whole]
-    return metric_of(name, made, share=ratio.share)
+    products = [Cell("", unit[0].unit, math.prod(value_of[score.id] for score in unit), 1.0) for unit in full_units]
+    return metric_of(name, products, share=ratio.share)
 
 
-def _those(scores: Sequence[Score], where: Groups) -> Sequence[Score]:
-    for name, values in where.items():
+def _those(scores: Sequence[Score], condition: Groups) -> Sequence[Score]:
+    for name, values in condition.items():
         scores = [score for score in scores if _group(score, name) in values]
     return scores
 
@@ -89,9 +94,9 @@ def _group(score: Score, name: str) -> str:
 
 def _grouped(scores: Iterable[Score], names: Sequence[str]) -> Mapping[str, Sequence[Score]]:
     """The scores by their values of some groups; one without a value of each belongs nowhere."""
-    found: defaultdict[str, list[Score]] = defaultdict(list)
+    by_values: defaultdict[str, list[Score]] = defaultdict(list)
     for score in scores:
         values = [_group(score, name) for name in names]
         if all(values):
-            found["/".join(values)].append(score)
-    return found
+            by_values["/".join(values)].append(score)
+    return by_values

@@ -66,14 +66,16 @@ class DataRow:
     def texts(self, column: str) -> tuple[str, ...]:
         """A list of at least two strings, and no more than there are letters to call them by."""
         value = self.cell(column)
-        where = f"{self.where}, column {column}"
+        location = f"{self.where}, column {column}"
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise DataError(f"{where}: expected a list of texts, found {value!r:.80}")
+            raise DataError(f"{location}: expected a list of texts, found {value!r:.80}")
         if len(value) < 2:
-            raise DataError(f"{where}: expected at least two choices, found {value!r:.80}")
+            raise DataError(f"{location}: expected at least two choices, found {value!r:.80}")
         if len(value) > len(LETTERS):
-            raise DataError(f"{where}: {len(value)} choices are more than the {len(LETTERS)} letters to call them by")
-        return tuple(checked_text(item, where) for item in value)
+            raise DataError(
+                f"{location}: {len(value)} choices are more than the {len(LETTERS)} letters to call them by"
+            )
+        return tuple(checked_text(item, location) for item in value)
 
     def image(self, column: str) -> bytes | None:
         """The bytes of an embedded image (`{"bytes", "path"}`), or None where the cell is empty."""
@@ -97,20 +99,20 @@ class DataRow:
         return store.put(data, f"{self.where}, question {identity}, column {column}")
 
 
-def checked_text(text: str, where: str) -> str:
+def checked_text(text: str, location: str) -> str:
     """The text. Raises `DataError` for one that no request can hold: too long, or with half of a surrogate pair."""
     if len(text) > MAX_TEXT:
-        raise DataError(f"{where}: a text of {len(text):,} characters; at most {MAX_TEXT:,} are read")
+        raise DataError(f"{location}: a text of {len(text):,} characters; at most {MAX_TEXT:,} are read")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise DataError(
-            f"{where}: character {error.start + 1} is half of a surrogate pair, which is no text"
+            f"{location}: character {error.start + 1} is half of a surrogate pair, which is no text"
         ) from error
     return text
 
 
-def asked(
+def read_questions(
     paths: Iterable[Path],
     task: str,
     folder: Path,
@@ -144,12 +146,12 @@ def asked(
             yield lost(task, folder, str(path), error)
 
 
-def lost(task: str, folder: Path, where: str, error: object) -> BrokenQuestion:
+def lost(task: str, folder: Path, location: str, error: object) -> BrokenQuestion:
     """The placeholder for a row or a file without a readable id; `where` begins with the file's path.
 
     The id is made of the task and the place, so it is the same at every reading.
     """
-    place = re.sub(r"[^\w.-]+", "_", where.removeprefix(str(folder)).lstrip("/\\"))
+    place = re.sub(r"[^\w.-]+", "_", location.removeprefix(str(folder)).lstrip("/\\"))
     return BrokenQuestion(f"{task}:{place}", task, str(error))
 
 
@@ -176,18 +178,18 @@ def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | Da
         raise DataError(f"{path} cannot be read ({error})") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
-            where = f"{path}, line {number}"
-            yield json_object(line, where), where
+            location = f"{path}, line {number}"
+            yield json_object(line, location), location
 
 
-def json_object(line: bytes | str, where: str) -> Mapping[str, Any] | DataError:
+def json_object(line: bytes | str, location: str) -> Mapping[str, Any] | DataError:
     """The object of a line of JSON, or why it holds none."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return DataError(f"{where}: not JSON ({error})")
+        return DataError(f"{location}: not JSON ({error})")
     if not isinstance(values, dict):
-        return DataError(f"{where}: expected an object, found {type(values).__name__}")
+        return DataError(f"{location}: expected an object, found {type(values).__name__}")
     return values
 
 
@@ -244,18 +246,18 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
     with opened(folder, path, columns) as file:
         import pyarrow as pa
 
-        before = 0
+        row_count = 0
         for group in range(file.num_row_groups):
             count, read = file.metadata.row_group(group).num_rows, 0
             if groups is not None and group not in groups:
-                before += count
+                row_count += count
                 continue
             for values in _while_readable(file, group):
                 read += 1
-                yield DataRow(values, f"{path}, row {before + read}")
+                yield DataRow(values, f"{path}, row {row_count + read}")
             if read < count:
-                yield from read_group(file, group, file.schema_arrow.names, path, before)[read:]
-            before += count
+                yield from read_group(file, group, file.schema_arrow.names, path, row_count)[read:]
+            row_count += count
             # Arrow reads a page as a whole, of pictures often all of a row group, and would keep as much for the next.
             pa.default_memory_pool().release_unused()
 
@@ -300,31 +302,31 @@ def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, A
     while True:
         try:
             batch = next(batches, None)
-            listed = [] if batch is None else batch.to_pylist()
+            records = [] if batch is None else batch.to_pylist()
         except (pa.ArrowException, *_UNREADABLE):
             return
         if batch is None:
             return
-        yield from listed
+        yield from records
 
 
-def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str], path: Path, before: int) -> list[DataRow]:
+def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str], path: Path, rows_before: int) -> list[DataRow]:
     """The rows of a row group, before which there are so many; where it does not decode at once, cell by cell."""
     import pyarrow as pa
 
     count = file.metadata.row_group(group).num_rows
     try:
-        whole = file.read_row_group(group, columns=list(columns)).to_pylist()
+        records = file.read_row_group(group, columns=list(columns)).to_pylist()
     except (pa.ArrowException, *_UNREADABLE):
-        whole = []
-    if len(whole) == count:
-        return [DataRow(values, f"{path}, row {number}") for number, values in enumerate(whole, before + 1)]
+        records = []
+    if len(records) == count:
+        return [DataRow(values, f"{path}, row {number}") for number, values in enumerate(records, rows_before + 1)]
     read = {column: _column(file, group, column, count) for column in columns}
     return [
         DataRow(
             {name: cells[place][0] for name, cells in read.items() if cells[place][1] is None},
-            f"{path}, row {before + place + 1}",
-            {name: why for name, cells in read.items() if (why := cells[place][1]) is not None},
+            f"{path}, row {rows_before + place + 1}",
+            {name: error for name, cells in read.items() if (error := cells[place][1]) is not None},
         )
         for place in range(count)
     ]

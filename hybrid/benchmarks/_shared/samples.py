@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def check_request(tasks: Sequence[str], known: Iterable[str], per_task: int, seed: int) -> None:
+def check_request(tasks: Sequence[str], names: Iterable[str], per_task: int, seed: int) -> None:
     """Raise `UsageError` for an unknown task, `per_task` below 1, or a negative seed."""
     for task in tasks:
-        check_item(task, known, 0, 0)
+        check_item(task, names, 0, 0)
     if per_task < 1 or seed < 0:
         raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
 
 
-def check_item(task: str, known: Iterable[str], index: int, seed: int) -> None:
+def check_item(task: str, names: Iterable[str], index: int, seed: int) -> None:
     """Raise `UsageError` for an unknown task, or a negative index or seed."""
-    if task not in known:
-        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(known)}")
+    if task not in names:
+        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(names)}")
     if seed < 0 or index < 0:
         raise UsageError(f"seed {seed} and index {index} must not be negative")
 
@@ -52,9 +52,9 @@ def table_schema(*columns: tuple[str, str], features: bool = True) -> pa.Schema:
         "image": (pa.struct([("bytes", pa.binary()), ("path", pa.string())]), {"_type": "Image"}),
         "number": (pa.int64(), {"dtype": "int64", "_type": "Value"}),
     }
-    named = {name: forms[form] for form, names in columns for name in names.split()}
-    info = json.dumps({"info": {"features": {name: feature for name, (_, feature) in named.items()}}})
-    fields = [(name, form) for name, (form, _) in named.items()]
+    columns_by_name = {name: forms[form] for form, names in columns for name in names.split()}
+    info = json.dumps({"info": {"features": {name: feature for name, (_, feature) in columns_by_name.items()}}})
+    fields = [(name, form) for name, (form, _) in columns_by_name.items()]
     return pa.schema(fields, metadata={"huggingface": info} if features else None)
 
 

@@ -38,16 +38,16 @@ def score_reply(
 
     An abstention scores as `unanswered` defines it from `chance`; only a reply without text keeps its outcome then.
     """
-    worth = unanswered(reply.outcome, chance, options)
+    credit = unanswered(reply.outcome, chance, options)
     if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-        return score_of(question, worth, reply.outcome)
+        return score_of(question, credit, reply.outcome)
     if options.parse == "official":
         answer, rule = official(reply.text), "official"
     else:
         parsed = strict(reply.text)
         answer, rule = parsed.value, parsed.rule
     if answer is None:
-        return score_of(question, worth, Outcome.UNPARSED)
+        return score_of(question, credit, Outcome.UNPARSED)
     return score_of(question, float(answer == right), reply.outcome, answer, rule)
 
 

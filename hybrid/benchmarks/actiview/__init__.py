@@ -49,7 +49,7 @@ class ActiView(Benchmark):
     """The benchmark; see the module's docstring."""
 
     def _settings(self, source: Source) -> Settings:
-        return read_settings(self.card.chosen(source.settings))
+        return read_settings(self.card.resolve_settings(source.settings))
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The categories that the data holds."""
@@ -78,7 +78,7 @@ class ActiView(Benchmark):
         """The answer's verdict, and what was shown for it. A question counts as failed if any of its asks did."""
         trail = retrace(dialogue_of(question, self.texts), [exchange.reply for exchange in exchanges])
         values = _values(question, trail)
-        failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
+        failed = next((exchange.reply.outcome for exchange in exchanges if exchange.reply.outcome.failed), None)
         if failed is not None:
             return score_of(question, 0.0, failed, values=values)
         answers = exchanges[-trail.answers :] if trail is not None else exchanges[-1:]
@@ -106,10 +106,10 @@ class ActiView(Benchmark):
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality of a stored letter with the gold letter."""
         letter = stored.strip().strip("()").upper()
-        known = letter if len(letter) == 1 and letter in LETTERS[: len(question.choices)] else None
+        offered_letter = letter if len(letter) == 1 and letter in LETTERS[: len(question.choices)] else None
         values = {"chance": 1 / len(question.choices)}
-        right = known == _gold(question)
-        score = score_kept(question, known, right=right, chance=values["chance"], options=options)
+        right = offered_letter == _gold(question)
+        score = score_kept(question, offered_letter, right=right, chance=values["chance"], options=options)
         return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
@@ -118,34 +118,34 @@ class ActiView(Benchmark):
         used = next((key for key in USED if any(key in score.values for score in present(scores))), None)
         if used is None:
             return metrics
-        named = rf"\1_{USED[used]}"
-        return tuple(replace(metric, name=ACCURACY.sub(named, metric.name)) for metric in metrics)
+        replacement = rf"\1_{USED[used]}"
+        return tuple(replace(metric, name=ACCURACY.sub(replacement, metric.name)) for metric in metrics)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The statement of a perfect tool: the answer, or which parts hold the clues."""
         if prompt.kind is Kind.CHOICE:
             return super().oracle(replace(question, target=_gold(question)), replace(prompt, choices=question.choices))
-        clues, shown = _clues(question), _shown(question, prompt)
+        clues, seen = _clues(question), _find_shown_parts(question, prompt)
         if prompt.kind is Kind.FREE or not clues:
             return "Nothing more can be said about this image."
         if prompt.kind is Kind.CONTINUE:
-            missing = clues - shown
+            missing = clues - seen
             return f"{'Yes' if missing else 'No'}, {'more' if missing else 'nothing more'} has to be seen."
-        return f"What the question needs is in the parts {_listed(clues)}."
+        return f"What the question needs is in the parts {_list_parts(clues)}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
         """The line with the letter, the parts that hold the clues, or whether one of them is still to be seen."""
         if prompt.kind is Kind.CHOICE:
             return f"Answer: ({_gold(question)})"
-        clues, shown = _clues(question), _shown(question, prompt)
+        clues, seen = _clues(question), _find_shown_parts(question, prompt)
         if prompt.kind is Kind.FREE or not clues:
             return None
         if prompt.kind is Kind.CONTINUE:
-            return "yes" if clues - shown else "no"
+            return "yes" if clues - seen else "no"
         if prompt.kind is Kind.VIEW_PLAN:
-            plan = {"keep": _listed(clues & shown), "shift": _listed(clues - shown)}
-            return json.dumps(plan if shown else {"part": _listed(clues)})
-        return f"Answer: {_listed(clues - shown)}" if clues - shown else "no"
+            plan = {"keep": _list_parts(clues & seen), "shift": _list_parts(clues - seen)}
+            return json.dumps(plan if seen else {"part": _list_parts(clues)})
+        return f"Answer: {_list_parts(clues - seen)}" if clues - seen else "no"
 
 
 BENCHMARK = ActiView()
@@ -162,14 +162,14 @@ def _clues(question: Question) -> frozenset[int]:
     return frozenset(cast("Sequence[int]", _target(question)["views"] or ()))
 
 
-def _shown(question: Question, prompt: Prompt) -> frozenset[int]:
+def _find_shown_parts(question: Question, prompt: Prompt) -> frozenset[int]:
     """The numbers of the parts that a prompt shows."""
-    shown = {ref.image.sha256 for ref in prompt.images}
+    seen = {ref.image.sha256 for ref in prompt.images}
     parts = question.images[2 : 2 + cast(int, question.protocol["splits"])]
-    return frozenset(number for number, image in enumerate(parts, 1) if image.sha256 in shown)
+    return frozenset(number for number, image in enumerate(parts, 1) if image.sha256 in seen)
 
 
-def _listed(parts: Collection[int]) -> str:
+def _list_parts(parts: Collection[int]) -> str:
     return ", ".join(map(str, sorted(parts))) or "none"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from hybrid.benchmarks._shared.paths import located, read_located
 from hybrid.benchmarks._shared.rows import DataRow, lost, read_json
 from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
-from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, stitch, stitched_orders, whole
+from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, shrink_to_part, stitch, stitched_orders
 from hybrid.benchmarks.base import Source
 from hybrid.errors import DataError
 from hybrid.images import decode
@@ -60,13 +60,13 @@ def asset_folder(folder: Path) -> Path:
     raise DataError(f"{folder} holds no ActiView data: expected asset/{DATA} (or {DATA})")
 
 
-def task_of(category: str, where: str) -> str:
+def task_of(category: str, location: str) -> str:
     """The task of a category string. Raises `DataError` for one that fits none."""
     lowered = category.strip().casefold().replace("_", "-").replace(" ", "-")
     for task, facts in TASKS.items():
         if lowered.startswith(tuple(facts["begins"])):
             return task
-    raise DataError(f"{where}, field category: {category!r} is none of ActiView's eight categories")
+    raise DataError(f"{location}, field category: {category!r} is none of ActiView's eight categories")
 
 
 def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
@@ -76,34 +76,37 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
     clues = _clues(source.folder, folder / CLUES, len(rows))
     # The released code draws once per row, over all rows in order, whichever tasks are asked for.
     draw = random.Random(START_SEED)
-    drawn = [draw.randint(0, settings.splits - 1) + 1 for _ in rows]
+    random_starts = [draw.randint(0, settings.splits - 1) + 1 for _ in rows]
     levels = _levels(source.folder, folder / STARTS, len(rows)) if settings.starts & LEVELS.keys() else {}
     seen: set[str] = set()
-    found = []
+    read_entries = []
     for number, row in enumerate(rows):
-        starts = {"R": drawn[number], **{start: levels[name][number] for start, name in LEVELS.items() if levels}}
+        starts = {
+            "R": random_starts[number],
+            **{start: levels[name][number] for start, name in LEVELS.items() if levels},
+        }
         views_of_row = clues[number]
         identity = task = ""
         faults = [error for error in (views_of_row, *starts.values()) if isinstance(error, DataError)]
         try:
             task = task_of(row.text("category"), row.where)
-            said = row.text("id")
-            if said in seen:
-                faults.insert(0, DataError(f"{row.where}, field id: {said!r:.80} appears for the second time"))
+            given_id = row.text("id")
+            if given_id in seen:
+                faults.insert(0, DataError(f"{row.where}, field id: {given_id!r:.80} appears for the second time"))
             else:
-                identity = said
-                seen.add(said)
+                identity = given_id
+                seen.add(given_id)
         except DataError as error:
             faults.insert(0, error)
         views = () if isinstance(views_of_row, DataError) else views_of_row
         flags = row.values.get("contains_bbox")
         if not faults and isinstance(flags, list) and clue_views(flags) != views:
             log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
-        known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
-        found.append(Entry(row, identity, task, views, known, str(faults[0]) if faults else ""))
-    if not any(entry.task for entry in found):
-        raise DataError(found[0].fault)
-    return tuple(found)
+        valid_starts = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
+        read_entries.append(Entry(row, identity, task, views, valid_starts, str(faults[0]) if faults else ""))
+    if not any(entry.task for entry in read_entries):
+        raise DataError(read_entries[0].fault)
+    return tuple(read_entries)
 
 
 def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
@@ -127,7 +130,7 @@ def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[S
     if original.shape[1] < columns or original.shape[0] < rows:
         size = f"{original.shape[1]} x {original.shape[0]} pixels"
         raise DataError(f"{entry.row.where}, {names[0]}: {size} cannot be cut into {columns} columns and {rows} rows")
-    small = whole(original, settings.splits)
+    small = shrink_to_part(original, settings.splits)
     pictures = (small, lined(small, settings.splits), *cut(original, settings.splits))
     return tuple(source.store.put_pixels(picture) for picture in pictures)
 
@@ -138,8 +141,8 @@ def picture_paths(source: Source, tasks: Sequence[str], settings: Settings) -> t
     for entry in entries(source, settings):
         names = entry.row.values.get("images")
         if entry.task in tasks and isinstance(names, list):
-            wanted = names[1:] if settings.splits == 4 else names[:1]
-            for name in wanted:
+            requested = names[1:] if settings.splits == 4 else names[:1]
+            for name in requested:
                 path = located(source.folder, name, BELOW) if isinstance(name, str) else None
                 if path is not None:
                     paths[path] = None
@@ -171,7 +174,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
         raise DataError(f"{row.where}, field answer: {answer!r} is no option's number, 0 to {len(options) - 1}")
     images = question_images(entry, source, settings)
     clues: list[Json] | None = list(entry.clues) if settings.splits == 4 else None
-    several, made = len(settings.variants) > 1, []
+    several, questions = len(settings.variants) > 1, []
     for mode, start in settings.variants:
         name, first = column(mode, start), entry.starts[start] if start else None
         form = "concat" if settings.images == "any_view" and mode == "shift" else settings.images
@@ -195,7 +198,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
         groups = {"type": TASKS[entry.task]["type"], "mode": name, "views_with_clues": str(len(entry.clues))}
         if (distraction := row.values.get("distraction")) in (0, 1):
             groups["distraction"] = str(int(distraction))
-        made.append(
+        questions.append(
             Question(
                 id=f"{entry.id}#{name}" if several else entry.id,
                 task=entry.task,
@@ -210,20 +213,20 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
                 cluster=entry.id,
             )
         )
-    return made
+    return questions
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
     """The rows; one that is no object has no readable field."""
     loaded = read_json(root, path)
-    listed = loaded.get("data") if isinstance(loaded, dict) else None
-    if not isinstance(listed, list) or not listed:
-        raise DataError(f"{path}, field data: expected a list of questions, found {type(listed).__name__}")
+    records = loaded.get("data") if isinstance(loaded, dict) else None
+    if not isinstance(records, list) or not records:
+        raise DataError(f"{path}, field data: expected a list of questions, found {type(records).__name__}")
     return tuple(
         DataRow(values, f"{path}, row {number}")
         if isinstance(values, dict)
         else DataRow({}, f"{path}, row {number}", {"category": f"the row is no object but {type(values).__name__}"})
-        for number, values in enumerate(listed, 1)
+        for number, values in enumerate(records, 1)
     )
 
 
@@ -257,5 +260,5 @@ def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataErr
     return by_level
 
 
-def _image_bytes(source: Source, name: str, where: str) -> bytes:
-    return read_located(source.folder, name, f"{where}, field images", BELOW)
+def _image_bytes(source: Source, name: str, location: str) -> bytes:
+    return read_located(source.folder, name, f"{location}, field images", BELOW)

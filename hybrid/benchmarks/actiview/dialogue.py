@@ -109,7 +109,7 @@ class Script:
         """How several pictures are shown."""
         return str(self.question.protocol["images"])
 
-    def whole(self, *, lined: bool = False) -> list[Block]:
+    def full_image(self, *, lined: bool = False) -> list[Block]:
         """The small whole under its name, with dividing lines where they are asked for."""
         return [self.texts["whole"], self.question.images[lined]]
 
@@ -124,15 +124,15 @@ class Script:
     def prompt(self, name: str, kind: Kind, blocks: Sequence[Block], **fields: object) -> Prompt:
         """A text of the words file with the blocks at its marker; the pictures are named `img:1`, `img:2`, ..."""
         options = "; ".join(f"{LETTERS[k]}. {choice}" for k, choice in enumerate(self.question.choices))
-        known = {
+        fields_known = {
             "question": self.question.text,
             "options": options,
             "count": self.splits,
             "places": places(self.splits),
         }
-        before, _, after = self.texts[name].partition(IMAGES)
+        head, _, tail = self.texts[name].partition(IMAGES)
         parts: list[str | ImageRef] = []
-        for block in (before.format(**known, **fields), *blocks, after.format(**known, **fields)):
+        for block in (head.format(**fields_known, **fields), *blocks, tail.format(**fields_known, **fields)):
             if isinstance(block, StoredImage):
                 count = sum(isinstance(part, ImageRef) for part in parts)
                 parts.append(ImageRef(f"img:{count + 1}", block))
@@ -148,12 +148,12 @@ class Script:
         if self.form == "concat" and numbers:
             if len(numbers) == 1:
                 return self.parts(numbers[0])
-            made = cast("Mapping[str, tuple[str, int, int, str]]", self.question.protocol["stitched"])
-            named = self.texts["stitched"].format(numbers=", ".join(map(str, numbers)))
-            return [named, StoredImage(*made["-".join(map(str, numbers))])]
+            stitched = cast("Mapping[str, tuple[str, int, int, str]]", self.question.protocol["stitched"])
+            caption = self.texts["stitched"].format(numbers=", ".join(map(str, numbers)))
+            return [caption, StoredImage(*stitched["-".join(map(str, numbers))])]
         if self.form == "description" and numbers:
             return (yield from self._described(numbers, with_whole=with_whole))
-        return [*(self.whole() if with_whole else []), *self.parts(*numbers)]
+        return [*(self.full_image() if with_whole else []), *self.parts(*numbers)]
 
     def _described(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
         blocks: list[Block] = []
@@ -163,14 +163,14 @@ class Script:
                 reply = yield self.prompt("describe", Kind.FREE, [picture])
                 self.described[number] = reply.text.strip()
             name = "described_part" if number else "described_whole"
-            where = place(number, self.splits) if number else ""
-            blocks.append(self.texts[name].format(number=number, place=where, description=self.described[number]))
+            location = place(number, self.splits) if number else ""
+            blocks.append(self.texts[name].format(number=number, place=location, description=self.described[number]))
         return [*blocks, *self.parts(numbers[-1])]
 
 
 def full(script: Script) -> Steps:
     """The small whole and the question: one ask."""
-    yield script.prompt("question", Kind.CHOICE, script.whole())
+    yield script.prompt("question", Kind.CHOICE, script.full_image())
     return Trail()
 
 
@@ -189,69 +189,69 @@ def single(script: Script) -> Steps:
 def zoom(script: Script) -> Steps:
     """Which parts, without the options; then whole and parts with them. No part chosen: the whole alone."""
     if "oracle_views" in script.question.protocol:
-        chosen = sorted(cast("Sequence[int]", script.question.protocol["oracle_views"]))
+        views = sorted(cast("Sequence[int]", script.question.protocol["oracle_views"]))
     else:
-        reply = yield script.prompt("select", Kind.VIEWS, script.whole(lined=True))
+        reply = yield script.prompt("select", Kind.VIEWS, script.full_image(lined=True))
         read = official_views(reply.text) if script.official else parse_views(reply.text, script.splits)
-        chosen = sorted(view for view in read.value or () if 1 <= view <= script.splits)
-    if script.form == "any_view" and chosen:
-        for number in chosen:
+        views = sorted(view for view in read.value or () if 1 <= view <= script.splits)
+    if script.form == "any_view" and views:
+        for number in views:
             yield script.prompt("zoomed_part", Kind.CHOICE, script.parts(number))
-        return Trail(frozenset(chosen), zooms=len(chosen), answers=len(chosen))
-    blocks = yield from script.views(chosen, with_whole=True)
-    yield script.prompt("zoomed" if chosen else "question", Kind.CHOICE, blocks)
-    return Trail(frozenset(chosen), zooms=len(chosen))
+        return Trail(frozenset(views), zooms=len(views), answers=len(views))
+    blocks = yield from script.views(views, with_whole=True)
+    yield script.prompt("zoomed" if views else "question", Kind.CHOICE, blocks)
+    return Trail(frozenset(views), zooms=len(views))
 
 
 def shift(script: Script) -> Steps:
     """Part after part until the solver has seen enough, then the question on all parts seen."""
-    chooses, order, shown = script.question.protocol["choose"], turn(script.start, script.splits), [script.start]
+    chooses, order, seen = script.question.protocol["choose"], turn(script.start, script.splits), [script.start]
     # In a fixed order the released code asks once more when all parts are shown and ignores the reply.
-    while len(shown) < script.splits or (script.official and not chooses):
-        rest = [number for number in range(1, script.splits + 1) if number not in shown]
-        blocks = yield from script.views(shown, with_whole=False)
+    while len(seen) < script.splits or (script.official and not chooses):
+        rest = [number for number in range(1, script.splits + 1) if number not in seen]
+        blocks = yield from script.views(seen, with_whole=False)
         if not chooses:
             reply = yield script.prompt("more", Kind.CONTINUE, blocks)
             goes_on = official_continue(reply.text) if script.official else parse_yes_no(reply.text).value != "no"
             if not goes_on or not rest:
                 break
-            shown.append(order[len(shown)])
+            seen.append(order[len(seen)])
             continue
         remaining = "; ".join(f"{number} ({place(number, script.splits)})" for number in rest)
         reply = yield script.prompt("choose", Kind.VIEWS, blocks, remaining=remaining)
         if parse_yes_no(reply.text).value == "no":
             break
         read = official_views(reply.text) if script.official else parse_views(reply.text, script.splits)
-        if not (wanted := set(read.value or ()) & set(rest)):
+        if not (requested := set(read.value or ()) & set(rest)):
             break
-        shown = sorted([*shown, *wanted])
-    blocks = yield from script.views(shown, with_whole=False)
+        seen = sorted([*seen, *requested])
+    blocks = yield from script.views(seen, with_whole=False)
     yield script.prompt("shifted", Kind.CHOICE, blocks)
-    return Trail(frozenset(shown), shifts=len(shown) - 1)
+    return Trail(frozenset(seen), shifts=len(seen) - 1)
 
 
 def mixed(script: Script) -> Steps:
     """Which parts to zoom into; which of them to keep and which others to see; then the question."""
-    reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.whole(lined=True))
+    reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.full_image(lined=True))
     if script.official:
         zoomed = sorted(set(official_part(reply.text)))
     else:
         plan = parse_view_plan(reply.text, script.splits).value
         zoomed = sorted(plan.part or ()) if plan is not None else []
     if not zoomed:
-        yield script.prompt("question", Kind.CHOICE, script.whole())
+        yield script.prompt("question", Kind.CHOICE, script.full_image())
         return Trail()
-    reply = yield script.prompt("shift_plan", Kind.VIEW_PLAN, [*script.whole(), *script.parts(*zoomed)])
+    reply = yield script.prompt("shift_plan", Kind.VIEW_PLAN, [*script.full_image(), *script.parts(*zoomed)])
     current = set(zoomed)
     if script.official:
         decided = official_keep_shift(reply.text, current)
-        kept = sorted(current if decided is None else set(decided))
+        retained = sorted(current if decided is None else set(decided))
     else:
         plan = parse_view_plan(reply.text, script.splits).value
         keep = current if plan is None or plan.keep is None else set(plan.keep) & current
-        kept = sorted(keep | (set(plan.shift or () if plan is not None else ()) - current))
-    yield script.prompt("mixed", Kind.CHOICE, [*script.whole(lined=True), *script.parts(*kept)])
-    return Trail(frozenset(kept), zooms=len(zoomed), shifts=len(set(kept) - set(zoomed)))
+        retained = sorted(keep | (set(plan.shift or () if plan is not None else ()) - current))
+    yield script.prompt("mixed", Kind.CHOICE, [*script.full_image(lined=True), *script.parts(*retained)])
+    return Trail(frozenset(retained), zooms=len(zoomed), shifts=len(set(retained) - set(zoomed)))
 
 
 MODES: Mapping[str, Callable[[Script], Steps]] = {

@@ -28,11 +28,11 @@ def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
     return gold if answer.lower().strip() == option.lower().strip() else None
 
 
-def hits(shown: Collection[int], clues: Collection[int]) -> int:
+def hits(seen: Collection[int], clues: Collection[int]) -> int:
     """How many of the views with clues were shown; both count from 1."""
-    return len(set(shown) & set(clues))
+    return len(set(seen) & set(clues))
 
 
-def hits_as_printed(shown: Collection[int], clues: Collection[int]) -> int:
+def hits_as_printed(seen: Collection[int], clues: Collection[int]) -> int:
     """How many views with clues were shown, with shown views counted from 0 as in the shifting columns of Table 13."""
-    return len({number - 1 for number in shown} & set(clues))
+    return len({number - 1 for number in seen} & set(clues))

@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 
 from hybrid.benchmarks._shared.samples import check_item, check_request
-from hybrid.benchmarks.actiview.views import cut, lined, whole
+from hybrid.benchmarks.actiview.views import cut, lined, shrink_to_part
 from hybrid.log.files import write_atomic
 from hybrid.samples.backgrounds import BACKGROUNDS, background
 from hybrid.samples.item import jpeg, pick, until
@@ -94,10 +94,10 @@ class Canvas:
         cv2.circle(self.pixels, (rect[0] + DISC_PX, rect[1] + DISC_PX), DISC_PX, COLOURS[colour], -1, cv2.LINE_AA)
         return rect
 
-    def pair(self, left: str, right: str) -> Rect:
+    def pair(self, left_color: str, right_color: str) -> Rect:
         """Two small discs side by side; their box."""
         rect = self.room(4 * DISC_PX + 8, 2 * DISC_PX + 1)
-        for x, colour in ((rect[0] + DISC_PX, left), (rect[2] - DISC_PX - 1, right)):
+        for x, colour in ((rect[0] + DISC_PX, left_color), (rect[2] - DISC_PX - 1, right_color)):
             cv2.circle(self.pixels, (x, rect[1] + DISC_PX), DISC_PX, COLOURS[colour], -1, cv2.LINE_AA)
         return rect
 
@@ -234,13 +234,13 @@ def write(
     starts: dict[str, list[int]] = {name: [] for name in ANSWER_KEYS}
     for task in tasks:
         for index in range(per_task):
-            made = item(task, index, seed, purpose)
-            marks = flags(made.clues)
-            identity, small = f"actiview{len(rows) + 1:04d}", whole(made.pixels, 4)
+            question = item(task, index, seed, purpose)
+            marks = flags(question.clues)
+            identity, small = f"actiview{len(rows) + 1:04d}", shrink_to_part(question.pixels, 4)
             stem = f"./images_split/{identity}"
-            upper_left, lower_left, upper_right, lower_right = cut(made.pixels, 4)
+            upper_left, lower_left, upper_right, lower_right = cut(question.pixels, 4)
             pictures = {
-                f"./images/{identity}.jpg": made.pixels,
+                f"./images/{identity}.jpg": question.pixels,
                 f"{stem}_resized.jpg": small,
                 f"{stem}_resized_lines.jpg": lined(small, 4),
                 f"{stem}_0_0.jpg": upper_left,
@@ -253,9 +253,9 @@ def write(
             rows.append(
                 {
                     "id": identity,
-                    "question": made.question,
-                    "options": list(made.options),
-                    "answer": made.answer,
+                    "question": question.question,
+                    "options": list(question.options),
+                    "answer": question.answer,
                     "images": list(pictures),
                     "category": MAKERS[task][0],
                     "distraction": 1,
@@ -266,7 +266,7 @@ def write(
             for name, start in levels(marks).items():
                 starts[name].append(start)
     data = {"meta": {"generated": True, "seed": seed}, "data": rows}
-    written = {"data.json": data, "groundtruth_views.json": views, "shifting_level.json": starts}
-    for name, content in written.items():
+    contents = {"data.json": data, "groundtruth_views.json": views, "shifting_level.json": starts}
+    for name, content in contents.items():
         write_atomic(folder / "asset" / name, (json.dumps(content, indent=1) + "\n").encode())
-    return tuple(folder / "asset" / name for name in written)
+    return tuple(folder / "asset" / name for name in contents)

@@ -44,21 +44,21 @@ def column(mode: str, start: str) -> str:
     return f"{mode}_{start}" if start else mode
 
 
-def read_settings(chosen: Mapping[str, str]) -> Settings:
+def read_settings(values: Mapping[str, str]) -> Settings:
     """Check the combination of values. Raises `UsageError` naming the setting."""
-    mode, start, images = chosen["mode"], chosen["start"], chosen["images"]
-    said = {f"{key}={value}" for key, value in chosen.items()}
-    if chosen["splits"] != "4" and (wrong := next((one for one in FOUR_ONLY if one in said), None)):
+    mode, start, images = values["mode"], values["start"], values["images"]
+    pairs = {f"{key}={value}" for key, value in values.items()}
+    if values["splits"] != "4" and (wrong := next((pair for pair in FOUR_ONLY if pair in pairs), None)):
         raise UsageError(f"--setting {wrong} is defined for splits=4 only")
     if images != "separate" and mode not in ("zoom", "shift", "average"):
         raise UsageError(f"--setting images={images} is for the modes zoom, shift and average, not {mode}")
     if images == "any_view" and mode == "shift":
         raise UsageError("--setting images=any_view is the paper's rule for zoom; for shift use concat")
-    if chosen["views"] == "oracle" and mode != "zoom":
+    if values["views"] == "oracle" and mode != "zoom":
         raise UsageError(f"--setting views=oracle is for mode=zoom, not {mode}")
     if mode == "average":
-        variants = (("zoom", ""), *(("shift", each) for each in STARTS))
+        variants = (("zoom", ""), *(("shift", start_name) for start_name in STARTS))
     else:
         variants = ((mode, start if mode in ("single", "shift") else ""),)
-    ways = (chosen["shift"] == "choose", int(chosen["splits"]), images, chosen["views"] == "oracle")
-    return Settings(variants, *ways, chosen["decisions"])
+    ways = (values["shift"] == "choose", int(values["splits"]), images, values["views"] == "oracle")
+    return Settings(variants, *ways, values["decisions"])

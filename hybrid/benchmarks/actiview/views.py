@@ -53,7 +53,7 @@ def cut(pixels: Pixels, splits: int) -> tuple[Pixels, ...]:
     )
 
 
-def whole(pixels: Pixels, splits: int) -> Pixels:
+def shrink_to_part(pixels: Pixels, splits: int) -> Pixels:
     """The picture shrunk (Lanczos) to the size of one of its parts: the full view of the protocol."""
     from PIL import Image
 

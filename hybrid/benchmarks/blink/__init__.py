@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, asked, check_one, opened, rows, stored_ahead
+from hybrid.benchmarks._shared.rows import DataRow, check_one, opened, read_questions, rows, stored_ahead
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
@@ -55,21 +55,21 @@ class Blink(Benchmark):
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks with a parquet file of the split under the folder."""
-        found = {task: paths for task in TASKS if (paths := _files(source, task))}
-        if not found:
+        files = {task: paths for task in TASKS if (paths := _files(source, task))}
+        if not files:
             raise DataError(f"{source.folder} holds no BLINK data: expected TASK/{source.split}-*.parquet")
 
         def check(path: Path) -> None:
             with opened(source.folder, path, COLUMNS):
                 pass
 
-        check_one((path for paths in found.values() for path in paths), check)
-        return tuple(found)
+        check_one((path for paths in files.values() for path in paths), check)
+        return tuple(files)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The parquet files of the chosen tasks."""
-        found = (path for task in source.tasks for path in _files(source, task))
-        return tuple(path for path in found if inside(source.folder, path))
+        paths = (path for task in source.tasks for path in _files(source, task))
+        return tuple(path for path in paths if inside(source.folder, path))
 
     def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
         """The parquet files of the split in each task's folder."""
@@ -77,7 +77,7 @@ class Blink(Benchmark):
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen tasks' files; a file that cannot be opened is one broken question of its task."""
-        settings = self.card.chosen(source.settings)
+        settings = self.card.resolve_settings(source.settings)
         seen: set[str] = set()
 
         def read(path: Path) -> Iterator[DataRow]:
@@ -85,10 +85,10 @@ class Blink(Benchmark):
 
         for task in source.tasks:
             disclaimed = settings["disclaimer"] == "on" and task in DISCLAIMED
-            before = f"{self.texts['disclaimer'].strip()}\n" if disclaimed else ""
+            disclaimer = f"{self.texts['disclaimer'].strip()}\n" if disclaimed else ""
             identify = partial(_identity, task=task, split=source.split, seen=seen)
-            make = partial(_question, task=task, source=source, marks=settings["marks"], before=before)
-            yield from asked(_files(source, task), task, source.folder, read, identify, make)
+            make = partial(_question, task=task, source=source, marks=settings["marks"], prefix=disclaimer)
+            yield from read_questions(_files(source, task), task, source.folder, read, identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Exact letter. Raises `UsageError` where the answer is hidden."""
@@ -107,8 +107,8 @@ class Blink(Benchmark):
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality with the stored string: "(C) Point C" is not "(C)", and "(Z)" is no answer."""
-        known = stored[:3] in OFFERABLE or stored[:3] in _offered(len(question.choices))
-        letter = stored[1:2] if known else None
+        is_valid = stored[:3] in OFFERABLE or stored[:3] in _offered_letters(len(question.choices))
+        letter = stored[1:2] if is_valid else None
         right = stored == question.target
         return score_kept(question, letter, right=right, chance=1 / len(question.choices), options=options)
 
@@ -154,17 +154,17 @@ def analyze_answer(text: str, choices: int) -> str | None:
         return text
     if text in OFFERABLE:
         return text[1]
-    offered = _offered(choices)
-    whole = offered & set(text.split())
-    last = offered & set(text.rsplit("\n\n", maxsplit=1)[-1].split())
+    letters = _offered_letters(choices)
+    letters_named = letters & set(text.split())
+    last = letters & set(text.rsplit("\n\n", maxsplit=1)[-1].split())
     if len(last) == 1:
         return next(iter(last))[1]
-    if len(whole) == 1:
-        return next(iter(whole))[1]
+    if len(letters_named) == 1:
+        return next(iter(letters_named))[1]
     return None
 
 
-def _offered(choices: int) -> set[str]:
+def _offered_letters(choices: int) -> set[str]:
     return {f"({letter})" for letter in LETTERS[:choices]}
 
 
@@ -175,10 +175,10 @@ def _files(source: Source, task: str) -> tuple[Path, ...]:
 def _identity(row: DataRow, task: str, split: str, seen: set[str]) -> str:
     """The row's own id, which is added to those `seen`. Raises `DataError` for another's, or one seen before."""
     identity = row.text("idx")
-    named = identity.removeprefix(f"{split}_").rsplit("_", 1)[0]
-    if named not in TASKS:
+    id_task = identity.removeprefix(f"{split}_").rsplit("_", 1)[0]
+    if id_task not in TASKS:
         raise DataError(f"{row.where}: the id {identity!r:.80} names no BLINK task of the split {split}")
-    if named != task:
+    if id_task != task:
         raise DataError(f"{row.where}: the id {identity!r:.80} does not belong in the folder {task}")
     if identity in seen:
         raise DataError(f"{row.where}: the id {identity!r:.80} appears for the second time")
@@ -187,24 +187,24 @@ def _identity(row: DataRow, task: str, split: str, seen: set[str]) -> str:
 
 
 def _groups(task: str, images: int | None) -> Mapping[str, str]:
-    known = {"granularity": TASKS[task].granularity, "visual_prompt": TASKS[task].marks}
-    return known if images is None else known | {"images": str(images)}
+    tags = {"granularity": TASKS[task].granularity, "visual_prompt": TASKS[task].marks}
+    return tags if images is None else tags | {"images": str(images)}
 
 
 def _foreign_question(row: PredictedRow, task: str) -> Question:
     """The question of a row with its id and its answer in BLINK's own form. Raises `DataError` for any other answer."""
     choices = row.choices or tuple(TASKS[task].choices)
-    if row.answer != HIDDEN and row.answer not in _offered(len(choices)):
+    if row.answer != HIDDEN and row.answer not in _offered_letters(len(choices)):
         raise DataError(f"{row.where}: the answer {row.answer!r} is none of the {len(choices)} choices")
     return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))
 
 
-def _question(row: DataRow, identity: str, task: str, source: Source, marks: str, before: str) -> Question:
+def _question(row: DataRow, identity: str, task: str, source: Source, marks: str, prefix: str) -> Question:
     choices = row.texts("choices")
     if len(set(choices)) < len(choices):
         raise DataError(f"{row.where}, column choices: a choice appears twice: {choices!r:.80}")
     answer = row.text("answer")
-    if answer != HIDDEN and answer not in _offered(len(choices)):
+    if answer != HIDDEN and answer not in _offered_letters(len(choices)):
         raise DataError(f"{row.where}, column answer: {answer!r} is none of the {len(choices)} choices")
     stored = (row.stored_image(column, source.store, identity) for column in IMAGE_COLUMNS)
     images = tuple(image for image in stored if image is not None)
@@ -215,5 +215,5 @@ def _question(row: DataRow, identity: str, task: str, source: Source, marks: str
         from hybrid.benchmarks.blink.marks import redrawn
 
         images = redrawn(marks, images, choices, source.store)
-    text = before + row.text("prompt")
+    text = prefix + row.text("prompt")
     return Question(identity, task, images, text, Kind.CHOICE, choices, answer, task, _groups(task, len(images)))

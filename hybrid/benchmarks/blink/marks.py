@@ -87,10 +87,10 @@ class TakenOff:
 def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
     """A picture (H, W, 3) without its marks of these letters. Raises `DataError` when one is not found."""
     located = find_marks(pixels, tuple(labels), "point")
-    named = {mark.label: mark for mark in located.points if mark.confidence >= MIN_CONFIDENCE}
-    if missing := [label for label in labels if label not in named]:
+    by_label = {mark.label: mark for mark in located.points if mark.confidence >= MIN_CONFIDENCE}
+    if missing := [label for label in labels if label not in by_label]:
         raise DataError(f"--setting marks: no mark {', '.join(missing)} was found to redraw")
-    marks = tuple(named[label] for label in labels)
+    marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found to be taken off")
     # As much of what a ring encloses is kept as has not taken its colour: of BLINK's own rings nothing.
@@ -109,7 +109,7 @@ def drawn_again(picture: TakenOff, style: Restyle) -> Pixels:
         size = (max(1, round(pixels.shape[1] * scale)), style.height_px)
         pixels = np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS), dtype=np.uint8)
     radius = style.radius_px if style.radius_px is not None else max(1, round(BLINK_STYLE.radius_px * scale))
-    drawn = replace(
+    style_drawn = replace(
         BLINK_STYLE,
         color=style.color or COLORS.get(picture.marks[0].color, BLINK_STYLE.color),
         radius_px=radius,
@@ -117,4 +117,4 @@ def drawn_again(picture: TakenOff, style: Restyle) -> Pixels:
         letter_px=max(5, round(BLINK_STYLE.letter_px * scale)),
         gap_px=max(1, round(BLINK_STYLE.gap_px * scale)),
     )
-    return draw_marks(pixels, points, (), drawn)
+    return draw_marks(pixels, points, (), style_drawn)

@@ -30,9 +30,10 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path] if path.suffix == ".json" else []
     rows: dict[str, PredictedRow] = {}
     stems = {file.stem for file in files}
-    if both := sorted(stem for stem in stems if f"{stem}{CONCAT}" in stems):
+    if concatenated := sorted(stem for stem in stems if f"{stem}{CONCAT}" in stems):
         raise DataError(
-            f"{path} holds {both[0]}.json and {both[0]}{CONCAT}.json: they are of two runs; put each into a folder"
+            f"{path} holds {concatenated[0]}.json and {concatenated[0]}{CONCAT}.json: they are of two runs; "
+            "put each into a folder"
         )
     for file in files:
         splits = splits_of(file)
@@ -67,14 +68,14 @@ def rows_of(file: Path, splits: Mapping[str, list[Any]]) -> Iterator[PredictedRo
     """The rows of some splits; a null `full_prediction` is an empty reply. Raises `DataError` naming row and field."""
     for split, rows in splits.items():
         for number, row in enumerate(rows, 1):
-            where = f"{file}, {split} row {number}"
+            location = f"{file}, {split} row {number}"
             if not isinstance(row, dict) or not isinstance(row.get("idx"), str):
-                raise DataError(f"{where}: no 'idx'")
+                raise DataError(f"{location}: no 'idx'")
             text = row.get("full_prediction", ...)
             if text is not None and not isinstance(text, str):
-                raise DataError(f"{where}: 'full_prediction' is absent or neither text nor null")
+                raise DataError(f"{location}: 'full_prediction' is absent or neither text nor null")
             yield PredictedRow(
-                where,
+                location,
                 text or "",
                 id=row["idx"],
                 task=task_of(file),

@@ -87,16 +87,16 @@ def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
 
 def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SampleRow:
     """SampleRow `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
-    made = item(task, index, seed, purpose)
-    options = "\n".join(f"({LETTERS[number]}) {choice}" for number, choice in enumerate(made.choices))
+    generated = item(task, index, seed, purpose)
+    options = "\n".join(f"({LETTERS[number]}) {choice}" for number, choice in enumerate(generated.choices))
     return SampleRow(
         idx=f"{SPLIT}_{task}_{index + 1}",
-        question=made.question,
+        question=generated.question,
         sub_task=task,
-        images=tuple(jpeg(pixels, JPEG_QUALITY) for pixels in made.images),
-        choices=made.choices,
-        answer=f"({LETTERS[made.answer]})",
-        prompt=f"{made.question}\nSelect from the following choices.\n{options}",
+        images=tuple(jpeg(pixels, JPEG_QUALITY) for pixels in generated.images),
+        choices=generated.choices,
+        answer=f"({LETTERS[generated.answer]})",
+        prompt=f"{generated.question}\nSelect from the following choices.\n{options}",
     )
 
 
@@ -117,13 +117,15 @@ def write(
 
     Raises `UsageError` as `check_request` does; nothing is written then.
     """
-    chosen = tuple(tasks)
-    check_request(chosen, TASKS, per_task, seed)
-    written = []
-    for task in chosen:
-        made = [row(task, index, seed, purpose) for index in range(per_task)]
-        images = ({f"image_{n}": {"bytes": data, "path": None} for n, data in enumerate(one.images, 1)} for one in made)
+    task_names = tuple(tasks)
+    check_request(task_names, TASKS, per_task, seed)
+    paths = []
+    for task in task_names:
+        items = [row(task, index, seed, purpose) for index in range(per_task)]
+        images = (
+            {f"image_{n}": {"bytes": data, "path": None} for n, data in enumerate(item.images, 1)} for item in items
+        )
         # A column of the schema that a row does not have is empty.
-        cells = [{**vars(one), **pictures} for one, pictures in zip(made, images, strict=True)]
-        written.append(write_parquet(Path(folder) / task / FILE_NAME, [cells], schema()))
-    return tuple(written)
+        cells = [{**vars(item), **pictures} for item, pictures in zip(items, images, strict=True)]
+        paths.append(write_parquet(Path(folder) / task / FILE_NAME, [cells], schema()))
+    return tuple(paths)

@@ -25,7 +25,7 @@ from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, asked, stored_ahead
+from hybrid.benchmarks._shared.rows import DataRow, read_questions, stored_ahead
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, unanswered
 from hybrid.benchmarks.hvsbench.data import (
@@ -51,7 +51,7 @@ from hybrid.benchmarks.hvsbench.metrics import (
     references,
     summarise,
 )
-from hybrid.benchmarks.hvsbench.question_text import KINDS, given, options
+from hybrid.benchmarks.hvsbench.question_text import KINDS, options, prompt_facts
 from hybrid.errors import DataError
 from hybrid.types import (
     BrokenQuestion,
@@ -80,10 +80,10 @@ class HVSBench(Benchmark):
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The question types in the data. Raises `DataError` when there is no file or one cannot be used."""
-        found = files(source.folder, source.split)
-        if not found:
+        paths = files(source.folder, source.split)
+        if not paths:
             raise DataError(f"{source.folder} holds no HVSBench data: expected data/{source.split}-*.parquet")
-        return types_present(source.folder, found)
+        return types_present(source.folder, paths)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The parquet files; every one can hold every question type."""
@@ -98,20 +98,20 @@ class HVSBench(Benchmark):
 
         A file that cannot be used, and a row without a type, are missing from each type.
         """
-        settings = self.card.chosen(source.settings)
-        found = files(source.folder, source.split)
+        settings = self.card.resolve_settings(source.settings)
+        paths = files(source.folder, source.split)
         for task in source.tasks:
-            pool = subjects(source.folder, found, task) if KINDS[task] is Kind.SCANPATH else {}
+            pool = subjects(source.folder, paths, task) if KINDS[task] is Kind.SCANPATH else {}
             hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
-            before = f"{hint}\n" if settings["hints"] == "on" else ""
+            prefix = f"{hint}\n" if settings["hints"] == "on" else ""
 
             def read(path: Path, task: str = task) -> Iterator[DataRow]:
                 small = rows(source.folder, path, task, images=not source.for_predictions)
                 return stored_ahead(small, source.store, ("image",))
 
             identify = partial(identity_of, task=task, seen=set())
-            make = partial(_question, task=task, source=source, settings=settings, pool=pool, before=before)
-            yield from asked(found, task, source.folder, read, identify, make)
+            make = partial(_question, task=task, source=source, settings=settings, pool=pool, prefix=prefix)
+            yield from read_questions(paths, task, source.folder, read, identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
@@ -133,16 +133,16 @@ class HVSBench(Benchmark):
             parsed, chance = parse_integer(reply.text), CHANCE_COUNT
         else:
             parsed, chance = parse_letter(reply.text, question.choices), 1 / number
-        worth = unanswered(reply.outcome, chance, options)
+        credit = unanswered(reply.outcome, chance, options)
         if question.kind is Kind.INTEGER:
             if not isinstance(question.target, int):
                 raise DataError(f"the target {question.target!r:.60} is not that of a counting question")
             value = parsed.value if isinstance(parsed.value, int) else FALLBACK_COUNT
             verdict = replace(verdict, values={"predicted": float(value), "error": value - question.target})
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            return replace(verdict, correct=worth)
+            return replace(verdict, correct=credit)
         if parsed.value is None:
-            return replace(verdict, correct=worth, outcome=Outcome.UNPARSED)
+            return replace(verdict, correct=credit, outcome=Outcome.UNPARSED)
         answer = str(parsed.value)
         return replace(verdict, correct=float(answer == str(question.target)), answer=answer, rule=parsed.rule)
 
@@ -194,7 +194,7 @@ def _question(
     source: Source,
     settings: Mapping[str, str],
     pool: Mapping[str, Subject],
-    before: str,
+    prefix: str,
 ) -> Question:
     """The question of a row. Raises `DataError` naming the row and the column."""
     image = None if source.for_predictions else row.stored_image("image", source.store, identity)
@@ -206,7 +206,7 @@ def _question(
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
         # Boxes may stand in the text as fractions of the image; joined predictions do not need their pixels.
-        facts = given(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
+        facts = prompt_facts(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
     target: Json
@@ -220,8 +220,8 @@ def _question(
                 human_paths(answer)
                 other = of_another_image(pool, row.where, identity)
                 target = {
-                    "paths": [_written(path) for path in pool[row.where].paths],
-                    "other": None if other is None else _written(other),
+                    "paths": [_path_as_json(path) for path in pool[row.where].paths],
+                    "other": None if other is None else _path_as_json(other),
                     "screen": [int(side) for side in settings["screen"].split("x")],
                     "crop": CROP,
                     "crop_truth": settings["crop_truth"] == "on",
@@ -231,11 +231,11 @@ def _question(
     except DataError as error:
         raise DataError(f"{row.where}, column answer: {error}") from error
     groups = {"field": _field(task), "origin": str(row.cell("origin_dataset") or "unknown")}
-    named = row.cell("real_image_path")
-    if named is not None and not isinstance(named, str):
-        raise DataError(f"{row.where}, column real_image_path: expected text, found {type(named).__name__}")
-    cluster = f"image-{hashlib.sha256(named.encode()).hexdigest()[:16]}" if named else ""
-    asked_as = (before + text, KINDS[task], choices, target, task, groups)
+    path_cell = row.cell("real_image_path")
+    if path_cell is not None and not isinstance(path_cell, str):
+        raise DataError(f"{row.where}, column real_image_path: expected text, found {type(path_cell).__name__}")
+    cluster = f"image-{hashlib.sha256(path_cell.encode()).hexdigest()[:16]}" if path_cell else ""
+    asked_as = (prefix + text, KINDS[task], choices, target, task, groups)
     return Question(identity, task, (image,) if image else (), *asked_as, given=facts, cluster=cluster)
 
 
@@ -248,23 +248,25 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
     humans, other = _paths(target["paths"]), _paths([target["other"]] if target["other"] else [])
     width, height = (int(side) for side in target["screen"])
     rules = Rules((width, height), int(target["crop"]), bool(target["crop_truth"]))
-    known = references(humans, other[0] if other else None, rules)
+    reference_values = references(humans, other[0] if other else None, rules)
     parsed = parse_scanpath(reply.text).value
     if parsed is not None:
         values = compare(Scanpath(parsed.x, parsed.y, parsed.t_ms), humans, rules)
-        return replace(verdict, answer=f"{len(parsed.x)} fixations", rule="lists", values={**values, **known})
+        return replace(
+            verdict, answer=f"{len(parsed.x)} fixations", rule="lists", values={**values, **reference_values}
+        )
     guessed = options.unanswered == "guess" and other
     values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)
     outcome = reply.outcome if reply.outcome is not Outcome.ANSWERED else Outcome.UNPARSED
-    return replace(verdict, outcome=outcome, values={**values, **known})
+    return replace(verdict, outcome=outcome, values={**values, **reference_values})
 
 
-def _written(path: Scanpath) -> dict[str, Json]:
+def _path_as_json(path: Scanpath) -> dict[str, Json]:
     return {"x": list(path.x), "y": list(path.y), "t_ms": list(path.t_ms)}
 
 
-def _paths(written: Sequence[Any]) -> tuple[Scanpath, ...]:
-    return tuple(Scanpath(tuple(path["x"]), tuple(path["y"]), tuple(path["t_ms"])) for path in written)
+def _paths(records: Sequence[Any]) -> tuple[Scanpath, ...]:
+    return tuple(Scanpath(tuple(path["x"]), tuple(path["y"]), tuple(path["t_ms"])) for path in records)
 
 
 def _table(target: Json) -> Mapping[str, Any]:

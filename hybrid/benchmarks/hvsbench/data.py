@@ -55,10 +55,10 @@ def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
 
     def read(path: Path) -> None:
         for row in rows(folder, path, images=False):
-            if (said := type_of(row)) is None:
+            if (question_type_found := type_of(row)) is None:
                 stray.append(row)
             else:
-                types.add(said)
+                types.add(question_type_found)
 
     for path in paths:
         with suppress(DataError):
@@ -112,18 +112,20 @@ def rows(folder: Path, path: Path, question_type: str | None = None, *, images: 
     with opened(folder, path, COLUMNS) as file:
         _check_schema(file.schema_arrow, path)
         small = [name for name in (*COLUMNS, *OPTIONAL) if name != "image" and name in file.schema_arrow.names]
-        before = 0
+        rows_before = 0
         for group in range(file.num_row_groups):
-            table = read_group(file, group, small, path, before)
-            wanted = [(n, row) for n, row in enumerate(table) if question_type in (None, type_of(row) or question_type)]
-            pictures = read_group(file, group, ["image"], path, before) if images and wanted else None
-            for number, row in wanted:
+            table = read_group(file, group, small, path, rows_before)
+            selected = [
+                (n, row) for n, row in enumerate(table) if question_type in (None, type_of(row) or question_type)
+            ]
+            pictures = read_group(file, group, ["image"], path, rows_before) if images and selected else None
+            for number, row in selected:
                 if pictures is None:
                     yield row
                     continue
                 more = pictures[number]
                 yield replace(row, values={**row.values, **more.values}, unread={**row.unread, **more.unread})
-            before += len(table)
+            rows_before += len(table)
 
 
 def letter(text: str, options: Sequence[str]) -> str:
@@ -148,9 +150,9 @@ def count(text: str) -> int:
 def order(text: str, options: Sequence[str]) -> str:
     """Letters in order from "BCA", "B, C, A", "[B] [C] [A]" or "B > C > A". Raises `DataError`."""
     letters = re.sub(r"[\s,;>\[\]()\"'.-]+", "", text)
-    offered = LETTERS[: len(options)]
-    if not letters or not set(letters) <= set(offered) or len(set(letters)) != len(letters):
-        raise DataError(f"{text!r:.60} is no order of {offered}")
+    letters_offered = LETTERS[: len(options)]
+    if not letters or not set(letters) <= set(letters_offered) or len(set(letters)) != len(letters):
+        raise DataError(f"{text!r:.60} is no order of {letters_offered}")
     return letters
 
 
@@ -191,18 +193,18 @@ def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping
                 if type_of(row) is None:
                     continue
                 with suppress(DataError):
-                    named = row.values.get("real_image_path")
-                    image = named if isinstance(named, str) and named else row.where
+                    path_cell = row.values.get("real_image_path")
+                    image = path_cell if isinstance(path_cell, str) and path_cell else row.where
                     # Rows that differ only in how many fixations they ask for are one task.
-                    key, own = (image, re.sub(r"\d+", "", row.text("question"))), human_paths(row.text("answer"))
+                    key, human = (image, re.sub(r"\d+", "", row.text("question"))), human_paths(row.text("answer"))
                     groups.setdefault(key, []).append(row.where)
-                    by_image.setdefault(key, {}).update(dict.fromkeys(own))
-    return {where: Subject(key[0], tuple(by_image[key])) for key, places in groups.items() for where in places}
+                    by_image.setdefault(key, {}).update(dict.fromkeys(human))
+    return {place: Subject(key[0], tuple(by_image[key])) for key, places in groups.items() for place in places}
 
 
-def of_another_image(pool: Mapping[str, Subject], where: str, seed: str) -> Scanpath | None:
+def of_another_image(pool: Mapping[str, Subject], location: str, seed: str) -> Scanpath | None:
     """A human path of another image, drawn with `seed`; None where there is no other image."""
-    mine = pool[where].image
+    mine = pool[location].image
     others = sorted(place for place, subject in pool.items() if subject.image != mine)
     if not others:
         return None

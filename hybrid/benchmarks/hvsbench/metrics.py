@@ -122,10 +122,10 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
         for name in DIMENSIONS if paths else ():
             means: dict[str, float] = {}
             for key in (name, f"{name}_human", f"{name}_random"):
-                if known := [score for score in paths if key in score.values]:
-                    metric = _mean(f"{key}.{task.lower()}", known, lambda score: score.values[key], share=True)  # noqa: B023
+                if scored := [score for score in paths if key in score.values]:
+                    metric = _mean(f"{key}.{task.lower()}", scored, lambda score: score.values[key], share=True)  # noqa: B023
                     metrics.append(metric)
-                    if metric.value is not None and len(known) == len(paths):
+                    if metric.value is not None and len(scored) == len(paths):
                         means[key] = metric.value
             metrics.extend(_rescaled(name, task, paths, means))
     return tuple(metrics)
@@ -143,8 +143,8 @@ def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str,
     low, high = PUBLISHED_ENDS[task][name]
     published = f"{name}_rescaled_published.{task.lower()}"
     metrics.append(_mean(published, scores, lambda score: (score.values[name] - low) / (high - low)))
-    both = means.keys() >= {f"{name}_human", f"{name}_random"}
-    span = means[f"{name}_human"] - means[f"{name}_random"] if both else 0.0
+    has_both = means.keys() >= {f"{name}_human", f"{name}_random"}
+    span = means[f"{name}_human"] - means[f"{name}_random"] if has_both else 0.0
     if span > 0:
         measured = f"{name}_rescaled_measured.{task.lower()}"
         metrics.append(_mean(measured, scores, lambda s: (s.values[name] - s.values[f"{name}_random"]) / span))
@@ -152,7 +152,12 @@ def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str,
 
 
 def _mean(
-    name: str, scores: Sequence[Score], value: Callable[[Score], float], how: Combine = "ratio", *, share: bool = False
+    name: str,
+    scores: Sequence[Score],
+    value: Callable[[Score], float],
+    combination: Combine = "ratio",
+    *,
+    share: bool = False,
 ) -> Metric:
     # Errors are no shares, nor are similarities on another scale.
-    return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), how, share=share)
+    return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), combination, share=share)

@@ -163,15 +163,15 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
     np.multiply(dx, dx, out=dx)
     np.multiply(dy, dy, out=dy)
     dx += dy
-    apart: Floats = np.sqrt(dx, out=dx)
-    codes = _cheapest(apart)
+    distances: Floats = np.sqrt(dx, out=dx)
+    codes = _cheapest(distances)
     path, moves = _trace(codes, rows, columns)
     if (tied := _TIED[moves].any(axis=0)).any():
-        for chosen in _of_one_shape(np.flatnonzero(tied), rows, columns):
-            high, wide = int(rows[chosen[0]]), int(columns[chosen[0]])
-            codes[:high, :wide, chosen] = _as_scipy(apart[:high, :wide, chosen])
+        for members in _of_one_shape(np.flatnonzero(tied), rows, columns):
+            high, wide = int(rows[members[0]]), int(columns[members[0]])
+            codes[:high, :wide, members] = _as_scipy(distances[:high, :wide, members])
         path, moves = _trace(codes, rows, columns)
-    differences = _differences(saccades, starts, apart, path)
+    differences = _differences(saccades, starts, distances, path)
     differences[:, 1:][:, moves == 0] = np.inf
     # The median of as many steps of each pair as its alignment has.
     counts = 1 + np.count_nonzero(moves, axis=0)
@@ -181,27 +181,27 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
     return np.asarray((lower + upper) / 2)
 
 
-def _cheapest(apart: Floats) -> Codes:
+def _cheapest(distances: Floats) -> Codes:
     """Where the cheapest way from saccade pair (0, 0) to every other comes from, (rows, columns, pairs); 0 at (0, 0).
 
     Steps go right, down or diagonally and cost the difference of the pair they reach. The padding lies to the right
     and below, so it is on no way to a real pair.
     """
-    rows, columns, pairs = apart.shape
+    rows, columns, pairs = distances.shape
     # One row and one column more, which cannot be passed. Pairs of saccades with the same i + j wait for no other of
     # them, and lie at equal distances.
     cost = np.full((rows + 1, columns + 1, pairs), np.inf)
     best = np.full((rows, columns, pairs), np.nan)
     cost[1, 1] = 0.0
-    flat, reached, added = (part.reshape(-1, pairs) for part in (cost, best, apart))
+    flat, reached, added = (part.reshape(-1, pairs) for part in (cost, best, distances))
     for total in range(1, rows + columns - 1):
         low, many = max(0, total - columns + 1), min(total, rows - 1) - max(0, total - columns + 1) + 1
         diagonal = low * columns + total
-        up, left, here = diagonal + 1, diagonal + columns + 1, diagonal + columns + 2
+        up_cell, left_cell, own_cell = diagonal + 1, diagonal + columns + 1, diagonal + columns + 2
         way = reached[low * (columns - 1) + total :: columns - 1][:many]
-        np.minimum(flat[up::columns][:many], flat[left::columns][:many], out=way)
+        np.minimum(flat[up_cell::columns][:many], flat[left_cell::columns][:many], out=way)
         np.minimum(flat[diagonal::columns][:many], way, out=way)
-        np.add(way, added[low * (columns - 1) + total :: columns - 1][:many], out=flat[here::columns][:many])
+        np.add(way, added[low * (columns - 1) + total :: columns - 1][:many], out=flat[own_cell::columns][:many])
     codes: Codes = (best == cost[:-1, :-1]).view(np.uint8)
     codes |= (best == cost[1:, :-1]).view(np.uint8) << 1
     codes |= (best == cost[:-1, 1:]).view(np.uint8) << 2
@@ -230,16 +230,16 @@ def _trace(codes: Codes, rows: Ints, columns: Ints) -> tuple[Ints, Codes]:
     return np.array(path), np.array(moves)
 
 
-def _of_one_shape(chosen: Ints, rows: Ints, columns: Ints) -> Iterator[Ints]:
+def _of_one_shape(members: Ints, rows: Ints, columns: Ints) -> Iterator[Ints]:
     """Some of the pairs, in parts of equal numbers of saccades, `_TIES_TOGETHER` at most."""
-    shapes = np.stack([rows[chosen], columns[chosen]], axis=1)
+    shapes = np.stack([rows[members], columns[members]], axis=1)
     for shape in np.unique(shapes, axis=0):
-        alike = chosen[(shapes == shape).all(axis=1)]
-        for begin in range(0, len(alike), _TIES_TOGETHER):
-            yield alike[begin : begin + _TIES_TOGETHER]
+        same_shape = members[(shapes == shape).all(axis=1)]
+        for begin in range(0, len(same_shape), _TIES_TOGETHER):
+            yield same_shape[begin : begin + _TIES_TOGETHER]
 
 
-def _as_scipy(apart: Floats) -> Codes:
+def _as_scipy(distances: Floats) -> Codes:
     """The codes of the ways that SciPy's Dijkstra finds, on whose choice among equally cheap ones the package rests.
 
     The alignments of `apart` (rows, columns, pairs) are parts of one graph, and each is searched from its own start:
@@ -248,17 +248,17 @@ def _as_scipy(apart: Floats) -> Codes:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
-    rows, columns, pairs = apart.shape
+    rows, columns, pairs = distances.shape
     nodes = rows * columns
     stops, ends = _graph(rows, columns)
     parts = np.arange(pairs)[:, None]
-    weights = apart.reshape(nodes, pairs).T
+    weights = distances.reshape(nodes, pairs).T
     pointers = np.append((parts * len(stops) + ends[:-1]).ravel(), pairs * len(stops))
     parted = (weights[:, stops].ravel(), (parts * nodes + stops).ravel(), pointers)
     graph = csr_array(parted, shape=(pairs * nodes, pairs * nodes))
-    _, before = dijkstra(graph, indices=parts[:, 0] * nodes, return_predecessors=True)
-    own = before.reshape(pairs, pairs, nodes)[parts[:, 0], parts[:, 0]] - parts * nodes
-    step = np.arange(nodes) - own
+    _, predecessors = dijkstra(graph, indices=parts[:, 0] * nodes, return_predecessors=True)
+    previous = predecessors.reshape(pairs, pairs, nodes)[parts[:, 0], parts[:, 0]] - parts * nodes
+    step = np.arange(nodes) - previous
     codes = np.zeros(step.shape, np.uint8)
     for length, way in ((columns + 1, _DIAGONAL), (1, _LEFT), (columns, _UP)):
         codes[step == length] = way
@@ -275,14 +275,14 @@ def _graph(rows: int, columns: int) -> tuple[Ints, Ints]:
     return stops[order], np.searchsorted(starts[order], np.arange(rows * columns + 1))
 
 
-def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], apart: Floats, path: Ints) -> Floats:
+def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], distances: Floats, path: Ints) -> Floats:
     """The five differences along the alignments, (5, steps, pairs)."""
     pairs = path.shape[1]
-    rows, columns = np.divmod(path, apart.shape[1])
+    rows, columns = np.divmod(path, distances.shape[1])
     a, b = starts[0] + rows, starts[1] + columns
     differences = np.empty((len(DIMENSIONS), *path.shape))
     shape, turn, length, position, duration = differences
-    apart.reshape(-1).take(path * pairs + np.arange(pairs), out=shape, mode="clip")
+    distances.reshape(-1).take(path * pairs + np.arange(pairs), out=shape, mode="clip")
 
     def between(values: Floats) -> Floats:
         return np.asarray(values.take(a) - values.take(b))
@@ -292,7 +292,7 @@ def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], apart: Floats, 
     np.abs(between(saccades.length), out=length)
     dx, dy = between(saccades.x), between(saccades.y)
     np.sqrt(dx * dx + dy * dy, out=position)
-    one, other = saccades.duration.take(a), saccades.duration.take(b)
-    longer = np.maximum(one, other)
-    duration[...] = np.abs(one - other) / np.where(longer > 0, longer, 1.0)
+    first, second = saccades.duration.take(a), saccades.duration.take(b)
+    longer = np.maximum(first, second)
+    duration[...] = np.abs(first - second) / np.where(longer > 0, longer, 1.0)
     return differences

@@ -41,13 +41,13 @@ def options(text: str) -> tuple[str, ...]:
     choices = tuple(" ".join(segment.split()).strip(" ,;:.—–") for segment in _segments(text, cut_last=True))
     if len(choices) < 2:
         raise DataError("no options behind labels such as [A] and [B]")
-    known = [option for option in choices if option]
-    if len(set(known)) != len(known):
+    texts = [option for option in choices if option]
+    if len(set(texts)) != len(texts):
         raise DataError(f"two options read the same: {', '.join(choices)!r:.120}")
     return choices
 
 
-def given(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
+def prompt_facts(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
     """The facts of a question of type `task` (`Q1` to `Q13`) about an image of `size` (width, height).
 
     Boxes are pixels of the image; boxes whose numbers are all at most 1 stand in the text as fractions of its size.
@@ -59,8 +59,8 @@ def given(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
     """
     candidates: list[Scanpath] = []
     for segment in _segments(text, cut_last=False) if task in ("Q8", "Q10", "Q11", "Q13") else ():
-        if task in ("Q8", "Q11") and (written := lists(segment)):
-            candidates.append(written[0])
+        if task in ("Q8", "Q11") and (path_lists := lists(segment)):
+            candidates.append(path_lists[0])
         # A candidate fixation is a path of one point.
         elif spots := points(segment)[: 1 if task in ("Q10", "Q13") else None]:
             x, y, times = zip(*spots, strict=True)

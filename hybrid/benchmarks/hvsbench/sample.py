@@ -21,7 +21,7 @@ from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, 
 from hybrid.errors import UsageError
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
-from hybrid.samples.pop_out import HEIGHT, MAX_THINGS, WIDTH, Scene, free_viewing, pop_out, searching
+from hybrid.samples.pop_out import HEIGHT, MAX_THINGS, WIDTH, PopOutScene, free_viewing, pop_out, searching
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS, Scanpath
 
@@ -40,7 +40,7 @@ TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 class SceneQuestion:
     """A question before it becomes a row: the scene it shows, its text, its answer and the form of the answer."""
 
-    scene: Scene
+    scene: PopOutScene
     question: str
     answer: str
     answer_type: str = "choice"
@@ -55,7 +55,7 @@ class Task:
     field: str
 
 
-def made(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SceneQuestion:
+def make_question(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SceneQuestion:
     """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
     check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
@@ -85,7 +85,7 @@ def schema() -> pa.Schema:
 def _records(task: str, rows: int, seed: int, purpose: Purpose) -> Iterator[Mapping[str, object]]:
     place = list(TASKS).index(task)
     for index in range(rows):
-        item = made(task, index, seed, purpose)
+        item = make_question(task, index, seed, purpose)
         yield {
             "index": place * ROWS_OF_A_TYPE + index,
             "image": {"bytes": jpeg(item.scene.draw(), 90), "path": None},
@@ -111,32 +111,32 @@ def _most_salient(rng: np.random.Generator, answer: int) -> SceneQuestion:
 def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
     number = int(rng.integers(3, 5))
     scene = pop_out(rng, number)
-    shown = _with_first_at(rng, number, answer)
-    boxes = [_box(scene.things[rank].box) for rank in shown]
+    order = _with_first_at(rng, number, answer)
+    boxes = [_box(scene.things[rank].box) for rank in order]
     text = (
         "Sort the objects in these boxes, given as [x0, y0, x1, y1], from the most to the least salient, for example "
         f'"CAB". {_options(boxes)}'
     )
-    return SceneQuestion(scene, text, "".join(LETTERS[shown.index(rank)] for rank in range(number)), "sort")
+    return SceneQuestion(scene, text, "".join(LETTERS[order.index(rank)] for rank in range(number)), "sort")
 
 
-def _more_salient(rng: np.random.Generator, answer: int, *, named: bool) -> SceneQuestion:
+def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
     """Which of two is more salient, by their names or by their boxes."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
     low, high = sorted(int(rank) for rank in rng.permutation(len(scene.things))[:2])
     pair = [scene.things[rank] for rank in ((low, high) if answer == 0 else (high, low))]
-    if named:
-        text = f"Which object is more salient? {_options([f'the {thing.name}' for thing in pair])}"
+    if by_name:
+        text = f"Which object is more salient? {_options([f'the {item.name}' for item in pair])}"
     else:
-        text = f"Which box holds the more salient object? {_options([_box(thing.box) for thing in pair])}"
+        text = f"Which box holds the more salient object? {_options([_box(item.box) for item in pair])}"
     return SceneQuestion(scene, text, LETTERS[answer])
 
 
-def _rank(rng: np.random.Generator, answer: int, *, named: bool) -> SceneQuestion:
+def _rank(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
     """The rank of one thing, by its name or by its box."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
-    thing = scene.things[answer]
-    what = thing.name if named else f"object in the box {_box(thing.box)}"
+    item = scene.things[answer]
+    what = item.name if by_name else f"object in the box {_box(item.box)}"
     text = f"Which place has the {what} among all objects by saliency? {_options(TEXTS['ranks'])}"
     return SceneQuestion(scene, text, LETTERS[answer])
 
@@ -150,10 +150,10 @@ def _human_path(rng: np.random.Generator, answer: int, *, search: bool) -> Scene
         text = f"Which scanpath fits a person who is searching for a {scene.things[target].name} in this image?"
     else:
         scene, other = pop_out(rng, int(rng.integers(3, 6))), pop_out(rng, int(rng.integers(3, 6)))
-        paths = [free_viewing(rng, each, 1)[0] for each in (scene, other)]
+        paths = [free_viewing(rng, pictured, 1)[0] for pictured in (scene, other)]
         text = "Which scanpath fits a person who looks at this image freely?"
-    shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
-    return SceneQuestion(scene, f"{text}\n{_options(shown)}", LETTERS[answer])
+    listings = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
+    return SceneQuestion(scene, f"{text}\n{_options(listings)}", LETTERS[answer])
 
 
 def _path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuestion:
@@ -196,10 +196,10 @@ TASKS: Mapping[str, Task] = {
         "Subitizing",
     ),
     "Q3": Task(_order, 3, "Prioritizing"),
-    "Q4": Task(partial(_more_salient, named=False), 2, "Prioritizing"),
-    "Q5": Task(partial(_more_salient, named=True), 2, "Prioritizing"),
-    "Q6": Task(partial(_rank, named=False), 3, "Prioritizing"),
-    "Q7": Task(partial(_rank, named=True), 3, "Prioritizing"),
+    "Q4": Task(partial(_more_salient, by_name=False), 2, "Prioritizing"),
+    "Q5": Task(partial(_more_salient, by_name=True), 2, "Prioritizing"),
+    "Q6": Task(partial(_rank, by_name=False), 3, "Prioritizing"),
+    "Q7": Task(partial(_rank, by_name=True), 3, "Prioritizing"),
     "Q8": Task(partial(_human_path, search=False), 2, "Free-viewing"),
     "Q9": Task(partial(_path, search=False), 1, "Free-viewing"),
     "Q10": Task(partial(_longest, search=False), 4, "Free-viewing"),
@@ -215,7 +215,7 @@ def _with_first_at(rng: np.random.Generator, number: int, place: int) -> list[in
     return [*order[:place], 0, *order[place:]]
 
 
-def _with_target(rng: np.random.Generator) -> tuple[Scene, int]:
+def _with_target(rng: np.random.Generator) -> tuple[PopOutScene, int]:
     """A scene and the rank of the searched thing: never the most salient one."""
     scene = pop_out(rng, 5)
     return scene, int(rng.integers(1, 5))
@@ -223,14 +223,14 @@ def _with_target(rng: np.random.Generator) -> tuple[Scene, int]:
 
 def _longest_at(rng: np.random.Generator, path: Scanpath, answer: int) -> list[str] | None:
     """Four different places of a path, the one that was held longest at place `answer`; None if there are not four."""
-    held: dict[str, float] = {}
+    held_s: dict[str, float] = {}
     for x, y, time in zip(path.x, path.y, path.t_ms, strict=True):
         spot = f"({x:.2f}, {y:.2f})"
-        held[spot] = max(held.get(spot, 0.0), time)
-    if len(held) < 4:
+        held_s[spot] = max(held_s.get(spot, 0.0), time)
+    if len(held_s) < 4:
         return None
-    spots = [list(held)[int(place)] for place in rng.permutation(len(held))[:4]]
-    longest = max(spots, key=lambda spot: held[spot])
+    spots = [list(held_s)[int(place)] for place in rng.permutation(len(held_s))[:4]]
+    longest = max(spots, key=lambda spot: held_s[spot])
     others = [spot for spot in spots if spot != longest]
     return [*others[:answer], longest, *others[answer:]]
 

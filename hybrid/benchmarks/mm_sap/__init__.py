@@ -80,7 +80,7 @@ class MmSap(Benchmark):
         A file that cannot be used, and a row that does not say its set, are missing from every chosen set that they may
         belong to.
         """
-        settings, counts = self.card.chosen(source.settings), dict.fromkeys(SETS, 0)
+        settings, counts = self.card.resolve_settings(source.settings), dict.fromkeys(SETS, 0)
         for path in paths(source.folder):
             try:
                 columns = columns_of(source.folder, path)
@@ -100,8 +100,8 @@ class MmSap(Benchmark):
                         yield BrokenQuestion(identity, name, str(error))
             except DataError as error:
                 # It may hold the set that its name says, else any.
-                said = set_in(str(path.relative_to(source.folder)))
-                for name in source.tasks if said is None else {said} & {*source.tasks}:
+                question_set = set_in(str(path.relative_to(source.folder)))
+                for name in source.tasks if question_set is None else {question_set} & {*source.tasks}:
                     yield lost(name, source.folder, str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
@@ -130,7 +130,7 @@ class MmSap(Benchmark):
         An unreadable first reply counts as answered and wrong, or as a guess (`unanswered=guess`); an unreadable second
         one has not found the answer.
         """
-        failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
+        failed = next((exchange.reply.outcome for exchange in exchanges if exchange.reply.outcome.failed), None)
         if failed is not None:
             return _score(question, failed, NOTHING)
         reply = exchanges[0].reply
@@ -148,15 +148,15 @@ class MmSap(Benchmark):
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
         letter = stored.strip().strip("().")
-        offered = tuple(LETTERS[: len(question.choices)])
-        known: Parsed[int] = Parsed(offered.index(letter), "stored") if letter in offered else undecided()
-        return _judged(question, known, None, Outcome.ANSWERED, options)
+        letters = tuple(LETTERS[: len(question.choices)])
+        parsed: Parsed[int] = Parsed(letters.index(letter), "stored") if letter in letters else undecided()
+        return _judged(question, parsed, None, Outcome.ANSWERED, options)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
-        counted = [score if score.values else replace(score, values=NOTHING) for score in present(scores)]
-        types = dict.fromkeys(score.groups.get("type", "") for score in counted)
-        metrics = tuple(ratios(self.card.metrics, counted, {"task": SETS, "type": types}))
+        counts = [score if score.values else replace(score, values=NOTHING) for score in present(scores)]
+        types = dict.fromkeys(score.groups.get("type", "") for score in counts)
+        metrics = tuple(ratios(self.card.metrics, counts, {"task": SETS, "type": types}))
         return (*(metric for metric in metrics if SHUFFLED not in metric.name), *spreads(metrics))
 
     def oracle(self, question: Question, prompt: Prompt) -> str:

@@ -31,7 +31,7 @@ SETS: Mapping[str, str] = {"BasicVisQA": "basic", "KnowVisQA": "know", "BeyondVi
 
 
 @dataclass(frozen=True)
-class Columns:
+class SetColumns:
     """The columns of one table; `options` is one column, or five."""
 
     question: str
@@ -52,22 +52,26 @@ class Columns:
         return tuple(filter(None, names))
 
 
-def resolve(found: Sequence[str], where: str) -> Columns:
+def resolve(column_names: Sequence[str], location: str) -> SetColumns:
     """The columns by name; `origin` is not known yet. Raises `DataError` listing what was found and what was needed."""
-    by_name = {name.casefold(): name for name in found}
-    chosen = {role: next((by_name[name] for name in names if name in by_name), "") for role, names in NAMES.items()}
-    whole = chosen.pop("options")
-    options = (whole,) if whole else next((tuple(names) for names in LETTER_COLUMNS if {*names} <= {*found}), ())
-    missing = [role for role in ("question", "answer", "image") if not chosen[role]]
+    by_name = {name.casefold(): name for name in column_names}
+    by_role = {role: next((by_name[name] for name in names if name in by_name), "") for role, names in NAMES.items()}
+    list_column = by_role.pop("options")
+    options = (
+        (list_column,)
+        if list_column
+        else next((tuple(names) for names in LETTER_COLUMNS if {*names} <= {*column_names}), ())
+    )
+    missing = [role for role in ("question", "answer", "image") if not by_role[role]]
     missing += [] if options else ["options"]
     if missing:
         needed = "; ".join(f"{role}: one of {', '.join(NAMES[role])}" for role in missing)
         letters = " or the columns A to E" if "options" in missing else ""
-        raise DataError(f"{where}: found the columns {', '.join(found)}; needed {needed}{letters}")
-    return Columns(options=options, origin=None, **chosen)
+        raise DataError(f"{location}: found the columns {', '.join(column_names)}; needed {needed}{letters}")
+    return SetColumns(options=options, origin=None, **by_role)
 
 
-def origin_of(answers: Sequence[object], where: str) -> int | None:
+def origin_of(answers: Sequence[object], location: str) -> int | None:
     """Whether numeric answers count from 0 or from 1; None where there are none.
 
     Raises `DataError` where a table has numbers and shows neither a 0 nor a 5, or both.
@@ -77,16 +81,16 @@ def origin_of(answers: Sequence[object], where: str) -> int | None:
         return None
     if (0 in numbers) == (OPTIONS in numbers) or not numbers <= set(range(OPTIONS + 1)):
         raise DataError(
-            f"{where}, answer column: the numbers {sorted(numbers)} do not show whether they count from 0 or from 1; "
-            "needed letters A to E, option texts, or numbers that show it"
+            f"{location}, answer column: the numbers {sorted(numbers)} do not show whether they count from 0 or "
+            "from 1; needed letters A to E, option texts, or numbers that show it"
         )
     return 0 if 0 in numbers else 1
 
 
-def set_of(path: Path, folder: Path, row: DataRow, columns: Columns) -> str:
+def set_of(path: Path, folder: Path, row: DataRow, columns: SetColumns) -> str:
     """The set by the table's column, else by its file's or folders' name. Raises `DataError` where neither says."""
-    named = str(row.cell(columns.set) or "") if columns.set else ""
-    for text in (named, str(path.relative_to(folder))):
+    set_name = str(row.cell(columns.set) or "") if columns.set else ""
+    for text in (set_name, str(path.relative_to(folder))):
         if name := set_in(text):
             return name
     raise DataError(f"{row.where}: neither the file's name nor a set column says basic, know or beyond")
@@ -98,7 +102,7 @@ def set_in(text: str) -> str | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def options_of(row: DataRow, columns: Columns) -> tuple[str, ...]:
+def options_of(row: DataRow, columns: SetColumns) -> tuple[str, ...]:
     """The five options in stored order: a list, a dict or JSON text of them, lines "A. ...", or five columns."""
     if len(columns.options) > 1:
         options = tuple(row.text(name).strip() for name in columns.options)
@@ -112,7 +116,7 @@ def options_of(row: DataRow, columns: Columns) -> tuple[str, ...]:
     return options
 
 
-def _unpack(value: object, where: str) -> tuple[str, ...]:
+def _unpack(value: object, location: str) -> tuple[str, ...]:
     if isinstance(value, str):
         try:
             loaded = json.loads(value)
@@ -122,9 +126,9 @@ def _unpack(value: object, where: str) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         value = [value[key] for key in sorted(value)]
     if isinstance(value, list | tuple) and len(value) > MAX_LISTED:
-        raise DataError(f"{where}: expected {OPTIONS} options, found {len(value):,}")
+        raise DataError(f"{location}: expected {OPTIONS} options, found {len(value):,}")
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise DataError(f"{where}: expected five options as a list, a dict or lines, found {value!r:.80}")
+        raise DataError(f"{location}: expected five options as a list, a dict or lines, found {value!r:.80}")
     texts = [item.strip() for item in value if item.strip()]
     marked = [re.fullmatch(rf"\(?{letter}[).:]\s*(.+)", text) for letter, text in zip("ABCDE", texts, strict=False)]
     if texts and all(marked) and len(texts) == len(marked):
@@ -132,7 +136,7 @@ def _unpack(value: object, where: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def refusal_of(row: DataRow, columns: Columns, options: Sequence[str]) -> int:
+def refusal_of(row: DataRow, columns: SetColumns, options: Sequence[str]) -> int:
     """Place of the refusal option: by its column, else by its sentence. Raises `DataError` unless exactly one is it."""
     if columns.refusal:
         place = option_number(row.cell(columns.refusal), columns, options)
@@ -144,7 +148,7 @@ def refusal_of(row: DataRow, columns: Columns, options: Sequence[str]) -> int:
     return places[0]
 
 
-def option_number(value: object, columns: Columns, options: Sequence[str]) -> int | None:
+def option_number(value: object, columns: SetColumns, options: Sequence[str]) -> int | None:
     """Place of the option that a letter, a number or the text itself names; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         place = value - (columns.origin or 0)

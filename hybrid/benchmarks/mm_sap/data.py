@@ -11,7 +11,7 @@ from hybrid.benchmarks._shared.paths import read_located
 from hybrid.benchmarks._shared.rows import DataRow, opened, read_group
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.mm_sap.columns import (
-    Columns,
+    SetColumns,
     option_number,
     options_of,
     origin_of,
@@ -30,7 +30,7 @@ def paths(folder: Path) -> tuple[Path, ...]:
     return files
 
 
-def columns_of(folder: Path, path: Path) -> Columns:
+def columns_of(folder: Path, path: Path) -> SetColumns:
     """The columns of a file. Raises `DataError` for one that cannot be read, or is without the columns."""
     with opened(folder, path) as file:
         columns = resolve(file.schema_arrow.names, str(path))
@@ -47,31 +47,31 @@ def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, .
 
 
 def variants_of(
-    identity: str, name: str, row: DataRow, columns: Columns, source: Source, settings: Mapping[str, str]
+    identity: str, name: str, row: DataRow, columns: SetColumns, source: Source, settings: Mapping[str, str]
 ) -> list[Question]:
     """A question in each of its orders. Raises `DataError` for a row that cannot be used."""
     text = row.text(columns.question)
     options = options_of(row, columns)
     refusal = refusal_of(row, columns, options)
-    value, where = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
+    value, location = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
     correct = option_number(value, columns, options)
     if name == "BeyondVisQA":
         empty = value is None or (isinstance(value, str) and value.strip().casefold() in ("", "none", "null"))
         if not empty and correct != refusal:
             raise DataError(
-                f"{where}: {value!r} must be the refusal or empty, because no option of BeyondVisQA is correct"
+                f"{location}: {value!r} must be the refusal or empty, because no option of BeyondVisQA is correct"
             )
         correct = None
     elif correct is None or correct == refusal:
-        raise DataError(f"{where}: {value!r} names none of the four options next to the refusal")
-    shown, where = row.cell(columns.image), f"{row.where}, question {identity}, column {columns.image}"
-    file = shown.get("path") if isinstance(shown, dict) and not shown.get("bytes") else shown
+        raise DataError(f"{location}: {value!r} names none of the four options next to the refusal")
+    cell, location = row.cell(columns.image), f"{row.where}, question {identity}, column {columns.image}"
+    file = cell.get("path") if isinstance(cell, dict) and not cell.get("bytes") else cell
     if isinstance(file, str):
-        image: StoredImage | None = source.store.put(read_located(source.folder, file, where), where)
+        image: StoredImage | None = source.store.put(read_located(source.folder, file, location), location)
     else:
         image = row.stored_image(columns.image, source.store, identity)
     if image is None:
-        raise DataError(f"{where}: the question has no image")
+        raise DataError(f"{location}: the question has no image")
     kind = str(row.cell(columns.type) or "") if columns.type else ""
     orders = {"": tuple(range(len(options)))}
     if settings["shuffles"] != "stored":

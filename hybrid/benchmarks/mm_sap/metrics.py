@@ -40,10 +40,10 @@ def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
 
 def values_at_chance(name: str, options: int) -> Values:
     """Expected terms of a uniform random choice: the worth of an abstention."""
-    each = 1 / options
+    chance = 1 / options
     unknown = {"BasicVisQA": 0.0, "KnowVisQA": 1 - 1 / (options - 1), "BeyondVisQA": 1.0}[name]
-    kk = 0.0 if name == "BeyondVisQA" else each
-    return terms(kk, each * unknown, each, each / (options - 1) if name == "KnowVisQA" else 0.0)
+    kk = 0.0 if name == "BeyondVisQA" else chance
+    return terms(kk, chance * unknown, chance, chance / (options - 1) if name == "KnowVisQA" else 0.0)
 
 
 def terms(kk: float, ku: float, refused: float, knew: float) -> Values:
@@ -61,5 +61,5 @@ def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
         runs = [metric for metric in metrics if metric.name.startswith(f"score_{key}{SHUFFLED}")]
         yield from runs
         # A spread is no ratio of sums: it carries no cells, and so no interval.
-        if known := [metric.value for metric in runs if metric.value is not None]:
-            yield Metric(f"spread_over_shuffles.{key}", stdev(known), len(known), "ratio")
+        if values := [metric.value for metric in runs if metric.value is not None]:
+            yield Metric(f"spread_over_shuffles.{key}", stdev(values), len(values), "ratio")

@@ -59,14 +59,14 @@ def _four(rng: np.random.Generator, right: str, others: Sequence[str]) -> tuple[
 def _basic(rng: np.random.Generator) -> SetQuestion:
     if pick(rng, 2):
         count = int(rng.integers(1, 6))
-        wanted, other = random_names(rng, 2)
-        pixels = _scene(rng, [*[wanted] * count, *[other] * int(rng.integers(1, 3))])
+        target, other = random_names(rng, 2)
+        pixels = _scene(rng, [*[target] * count, *[other] * int(rng.integers(1, 3))])
         options = _four(rng, str(count), [str(number) for number in range(1, 8)])
-        return SetQuestion(f"How many {wanted}s are in the picture?", "Counting", pixels, options, str(count))
+        return SetQuestion(f"How many {target}s are in the picture?", "Counting", pixels, options, str(count))
     shape = SHAPES[pick(rng, len(SHAPES))]
     other_shape = next(name for name in SHAPES if name != shape)
     shapes = (shape, other_shape, other_shape)
-    names = [Name(name.colour, each) for name, each in zip(random_names(rng, len(shapes)), shapes, strict=True)]
+    names = [Name(name.colour, shape) for name, shape in zip(random_names(rng, len(shapes)), shapes, strict=True)]
     right = names[0].colour
     options = _four(rng, right, list(NAMED_COLOURS))
     return SetQuestion(f"What colour is the {shape} in the picture?", "Color", _scene(rng, names), options, right)
@@ -91,11 +91,11 @@ def _know(rng: np.random.Generator) -> SetQuestion:
 
 
 def _beyond(rng: np.random.Generator) -> SetQuestion:
-    there, other, absent = random_names(rng, 3)
-    one = FACTS["beyond"][pick(rng, len(FACTS["beyond"]))]
-    a, b, c, d = one["options"]
-    question = one["question"].format(there=there, absent=absent)
-    return SetQuestion(question, one["type"], _scene(rng, [there, other]), (a, b, c, d), None)
+    present_name, other, absent = random_names(rng, 3)
+    fact = FACTS["beyond"][pick(rng, len(FACTS["beyond"]))]
+    a, b, c, d = fact["options"]
+    question = fact["question"].format(there=present_name, absent=absent)
+    return SetQuestion(question, fact["type"], _scene(rng, [present_name, other]), (a, b, c, d), None)
 
 
 SETS: Mapping[str, Callable[[np.random.Generator], SetQuestion]] = {
@@ -113,15 +113,15 @@ def item(name: str, index: int, seed: int, purpose: Purpose = "sample") -> SetQu
 
 def row(name: str, index: int, seed: int, purpose: Purpose = "sample") -> dict[str, object]:
     """A row: five options in a seeded order, and the letter of the right one (the refusal's on BeyondVisQA)."""
-    made = item(name, index, seed, purpose)
+    generated = item(name, index, seed, purpose)
     order = generator(purpose, seed, zlib.crc32(name.encode()), 2, index).permutation(5)
-    options = [(*made.options, REFUSAL)[place] for place in order]
+    options = [(*generated.options, REFUSAL)[place] for place in order]
     return {
-        "question": made.question,
+        "question": generated.question,
         "options": options,
-        "answer": "ABCDE"[options.index(made.right or REFUSAL)],
-        "image": {"bytes": jpeg(made.pixels), "path": None},
-        "type": made.type,
+        "answer": "ABCDE"[options.index(generated.right or REFUSAL)],
+        "image": {"bytes": jpeg(generated.pixels), "path": None},
+        "type": generated.type,
     }
 
 

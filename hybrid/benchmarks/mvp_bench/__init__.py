@@ -31,7 +31,7 @@ from hybrid.benchmarks.mvp_bench.data import (
     category,
     question_file,
 )
-from hybrid.benchmarks.mvp_bench.images import BELOW, GATED, Pictures, halves, image_file
+from hybrid.benchmarks.mvp_bench.images import BELOW, GATED, PairImages, halves, image_file
 from hybrid.benchmarks.mvp_bench.metrics import CATEGORIES, with_runs
 from hybrid.benchmarks.mvp_bench.outputs import read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
@@ -66,18 +66,18 @@ class MvpBench(Benchmark):
         """
         table = self._rows(source)
         rows = table.rows
-        pictures = Pictures(_root(source), source.store)
+        pictures = PairImages(_root(source), source.store)
         for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
             if not any((_root(source) / base / folder).is_dir() for base in BELOW):
                 raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")
         # The two rows of a yes/no question share the number of the first with their pair and text.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
-        before = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
+        prefix = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
         for row in rows:
             try:
                 images = () if source.for_predictions else pictures.of(row)
-                yield _question(row, images, keys[row.id], before)
+                yield _question(row, images, keys[row.id], prefix)
             except DataError as error:
                 yield BrokenQuestion(row.id, row.task, str(error), _groups(row, keys[row.id]), f"pair{row.pair}")
         for line in table.bad:
@@ -85,7 +85,7 @@ class MvpBench(Benchmark):
                 yield lost(task, source.folder, line.where, line.error)
 
     def _setting(self, source: Source, key: str) -> str:
-        value = self.card.chosen(source.settings)[key]
+        value = self.card.resolve_settings(source.settings)[key]
         return "both" if key == "mcq" and source.for_predictions else value
 
     def _rows(self, source: Source) -> QuestionFile:
@@ -101,18 +101,18 @@ class MvpBench(Benchmark):
         if mcq != "vanilla" and set(tasks) != {"yes_no"}:
             path = root / ROTATIONS
             try:
-                turned = question_file(root, path, rotations=True)
-                rows += turned.rows
-                bad += turned.bad
+                rotated_file = question_file(root, path, rotations=True)
+                rows += rotated_file.rows
+                bad += rotated_file.bad
             except DataError as error:
                 bad += (BadLine(str(path), str(error), "cross"), BadLine(str(path), str(error), "single"))
         first: dict[int, int] = {}
         for row in rows:
             first.setdefault(row.pair, len(first))
-        chosen = sorted(
+        selected = sorted(
             (row for row in rows if row.task in tasks), key=lambda row: (first[row.pair], row.number, row.rotation)
         )
-        return QuestionFile(tuple(chosen), tuple(bad))
+        return QuestionFile(tuple(selected), tuple(bad))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One call with one picture; of a pair picture the whole is shown, and tools may also be given its halves."""
@@ -199,7 +199,7 @@ def _root(source: Source) -> Path:
     )
 
 
-def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
+def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, prefix: str) -> Question:
     choices = () if row.task == "yes_no" else read_options(row.text)
     kind, answer = Kind.YES_NO, row.answer.lower()
     if row.task != "yes_no":
@@ -216,7 +216,7 @@ def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: s
         id=row.id,
         task=row.task,
         images=images,
-        text=before + row.text,
+        text=prefix + row.text,
         kind=kind,
         choices=choices,
         target=answer,
@@ -227,7 +227,7 @@ def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: s
 
 
 def _groups(row: PairRow, key: str) -> dict[str, str]:
-    groups = {"level": row.level, "image": row.shown, "pair": str(row.pair), "question": key}
+    groups = {"level": row.level, "image": row.image_side, "pair": str(row.pair), "question": key}
     if row.rotation:
         groups["rotation"] = f"{row.rotation}/{row.rotations}"
     if name := category(row.pair):

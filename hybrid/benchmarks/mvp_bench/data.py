@@ -47,7 +47,7 @@ class PairRow:
     where: str
 
     @property
-    def shown(self) -> str:
+    def image_side(self) -> str:
         """Which picture of the pair is shown: natural, manipulated or both."""
         return {"s": "natural", "e": "manipulated"}.get(Path(self.image).stem.rsplit("_", 1)[1], "both")
 
@@ -118,17 +118,17 @@ def _read(folder: Path, path: Path, rotations: bool, state: tuple[int, ...]) -> 
     types = None if rotations else TYPES
     rows: dict[str, PairRow] = {}
     bad: list[BadLine] = []
-    for values, where in json_rows(folder, path):
+    for values, location in json_rows(folder, path):
         try:
             if isinstance(values, DataError):
                 raise values
-            row = _row(values, where, types)
+            row = _row(values, location, types)
         except DataError as error:
-            bad.append(BadLine(where, str(error), _task_of(values, types)))
+            bad.append(BadLine(location, str(error), _task_of(values, types)))
             continue
         if row.id in rows:
-            twice = f"{where}, field question_id: {row.id} also stands in {rows[row.id].where}"
-            bad.append(BadLine(where, twice, row.task))
+            twice = f"{location}, field question_id: {row.id} also stands in {rows[row.id].where}"
+            bad.append(BadLine(location, twice, row.task))
         else:
             rows[row.id] = row
     if bad and not rows:
@@ -151,37 +151,37 @@ def _task_of(values: Mapping[str, Any] | DataError, types: Mapping[str, Task] | 
     return types.get(kind) if isinstance(kind, str) else None
 
 
-def text_of(values: Mapping[str, Any], name: str, where: str) -> str:
+def text_of(values: Mapping[str, Any], name: str, location: str) -> str:
     """The field of a line, a text that is not empty. Raises `DataError` for anything else."""
     value = values.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{where}, field {name}: expected text, found {value!r:.60}")
-    return checked_text(value, f"{where}, field {name}")
+        raise DataError(f"{location}, field {name}: expected text, found {value!r:.60}")
+    return checked_text(value, f"{location}, field {name}")
 
 
-def _row(values: Mapping[str, Any], where: str, types: Mapping[str, Task] | None) -> PairRow:
+def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | None) -> PairRow:
     """The row; without `types` the file is that of the rotations, whose `type` is the same on every row."""
-    image, level = text_of(values, "image", where), text_of(values, "level", where)
+    image, level = text_of(values, "image", location), text_of(values, "level", location)
     official, place = variant(values.get("question_id")), image_of(image)
     if official is None or (official[1] > 0) != (types is None):
-        raise DataError(f"{where}, field question_id: {values.get('question_id')!r:.60} is no id of this file")
+        raise DataError(f"{location}, field question_id: {values.get('question_id')!r:.60} is no id of this file")
     if place is None or place[0] != values.get("id"):
-        raise DataError(f"{where}, field image: {image!r:.80} is no image of the pair {values.get('id')!r:.40}")
+        raise DataError(f"{location}, field image: {image!r:.80} is no image of the pair {values.get('id')!r:.40}")
     if level not in ("low", "high"):
-        raise DataError(f"{where}, field level: expected low or high, found {level!r:.40}")
+        raise DataError(f"{location}, field level: expected low or high, found {level!r:.40}")
     rotation = count = 0
     if types is None:
         task: Task = "cross" if place[1] == "concat" else "single"
-        rotation, index = official[1], _INDEX.fullmatch(text_of(values, "index", where))
+        rotation, index = official[1], _INDEX.fullmatch(text_of(values, "index", location))
         if index is None or int(index[1]) != rotation or rotation > int(index[2]):
-            raise DataError(f"{where}, field index: {values['index']!r:.40} is not rotation {rotation} of some")
+            raise DataError(f"{location}, field index: {values['index']!r:.40} is not rotation {rotation} of some")
         count = int(index[2])
     else:
-        kind = text_of(values, "type", where)
+        kind = text_of(values, "type", location)
         if kind not in types:
-            raise DataError(f"{where}, field type: {kind!r:.40} is none of {', '.join(types)}")
+            raise DataError(f"{location}, field type: {kind!r:.40} is none of {', '.join(types)}")
         if place[1] != (kind[-1] if kind != "mcq-cross" else "concat"):
-            raise DataError(f"{where}, field type: {kind!r} does not go with the image {image!r}")
+            raise DataError(f"{location}, field type: {kind!r} does not go with the image {image!r}")
         task = types[kind]
-    text, answer = text_of(values, "question", where), text_of(values, "answer", where)
-    return PairRow(official[0], place[0], task, level, image, text, answer, rotation, count, where)
+    text, answer = text_of(values, "question", location), text_of(values, "answer", location)
+    return PairRow(official[0], place[0], task, level, image, text, answer, rotation, count, location)

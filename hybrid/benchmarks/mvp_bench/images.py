@@ -27,7 +27,7 @@ def image_file(root: Path, image: str) -> Path | None:
     return next((path for base in BELOW if inside(root, path := root / base / image)), None)
 
 
-class Pictures:
+class PairImages:
     """The images of rows, each read once. A pair picture comes with its left and right half."""
 
     def __init__(self, root: Path, store: ImageStore) -> None:
@@ -51,8 +51,8 @@ class Pictures:
         path = image_file(self._root, row.image)
         if path is None:
             raise DataError(f"{row.where}, field image: {row.image} is not under {self._root / 'Images'}")
-        where = f"{row.where}, field image"
-        picture = self._store.put(read_located(self._root, row.image, where, BELOW), f"{where}: {path}")
+        location = f"{row.where}, field image"
+        picture = self._store.put(read_located(self._root, row.image, location, BELOW), f"{location}: {path}")
         if row.task != "cross":
             return (picture,)
         if picture.width < 2:
@@ -68,14 +68,14 @@ def half_box(pair: StoredImage, half: int) -> Box:
     The two pictures stand side by side at equal width; of an odd width the middle column belongs to neither.
     """
     wide = pair.width // 2
-    left = 0 if half == 0 else pair.width - wide
-    return Box(float(left), 0.0, float(left + wide), float(pair.height))
+    x0 = 0 if half == 0 else pair.width - wide
+    return Box(float(x0), 0.0, float(x0 + wide), float(pair.height))
 
 
 def halves(images: tuple[StoredImage, ...], parent: str = "img:1") -> tuple[ImageRef, ...]:
     """The halves of a question's pair picture under the names `img:1.1` and `img:1.2`; none for a single picture.
 
-    `images` are those of `Pictures.of`: the pair picture, its left half, its right half.
+    `images` are those of `PairImages.of`: the pair picture, its left half, its right half.
     """
     return tuple(
         ImageRef(f"{parent}.{number}", image, parent, half_box(images[0], number - 1))

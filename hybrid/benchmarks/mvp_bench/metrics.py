@@ -30,6 +30,6 @@ def with_runs(scores: Iterable[Score]) -> Iterator[Score]:
     for score in rotated:
         sets[base_id(score.id), score.task].append(score)
     counts = {key: int(rows[0].groups["rotation"].split("/")[1]) for key, rows in sets.items()}
-    whole = [score for key, rows in sets.items() if len(rows) == counts[key] for score in rows]
-    for run, members in {"rotated": whole, "vanilla": plain or first, "first": first if plain else []}.items():
+    complete = [score for key, rows in sets.items() if len(rows) == counts[key] for score in rows]
+    for run, members in {"rotated": complete, "vanilla": plain or first, "first": first if plain else []}.items():
         yield from (replace(score, groups={**score.groups, "run": run}) for score in members)

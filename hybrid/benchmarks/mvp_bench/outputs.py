@@ -44,24 +44,24 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
     rows: dict[str, PredictedRow] = {}
     for file in files:
         for output in _outputs(file):
-            known = rows.setdefault(str(output.id), output)
-            if known.reply != output.reply:
-                raise DataError(f"{output.where}: question {output.id} has another reply in {known.where}")
+            first_output = rows.setdefault(str(output.id), output)
+            if first_output.reply != output.reply:
+                raise DataError(f"{output.where}: question {output.id} has another reply in {first_output.where}")
     # Questions by number, and the rotations of each in order: there are fewer than ten.
     return tuple(sorted(rows.values(), key=lambda row: (int(base_id(str(row.id))), str(row.id))))
 
 
 def _outputs(file: Path) -> Iterator[PredictedRow]:
-    for values, where in json_lines(file):
+    for values, location in json_lines(file):
         official = variant(values.get("question_id"))
         if official is None:
-            raise DataError(f"{where}, field question_id: {values.get('question_id')!r} is no MVP-Bench id")
-        image, prompt = text_of(values, "image", where), text_of(values, "prompt", where)
+            raise DataError(f"{location}, field question_id: {values.get('question_id')!r} is no MVP-Bench id")
+        image, prompt = text_of(values, "image", location), text_of(values, "prompt", location)
         place, choices = image_of(image), read_options(prompt)
         if place is None:
-            raise DataError(f"{where}, field image: {image!r} is no MVP-Bench image")
+            raise DataError(f"{location}, field image: {image!r} is no MVP-Bench image")
         text = values.get("output")
         if text is not None and not isinstance(text, str):
-            raise DataError(f"{where}, field output: expected text, found {type(text).__name__}")
+            raise DataError(f"{location}, field output: expected text, found {type(text).__name__}")
         task = "cross" if place[1] == "concat" else "single" if choices else "yes_no"
-        yield PredictedRow(where, text or "", id=official[0], task=task, text=prompt, choices=choices)
+        yield PredictedRow(location, text or "", id=official[0], task=task, text=prompt, choices=choices)

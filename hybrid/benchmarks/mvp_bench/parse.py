@@ -38,7 +38,7 @@ def yes_no_rule(text: str) -> str | None:
 
 def single_run_rule(text: str, choices: int) -> str | None:
     """The letter in front of the first full stop, comma or closing parenthesis, in any case: `a`, `(B)`, `C) cat`."""
-    return _offered(_first_clause(text).split(")")[0].strip("()").strip().upper(), choices)
+    return _offered_letter(_first_clause(text).split(")")[0].strip("()").strip().upper(), choices)
 
 
 def circular_rule(text: str, choices: int) -> str | None:
@@ -46,12 +46,12 @@ def circular_rule(text: str, choices: int) -> str | None:
 
     `(A)`, `A)`, `A: cat` and `a` are undecided: that is why some models are near 0 under the circular protocol.
     """
-    return _offered(_first_clause(text), choices)
+    return _offered_letter(_first_clause(text), choices)
 
 
 def _first_clause(text: str) -> str:
     return text.strip().split(".")[0].strip().split(",")[0].strip()
 
 
-def _offered(letter: str, choices: int) -> str | None:
+def _offered_letter(letter: str, choices: int) -> str | None:
     return letter if letter and letter in tuple(LETTERS[:choices]) else None

@@ -57,41 +57,45 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose:
     plain: list[dict[str, object]] = []
     rotated: list[dict[str, object]] = []
     for index in range(max(-(-per_task // TASKS[task]) for task in tasks)):
-        wanted = [task for task in tasks if index * TASKS[task] < per_task]
-        made = pair(index, seed, purpose)
-        for name, pixels in (("s", made.images[0]), ("e", made.images[1]), ("concat", np.concatenate(made.images, 1))):
+        remaining = [task for task in tasks if index * TASKS[task] < per_task]
+        pair_made = pair(index, seed, purpose)
+        for name, pixels in (
+            ("s", pair_made.images[0]),
+            ("e", pair_made.images[1]),
+            ("concat", np.concatenate(pair_made.images, 1)),
+        ):
             below = "Cross_Images" if name == "concat" else "Single_Images"
             path = folder / "Images" / below / f"{FIRST_PAIR + index}_{name}.jpg"
             write_atomic(path, jpeg(pixels, JPEG_QUALITY))
-        for asked in questions(made, index, seed, purpose):
-            if task_of(asked) in wanted:
+        for question in questions(pair_made, index, seed, purpose):
+            if task_of(question) in remaining:
                 number = len(plain)
-                plain.append(_record(asked, number, FIRST_PAIR + index))
-                rotated += _rotations(asked, number, FIRST_PAIR + index, len({row["mcq_id"] for row in rotated}))
+                plain.append(_record(question, number, FIRST_PAIR + index))
+                rotated += _rotations(question, number, FIRST_PAIR + index, len({row["mcq_id"] for row in rotated}))
     for name, rows in (("all_questions.json", plain), ("mcq_questions.json", rotated)):
         write_atomic(folder / name, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
 
 
-def task_of(asked: PairQuestion) -> str:
+def task_of(question: PairQuestion) -> str:
     """The task that a question belongs to."""
-    return {"mcq-cross": "cross", "mcq-e": "single"}.get(asked.kind, "yes_no")
+    return {"mcq-cross": "cross", "mcq-e": "single"}.get(question.kind, "yes_no")
 
 
-def questions(made: ImagePair, index: int, seed: int, purpose: Purpose = "sample") -> Iterator[PairQuestion]:
+def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "sample") -> Iterator[PairQuestion]:
     """The questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
     rng = generator(purpose, seed, index, 1)
-    for level, text, answers in _statements(made):
+    for level, text, answers in _statements(image_pair):
         for suffix, answer in zip("se", answers, strict=True):
             yield PairQuestion(f"y/n-{suffix}", level, suffix, text, answer="yes" if answer else "no")
-    place = EDITS.index(made.edit)
+    place = EDITS.index(image_pair.edit)
     yield _choice(
         rng, "mcq-cross", "low", "What was done to turn one picture of the pair into the other?", LOW_EDITS, place
     )
     yield _choice(rng, "mcq-cross", "high", "Which aspect of the group differs between the two images?", ASPECTS, place)
     # Besides the true one and that of the other picture lists that are true of neither, all different.
-    lists = [described(made.names[1]), described(made.names[0])]
+    lists = [described(image_pair.names[1]), described(image_pair.names[0])]
     while len(lists) < OPTIONS:
-        lists.append(until("wrong list", lambda: _wrong(rng, made.names[1], set(lists))))
+        lists.append(until("wrong list", lambda: _draw_wrong_statement(rng, image_pair.names[1], set(lists))))
     yield _choice(rng, "mcq-e", "high", "What stands in the picture, from left to right?", lists, 0)
 
 
@@ -104,18 +108,18 @@ def _article(name: Name) -> str:
     return f"{'an' if name.colour[0] in 'aeiou' else 'a'} {name}"
 
 
-def _statements(made: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
+def _statements(image_pair: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
     """Level, question and its answer on both pictures; every answer differs between them."""
-    first, second = made.names
-    if made.edit == "order":
+    first, second = image_pair.names
+    if image_pair.edit == "order":
         moved = [k for k, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
-        one, other = first[moved[0]], first[moved[1]]
-        yield "low", f"Is the {one} to the left of the {other}?", (True, False)
-        yield "low", f"Is the {other} to the left of the {one}?", (False, True)
-        text = f"Reading from left to right, would you come to the {one} before the {other}?"
+        first_name, second_name = first[moved[0]], first[moved[1]]
+        yield "low", f"Is the {first_name} to the left of the {second_name}?", (True, False)
+        yield "low", f"Is the {second_name} to the left of the {first_name}?", (False, True)
+        text = f"Reading from left to right, would you come to the {first_name} before the {second_name}?"
         yield "high", text, (True, False)
         return
-    if made.edit == "count":
+    if image_pair.edit == "count":
         extra = next(name for name in (*first, *second) if (name in first) != (name in second))
         yield "low", f"Is there {_article(extra)} in the image?", (extra in first, extra in second)
         yield "low", f"Are there exactly {len(first)} objects in the image?", (True, False)
@@ -129,7 +133,7 @@ def _statements(made: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]
     yield "high", f"Would a child who only plays with {_article(come)} find a toy here?", (False, True)
 
 
-def _wrong(rng: np.random.Generator, names: tuple[Name, ...], taken: set[str]) -> str | None:
+def _draw_wrong_statement(rng: np.random.Generator, names: tuple[Name, ...], excluded: set[str]) -> str | None:
     changed = [names[k] for k in rng.permutation(len(names))]
     place = int(rng.integers(len(changed)))
     old = changed[place]
@@ -138,7 +142,7 @@ def _wrong(rng: np.random.Generator, names: tuple[Name, ...], taken: set[str]) -
     else:
         changed[place] = Name(old.colour, SHAPES[1 - SHAPES.index(old.shape)])
     text = described(changed)
-    return None if text in taken else text
+    return None if text in excluded else text
 
 
 def _choice(
@@ -149,37 +153,37 @@ def _choice(
     return PairQuestion(kind, level, image, text, tuple(options[k] for k in order), order.index(right))
 
 
-def _text(asked: PairQuestion, shift: int = 0) -> tuple[str, str]:
+def _text(question: PairQuestion, shift: int = 0) -> tuple[str, str]:
     """The whole text with the options rotated to the left, and the answer."""
-    if not asked.options:
-        return f"{asked.text}\n{TEXTS['ask_yes_no']}", asked.answer
-    options = (*asked.options[shift:], *asked.options[:shift])
+    if not question.options:
+        return f"{question.text}\n{TEXTS['ask_yes_no']}", question.answer
+    options = (*question.options[shift:], *question.options[:shift])
     lines = "\n".join(f"{LETTERS[k]}. {option}" for k, option in enumerate(options))
-    return f"{asked.text}\n{lines}\n{TEXTS['ask_letter']}", LETTERS[(asked.right - shift) % len(options)]
+    return f"{question.text}\n{lines}\n{TEXTS['ask_letter']}", LETTERS[(question.right - shift) % len(options)]
 
 
-def _record(asked: PairQuestion, number: int, pair_id: int) -> dict[str, object]:
-    text, answer = _text(asked)
-    folder = "Cross_Images" if asked.image == "concat" else "Single_Images"
+def _record(question: PairQuestion, number: int, pair_id: int) -> dict[str, object]:
+    text, answer = _text(question)
+    folder = "Cross_Images" if question.image == "concat" else "Single_Images"
     return {
         "question_id": number,
         "id": pair_id,
-        "image": f"{folder}/{pair_id}_{asked.image}.jpg",
+        "image": f"{folder}/{pair_id}_{question.image}.jpg",
         "question": text,
         "answer": answer,
-        "type": asked.kind,
-        "level": asked.level,
+        "type": question.kind,
+        "level": question.level,
     }
 
 
-def _rotations(asked: PairQuestion, number: int, pair_id: int, mcq_id: int) -> Iterator[dict[str, object]]:
-    for shift in range(len(asked.options)):
-        text, answer = _text(asked, shift)
+def _rotations(question: PairQuestion, number: int, pair_id: int, mcq_id: int) -> Iterator[dict[str, object]]:
+    for shift in range(len(question.options)):
+        text, answer = _text(question, shift)
         yield {
-            **_record(asked, number, pair_id),
+            **_record(question, number, pair_id),
             "question_id": f"{number}__{mcq_id}__{shift}",
             "mcq_id": mcq_id,
-            "index": f"{shift + 1}/{len(asked.options)}",
+            "index": f"{shift + 1}/{len(question.options)}",
             "question": text,
             "answer": answer,
             # The published file has this type on every row.

@@ -62,14 +62,14 @@ def pair(index: int, seed: int, purpose: Purpose = "sample") -> ImagePair:
     rng = generator(purpose, seed, index, 0)
     edit = EDITS[index % len(EDITS)]
     camera = high_camera(rng, WIDTH, HEIGHT)
-    before, after = until("pair of scenes", lambda: _scenes(rng, camera, edit))
+    earlier, later = until("pair of scenes", lambda: _scenes(rng, camera, edit))
     ground = backdrop(rng, [], 9.0, calm=True)
     if rng.random() < 0.5:
-        before, after = after, before
-    scenes = [replace(ground, solids=tuple(thing.solid for thing in things)) for things in (before, after)]
+        earlier, later = later, earlier
+    scenes = [replace(ground, solids=tuple(placed.solid for placed in scene_items)) for scene_items in (earlier, later)]
     images = tuple(render(scene, camera, rng).rgb for scene in scenes)
-    names = tuple(tuple(thing.name for thing in things) for things in (before, after))
-    rects = tuple(tuple(rectangle(camera, thing.solid) for thing in things) for things in (before, after))
+    names = tuple(tuple(placed.name for placed in scene_items) for scene_items in (earlier, later))
+    rects = tuple(tuple(rectangle(camera, placed.solid) for placed in scene_items) for scene_items in (earlier, later))
     return ImagePair(edit, (images[0], images[1]), (names[0], names[1]), (rects[0], rects[1]))
 
 
@@ -84,42 +84,42 @@ def _scenes(rng: np.random.Generator, camera: Camera, edit: Edit) -> tuple[list[
     solids = arrange(rng, camera, names, sizes_m=(0.22, 0.34))
     if solids is None:
         return None
-    before = [_Thing(name, solid) for name, solid in zip(names, solids, strict=True)]
-    after = _edited(rng, camera, before, edit)
+    earlier = [_Thing(name, solid) for name, solid in zip(names, solids, strict=True)]
+    after = _edited(rng, camera, earlier, edit)
     if after is None:
         return None
 
-    def column(thing: _Thing) -> float:
-        return float(camera.project(np.array([thing.solid.centre]))[0, 0])
+    def column(placed: _Thing) -> float:
+        return float(camera.project(np.array([placed.solid.centre]))[0, 0])
 
-    before, after = sorted(before, key=column), sorted(after, key=column)
-    gaps = [column(b) - column(a) for things in (before, after) for a, b in itertools.pairwise(things)]
-    return (before, after) if min(gaps) >= MIN_GAP_PX else None
+    earlier, after = sorted(earlier, key=column), sorted(after, key=column)
+    gaps = [column(b) - column(a) for scene_items in (earlier, after) for a, b in itertools.pairwise(scene_items)]
+    return (earlier, after) if min(gaps) >= MIN_GAP_PX else None
 
 
-def _edited(rng: np.random.Generator, camera: Camera, things: list[_Thing], edit: Edit) -> list[_Thing] | None:
-    place = pick(rng, len(things))
-    old = things[place].name
+def _edited(rng: np.random.Generator, camera: Camera, scene_items: list[_Thing], edit: Edit) -> list[_Thing] | None:
+    place = pick(rng, len(scene_items))
+    old = scene_items[place].name
     if edit == "count":
-        colour = str(rng.choice(spare_colours([thing.name for thing in things])))
+        colour = str(rng.choice(spare_colours([placed.name for placed in scene_items])))
         name = Name(colour, SHAPES[pick(rng, len(SHAPES))])
-        added = arrange(rng, camera, [name], [thing.solid for thing in things], (0.22, 0.34))
-        return None if added is None else [*things, _Thing(name, added[0])]
+        added = arrange(rng, camera, [name], [placed.solid for placed in scene_items], (0.22, 0.34))
+        return None if added is None else [*scene_items, _Thing(name, added[0])]
     if edit == "order":
-        other = (place + 1 + pick(rng, len(things) - 1)) % len(things)
-        swapped = {place: things[other].name, other: old}
+        other = (place + 1 + pick(rng, len(scene_items) - 1)) % len(scene_items)
+        swapped = {place: scene_items[other].name, other: old}
         if swapped[place] == swapped[other]:
             return None
     elif edit == "colour":
-        swapped = {place: Name(str(rng.choice(spare_colours([thing.name for thing in things]))), old.shape)}
+        swapped = {place: Name(str(rng.choice(spare_colours([placed.name for placed in scene_items]))), old.shape)}
     else:
         swapped = {place: Name(old.colour, SHAPES[1 - SHAPES.index(old.shape)])}
-    made = list(things)
+    edited = list(scene_items)
     for k, name in sorted(swapped.items()):
         # Another object of the same size on the same spot.
-        solid = things[k].solid
+        solid = scene_items[k].solid
         size = solid.radius if isinstance(solid, Ball) else solid.half[2]
-        made[k] = _Thing(name, named_solid(rng, name, solid.centre[0], solid.centre[1], size))
-    rects = [rectangle(camera, thing.solid) for thing in made]
-    apart = (fits(camera, rect, rects[:k] + rects[k + 1 :]) for k, rect in enumerate(rects))
-    return made if all(apart) else None
+        edited[k] = _Thing(name, named_solid(rng, name, solid.centre[0], solid.centre[1], size))
+    rects = [rectangle(camera, placed.solid) for placed in edited]
+    fitting = (fits(camera, rect, rects[:k] + rects[k + 1 :]) for k, rect in enumerate(rects))
+    return edited if all(fitting) else None

@@ -19,7 +19,7 @@ from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.questions.benchmark import TableBenchmark
 from hybrid.benchmarks.questions.reading import Reader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Layout, layout_of
-from hybrid.benchmarks.questions.statistics import counted, summed
+from hybrid.benchmarks.questions.statistics import parse_metric, summed
 from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.errors import DataError
 from hybrid.types import Metric, Score
@@ -27,8 +27,8 @@ from hybrid.types import Metric, Score
 # The name, without its ending, of a folder's file.
 STEM: Final = "questions"
 BESIDE: Final = "beside"
-ALWAYS: Final = (counted("accuracy over task"), counted("accuracy"))
-WHERE_YES_NO: Final = tuple(map(counted, ("f1", "precision", "recall", "yes_share")))
+ALWAYS: Final = (parse_metric("accuracy over task"), parse_metric("accuracy"))
+WHERE_YES_NO: Final = tuple(map(parse_metric, ("f1", "precision", "recall", "yes_share")))
 
 
 class Questions(TableBenchmark):
@@ -40,13 +40,15 @@ class Questions(TableBenchmark):
         """The file that was given, or the only one of a folder."""
         if source.folder.is_file():
             return (source.folder,)
-        found = [path for ending in ENDINGS if (path := source.folder / f"{STEM}{ending}").exists()]
-        if len(found) == 1:
-            return tuple(found)
+        existing = [path for ending in ENDINGS if (path := source.folder / f"{STEM}{ending}").exists()]
+        if len(existing) == 1:
+            return tuple(existing)
         names = ", ".join(f"{STEM}{ending}" for ending in ENDINGS)
-        if not found:
+        if not existing:
             raise DataError(f"{source.folder} holds no file of questions: expected one of {names}; or give a file")
-        raise DataError(f"{source.folder} holds {' and '.join(path.name for path in found)}: keep one, or give a file")
+        raise DataError(
+            f"{source.folder} holds {' and '.join(path.name for path in existing)}: keep one, or give a file"
+        )
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The table, and the mapping by which it is read."""
@@ -66,13 +68,13 @@ class Questions(TableBenchmark):
 
 def mapping_of(source: Source, table: Path) -> Path | None:
     """The file of the mapping; None where there is none. Raises `DataError` where a named one is not there."""
-    said = source.settings.get("mapping", BESIDE)
-    if said == BESIDE:
-        beside = table.with_suffix(".yaml")
-        return beside if inside(folder_of(source), beside) else None
-    path = Path(said).expanduser()
+    mapping = source.settings.get("mapping", BESIDE)
+    if mapping == BESIDE:
+        sibling = table.with_suffix(".yaml")
+        return sibling if inside(folder_of(source), sibling) else None
+    path = Path(mapping).expanduser()
     if not path.is_file():
-        raise DataError(f"--setting mapping={said}: there is no such file")
+        raise DataError(f"--setting mapping={mapping}: there is no such file")
     return path
 
 

@@ -46,8 +46,11 @@ class TableBenchmark(Benchmark):
             # A reader has looked through its table when it is made.
             check_one(paths, lambda path: self.reader(source, path))
             raise DataError(f"{', '.join(map(str, paths))}: there is no row")
-        listed = tuple(self.card.tasks)
-        return (*(task for task in listed if task in present), *(task for task in present if task not in listed))
+        card_tasks = tuple(self.card.tasks)
+        return (
+            *(task for task in card_tasks if task in present),
+            *(task for task in present if task not in card_tasks),
+        )
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The tables."""
@@ -74,8 +77,8 @@ class TableBenchmark(Benchmark):
         reply = exchanges[-1].reply
         if reply.outcome is Outcome.ANSWERED or reply.text.strip():
             return scoring.score_text(question, reply.text, reply.outcome, options)
-        worth = unanswered(reply.outcome, scoring.chance(question), options)
-        return score_of(question, worth, reply.outcome, values=scoring.yes_values(question, None))
+        credit = unanswered(reply.outcome, scoring.chance(question), options)
+        return score_of(question, credit, reply.outcome, values=scoring.yes_values(question, None))
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on an answer that others kept, read as a reply is."""
@@ -83,7 +86,7 @@ class TableBenchmark(Benchmark):
 
     def expected(self, question: Question) -> str | None:
         """See `hybrid.benchmarks.questions.scoring.told`."""
-        return scoring.told(question)
+        return scoring.describe_target(question)
 
     def doubts(self, source: Source) -> Iterator[str]:
         """See `hybrid.benchmarks.questions.reading.Reader.doubts`."""

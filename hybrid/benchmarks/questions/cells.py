@@ -37,27 +37,27 @@ def scalar_text(row: DataRow, column: str) -> str | None:
     return _as_text(value, f"{row.where}, column {column}")
 
 
-def _as_text(value: Any, where: str) -> str:
+def _as_text(value: Any, location: str) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         # A table with an empty cell holds its whole numbers as fractions.
         value = int(value)
     if not isinstance(value, str | int | float):
-        raise DataError(f"{where}: expected text, found {type(value).__name__}")
-    text = checked_text(str(value), where).strip()
+        raise DataError(f"{location}: expected text, found {type(value).__name__}")
+    text = checked_text(str(value), location).strip()
     if "\0" in text:
-        raise DataError(f"{where}: a text with a NUL character")
+        raise DataError(f"{location}: a text with a NUL character")
     return text
 
 
 def texts(row: DataRow, column: str) -> tuple[str, ...] | None:
     """A list of texts, or a text that is written as one (`["a", "b"]`); None where it is neither, or empty."""
-    value = listed(row.cell(column))
+    value = parse_list(row.cell(column))
     if value is None:
         return None
     return tuple(_as_text("" if item is None else item, f"{row.where}, column {column}") for item in value)
 
 
-def listed(value: Any) -> list[Any] | None:
+def parse_list(value: Any) -> list[Any] | None:
     """A list, also one that is written as text in JSON's or Python's way; None for anything else."""
     if isinstance(value, list | tuple):
         return list(value)
@@ -68,11 +68,11 @@ def listed(value: Any) -> list[Any] | None:
         return None
     for read in (json.loads, ast.literal_eval):
         try:
-            found = read(text)
+            items = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
-        if isinstance(found, list):
-            return found
+        if isinstance(items, list):
+            return items
     return None
 
 
@@ -90,14 +90,14 @@ def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...
     pairs = _label_pairs(_mapping(row.cell(column)))
     if pairs is None:
         return None
-    where = f"{row.where}, column {column}"
+    location = f"{row.where}, column {column}"
     # A table with typed columns holds a key for each choice that any row has.
     while pairs and pairs[-1][1] in (None, ""):
         pairs.pop()
-    labels = tuple(_as_text(label, where) for label, _ in pairs)
+    labels = tuple(_as_text(label, location) for label, _ in pairs)
     if len(set(labels)) < len(labels) or "" in labels:
-        raise DataError(f"{where}: two choices have one label, or one has none: {', '.join(labels):.120}")
-    return labels, tuple(_as_text("" if text is None else text, where) for _, text in pairs)
+        raise DataError(f"{location}: two choices have one label, or one has none: {', '.join(labels):.120}")
+    return labels, tuple(_as_text("" if text is None else text, location) for _, text in pairs)
 
 
 def _mapping(value: Any) -> Any:
@@ -106,9 +106,9 @@ def _mapping(value: Any) -> Any:
         return value
     text = value.strip()
     if not (text.startswith("{") and text.endswith("}") and len(text) <= MAX_LIST_LENGTH):
-        return listed(value)
-    found = listed(f"[{text}]")
-    return found[0] if found is not None and len(found) == 1 else None
+        return parse_list(value)
+    items = parse_list(f"[{text}]")
+    return items[0] if items is not None and len(items) == 1 else None
 
 
 def _label_pairs(value: Any) -> list[tuple[Any, Any]] | None:
@@ -116,8 +116,12 @@ def _label_pairs(value: Any) -> list[tuple[Any, Any]] | None:
         # Arrow gives a column of maps as pairs.
         value = dict(value)
     if isinstance(value, list | tuple) and value and all(isinstance(item, dict) for item in value):
-        found = [(_part(item, _LABEL_KEYS), _part(item, _TEXT_KEYS)) for item in value]
-        return None if any(text is None or isinstance(text, list | dict) for _, text in found) else _numbered(found)
+        label_pairs = [(_part(item, _LABEL_KEYS), _part(item, _TEXT_KEYS)) for item in value]
+        return (
+            None
+            if any(text is None or isinstance(text, list | dict) for _, text in label_pairs)
+            else _numbered(label_pairs)
+        )
     if not isinstance(value, dict) or not value:
         return None
     texts_of, labels = _part(value, _TEXT_KEYS), _part(value, _LABEL_KEYS)
@@ -151,16 +155,16 @@ def _numbered(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 def numbers(value: Any) -> tuple[float, ...] | None:
     """Finite numbers of a list, or of a text such as `12, 30`, `(12, 30)`, `[1, 2, 3, 4]`; None for anything else."""
-    found = listed(value)
-    if found is None and isinstance(value, str):
-        found = list(value.strip().strip("()[]").split(","))
-    if found is None:
+    items = parse_list(value)
+    if items is None and isinstance(value, str):
+        items = list(value.strip().strip("()[]").split(","))
+    if items is None:
         return None
     try:
-        read = tuple(float(item) for item in found if not isinstance(item, bool))
+        read = tuple(float(item) for item in items if not isinstance(item, bool))
     except (TypeError, ValueError):
         return None
-    return read if len(read) == len(found) and all(map(math.isfinite, read)) else None
+    return read if len(read) == len(items) and all(map(math.isfinite, read)) else None
 
 
 class ImageOfRow(str):
@@ -177,28 +181,28 @@ def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple
     """
     count = 0
     for column in columns:
-        where = f"{row.where}, column {column}"
+        location = f"{row.where}, column {column}"
         value = row.cell(column)
-        cells = value if isinstance(value, list | tuple) else _written(value)
+        cells = value if isinstance(value, list | tuple) else _split_images(value)
         for cell in cells:
             if cell is None or cell == "":
                 continue
             count += 1
             if count > MAX_IMAGES:
-                raise DataError(f"{where}: more than {MAX_IMAGES} images")
-            data = _image(cell, where, folder)
+                raise DataError(f"{location}: more than {MAX_IMAGES} images")
+            data = _image(cell, location, folder)
             if not isinstance(data, ImageOfRow) and len(data) > MAX_IMAGE_BYTES:
-                raise DataError(f"{where}: an image of {len(data):,} bytes; at most {MAX_IMAGE_BYTES:,} are read")
-            yield where, data
+                raise DataError(f"{location}: an image of {len(data):,} bytes; at most {MAX_IMAGE_BYTES:,} are read")
+            yield location, data
 
 
-def _written(value: Any) -> Sequence[Any]:
+def _split_images(value: Any) -> Sequence[Any]:
     """The images of a cell that is one value: those of a list that is written as text, else the value itself."""
     if not (isinstance(value, str) and value.startswith("[")):
         return (value,)
     text = value.strip()
     if len(text) <= MAX_LIST_LENGTH:
-        return listed(text) or (value,)
+        return parse_list(text) or (value,)
     # A list of pictures in base64, which holds neither quotes nor commas: millions of characters are not parsed.
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
     if not any("data:" in part[:8] for part in parts):
@@ -207,35 +211,35 @@ def _written(value: Any) -> Sequence[Any]:
     return [f"{head},{tail}" for head, tail in zip(parts[::2], parts[1::2], strict=False)]
 
 
-def _image(cell: Any, where: str, folder: Path) -> bytes | ImageOfRow:
+def _image(cell: Any, location: str, folder: Path) -> bytes | ImageOfRow:
     if isinstance(cell, dict):
         data, path = cell.get("bytes"), cell.get("path")
         cell = data if data is not None else path
     if isinstance(cell, bytes):
         return cell
     if not isinstance(cell, str | int) or isinstance(cell, bool):
-        raise DataError(f"{where}: expected a path, base64 or bytes of an image, found {type(cell).__name__}")
+        raise DataError(f"{location}: expected a path, base64 or bytes of an image, found {type(cell).__name__}")
     text = str(cell).strip()
     if "\0" in text[:1000]:
-        raise DataError(f"{where}: a text with a NUL character")
+        raise DataError(f"{location}: a text with a NUL character")
     if url := _DATA_URL.match(text):
-        return _decoded(text[url.end() :], where)
+        return _decoded(text[url.end() :], location)
     # Neither base64 nor the id of a row holds a dot before its end; a file without an ending is looked for.
     path = located(folder, text) if len(text) <= MAX_PATH_LENGTH and "\n" not in text else None
     if path is not None or _FILE.fullmatch(text):
         if path is not None and (size := path.stat().st_size) > MAX_IMAGE_BYTES:
-            raise DataError(f"{where}: {text!r:.80} has {size:,} bytes; at most {MAX_IMAGE_BYTES:,} are read")
-        return read_located(folder, text, where)
+            raise DataError(f"{location}: {text!r:.80} has {size:,} bytes; at most {MAX_IMAGE_BYTES:,} are read")
+        return read_located(folder, text, location)
     if len(text) <= REFERENCE:
         return ImageOfRow(text)
-    return _decoded(text, where)
+    return _decoded(text, location)
 
 
-def _decoded(text: str, where: str) -> bytes:
+def _decoded(text: str, location: str) -> bytes:
     if len(text) > MAX_IMAGE_BYTES * 4 // 3 + 100:
-        raise DataError(f"{where}: an image of more than {MAX_IMAGE_BYTES:,} bytes")
+        raise DataError(f"{location}: an image of more than {MAX_IMAGE_BYTES:,} bytes")
     try:
         return base64.b64decode("".join(text.split()) if re.search(r"\s", text) else text, validate=True)
     except (binascii.Error, ValueError) as error:
-        shown = f"{text[:40]!r}{'...' if len(text) > 40 else ''}"
-        raise DataError(f"{where}: {shown} is neither the path of an image nor base64 ({error})") from error
+        quoted = f"{text[:40]!r}{'...' if len(text) > 40 else ''}"
+        raise DataError(f"{location}: {quoted} is neither the path of an image nor base64 ({error})") from error

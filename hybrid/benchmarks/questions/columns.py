@@ -54,40 +54,44 @@ class Columns:
         return tuple(dict.fromkeys(name for name in (self.id, self.task, self.cluster, *content) if name))
 
 
-def resolve(names: Sequence[str], layout: Layout, where: str) -> Columns:
+def resolve(names: Sequence[str], layout: Layout, location: str) -> Columns:
     """The columns of a table. Raises `DataError` for one that a mapping names and is not there, or that must be."""
-    found = {ours: _chosen(ours, names, layout, where) for ours in (*NAMES, "group")}
-    for ours in ("question", "answer"):
-        if not found[ours]:
+    chosen_columns = {role: _choose_columns(role, names, layout, location) for role in (*NAMES, "group")}
+    for role in ("question", "answer"):
+        if not chosen_columns[role]:
             raise DataError(
-                f"{where}: no column is certain to be the {ours}; write a mapping (`columns: {{{ours}: NAME}}`); "
+                f"{location}: no column is certain to be the {role}; write a mapping (`columns: {{{role}: NAME}}`); "
                 f"there are: {', '.join(names)}"
             )
-    one = {ours: (found[ours] or ("",))[0] for ours in NAMES if ours not in ("image", "choices")}
-    groups = found["group"]
-    if "task" not in layout.columns and one["task"] == "task" and "category" in names:
+    single = {role: (chosen_columns[role] or ("",))[0] for role in NAMES if role not in ("image", "choices")}
+    groups = chosen_columns["group"]
+    if "task" not in layout.columns and single["task"] == "task" and "category" in names:
         groups = (*groups, "category")
     return Columns(
-        **one, image=found["image"], choices=found["choices"], groups=groups, from_mapping=frozenset(layout.columns)
+        **single,
+        image=chosen_columns["image"],
+        choices=chosen_columns["choices"],
+        groups=groups,
+        from_mapping=frozenset(layout.columns),
     )
 
 
-def _chosen(ours: str, names: Sequence[str], layout: Layout, where: str) -> tuple[str, ...]:
-    if ours in layout.columns:
-        theirs = layout.columns[ours]
-        for name in theirs:
+def _choose_columns(role: str, names: Sequence[str], layout: Layout, location: str) -> tuple[str, ...]:
+    if role in layout.columns:
+        own_names = layout.columns[role]
+        for name in own_names:
             if name not in names:
                 hint = did_you_mean(name, names)
                 raise DataError(
-                    f"{where}: the mapping's {ours}: no column {name!r}{hint}; there are: {', '.join(names)}"
+                    f"{location}: the mapping's {role}: no column {name!r}{hint}; there are: {', '.join(names)}"
                 )
-        return theirs
-    if ours == "group":
+        return own_names
+    if role == "group":
         return tuple(name for name in GROUPS if name in names)
-    known = next(((name,) for name in NAMES[ours] if name in names), ())
-    if known or ours not in ("image", "choices"):
-        return known
-    return _numbered(names) if ours == "image" else _lettered(names)
+    column_name = next(((name,) for name in NAMES[role] if name in names), ())
+    if column_name or role not in ("image", "choices"):
+        return column_name
+    return _numbered(names) if role == "image" else _lettered(names)
 
 
 def _numbered(names: Sequence[str]) -> tuple[str, ...]:
@@ -108,7 +112,7 @@ def _lettered(names: Sequence[str]) -> tuple[str, ...]:
 
 def unread(names: Sequence[str], layout: Layout) -> tuple[str, ...]:
     """The columns that are certain to be a part of a question and that a recipe does not read."""
-    used = {name for theirs in layout.columns.values() for name in theirs}
+    used = {name for column in layout.columns.values() for name in column}
     parts = ("image", "question", "choices", "answer", "kind", "tolerance")
-    certain = {name for ours in parts for name in NAMES[ours]} | {*_numbered(names), *_lettered(names)}
+    certain = {name for part in parts for name in NAMES[part]} | {*_numbered(names), *_lettered(names)}
     return tuple(name for name in names if name in certain - used)

@@ -90,15 +90,15 @@ class Doubts:
             yield from self._index_like
         if not self._counts and len(set(self._zero_one.values())) == 2:
             yield from (
-                f"{where}: its answer {answer}, as every other of {self._task}, is 0 or 1 and read as a number: "
+                f"{location}: its answer {answer}, as every other of {self._task}, is 0 or 1 and read as a number: "
                 "`kind: yes_no` reads no and yes, `kind: integer` settles that they are numbers"
-                for where, answer in self._zero_one.items()
+                for location, answer in self._zero_one.items()
             )
         if len(self._by_kind) > 1 and not self._columns.kind and self._layout.kind is None:
             usual = max(self._by_kind, key=lambda kind: len(self._by_kind[kind]))
             mostly = f"where {len(self._by_kind.pop(usual))} of {self._task} are {usual}"
             for kind, places in self._by_kind.items():
-                yield from (f"{where}: {kind} by its answer, {mostly}" for where in places)
+                yield from (f"{place}: {kind} by its answer, {mostly}" for place in places)
 
     def _kind_is_said(self, row: DataRow) -> bool:
         column = self._columns.kind
@@ -107,13 +107,13 @@ class Doubts:
     def _of_answer(self, row: DataRow, question: Question) -> Iterator[str]:
         """Doubts about what the answer says."""
         with suppress(DataError):
-            listed = texts(row, self._columns.answer)
-            answers = listed if listed else (answer_in(row, self._columns.answer),)
-            said = self._kind_is_said(row)
+            items = texts(row, self._columns.answer)
+            answers = items if items else (answer_in(row, self._columns.answer),)
+            is_stated = self._kind_is_said(row)
             if question.kind in (Kind.CHOICE, Kind.ORDER):
                 self._note_index(row, question, answers)
-            elif not said or question.kind is Kind.TEXT:
-                yield from _of_open_answer(question, answers, said)
+            elif not is_stated or question.kind is Kind.TEXT:
+                yield from _of_open_answer(question, answers, is_stated)
         target = question.target
         if isinstance(target, dict) and "within" in target and 0 < float(target["within"]) < 1:
             yield f"its point counts within {target['within']:g} px: a tolerance is in pixels in every frame"
@@ -138,24 +138,24 @@ class Doubts:
         """Doubts about options that stand in the text of a question without choices."""
         if question.choices or self._layout.split_choices:
             return
-        asked = scalar_text(row, self._columns.question) or ""
+        question_text = scalar_text(row, self._columns.question) or ""
         for pattern in _LETTERED:
-            if split(pattern, asked)[1]:
+            if split(pattern, question_text)[1]:
                 yield (
                     f"its text shows options, and it is asked as {question.kind}; a mapping with `columns: {{choices: "
                     f'{self._columns.question}}}` and `split_choices: "{pattern}"` reads them'
                 )
                 return
-        if _LISTED.search(asked) or (_NAMED_OPTIONS.search(asked) and question.kind is not Kind.YES_NO):
+        if _LISTED.search(question_text) or (_NAMED_OPTIONS.search(question_text) and question.kind is not Kind.YES_NO):
             yield f"its text shows options, and it is asked as {question.kind}; a column of choices makes it a choice"
 
 
-def _of_open_answer(question: Question, answers: Sequence[str], said: bool) -> Iterator[str]:
+def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: bool) -> Iterator[str]:
     """Doubts about an answer without choices; `said` is whether the table or its mapping says the kind."""
     first = answers[0].strip()
     if any(answer.strip().casefold().strip("[]<>()") in _PLACEHOLDERS for answer in answers):
         yield f"its answer {first!r:.40} may stand for a hidden one: leave the row out, or give its answer"
-    if said:
+    if kind_stated:
         return
     if question.kind is Kind.INTEGER and first in ("0", "1"):
         if _asks_yes_no(question):

@@ -32,14 +32,14 @@ def coordinates(target: Json) -> tuple[float, ...]:
     return tuple(cast("Sequence[float]", facts.get("box") or facts.get("point") or ()))
 
 
-def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], where: str) -> Json:
+def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], location: str) -> Json:
     """The target of a box or point in pixels of its picture.
 
     Args:
         target: as `targets.py` makes it, its numbers in the frame.
         frame: of the table; None for pixels.
         sizes: of the pictures of the question; nothing is checked without one.
-        where: file, row and column, for errors.
+        location: file, row and column, for errors.
 
     Raises:
         DataError: a place outside of every picture, or a frame that needs a size where there is none or several.
@@ -49,17 +49,17 @@ def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], where: s
         return target
     if (unit := UNITS.get(frame or "pixels")) is not None:
         if len(set(sizes)) != 1:
-            why = "its pictures have different sizes" if sizes else "it has no picture"
-            raise DataError(f"{where}: frame: {frame} says nothing of pixels where {why}: write pixels")
+            reason = "its pictures have different sizes" if sizes else "it has no picture"
+            raise DataError(f"{location}: frame: {frame} says nothing of pixels where {reason}: write pixels")
         numbers = tuple(
             float(Fraction(repr(number)) * sizes[0][place % 2] / unit) for place, number in enumerate(numbers)
         )
     if sizes and not any(_inside(numbers, size) for size in sizes):
         hint = "" if frame is not None else _hint(coordinates(target), sizes)
-        shown = ", ".join(f"{number:g}" for number in coordinates(target))
+        listing = ", ".join(f"{number:g}" for number in coordinates(target))
         pictures = ", ".join(f"{width} x {height}" for width, height in dict.fromkeys(sizes))
-        said = "" if frame in (None, "pixels") else f" as frame: {frame}"
-        raise DataError(f"{where}: [{shown}]{said} is outside of the picture of {pictures} px{hint}")
+        frame_note = "" if frame in (None, "pixels") else f" as frame: {frame}"
+        raise DataError(f"{location}: [{listing}]{frame_note} is outside of the picture of {pictures} px{hint}")
     return {**target, "box" if "box" in target else "point": list(numbers)}
 
 
@@ -84,14 +84,14 @@ class FrameDoubts:
         self._small: list[str] = []
         self._beyond = self._outside = False
 
-    def look_at(self, target: Json, sizes: Sequence[Size], where: str) -> Iterator[str]:
+    def look_at(self, target: Json, sizes: Sequence[Size], location: str) -> Iterator[str]:
         """Take a place up; yields the doubt that it raises alone."""
         numbers = coordinates(target)
         if not numbers or not sizes:
             return
         if max(numbers) <= SMALLEST:
             yield (
-                f"{where}: no number is larger than 1, and they are read as pixels; a mapping with "
+                f"{location}: no number is larger than 1, and they are read as pixels; a mapping with "
                 "`frame: normalised` reads shares of width and height, `frame: pixels` settles that they are pixels"
             )
         elif max(numbers) > THOUSAND:
@@ -99,15 +99,15 @@ class FrameDoubts:
         elif not any(_inside(numbers, size) for size in sizes):
             self._outside |= min(numbers) >= 0
         else:
-            (self._large if max(map(max, sizes)) > THOUSAND else self._small).append(where)
+            (self._large if max(map(max, sizes)) > THOUSAND else self._small).append(location)
 
     def of_table(self) -> Iterator[str]:
         """What is doubtful of the places together."""
         if self._beyond:
             return
-        for where in (*self._large, *(self._small if self._outside else ())):
+        for location in (*self._large, *(self._small if self._outside else ())):
             yield (
-                f"{where}: no number of the table is larger than 1,000, though pictures have other sizes, and they are "
-                "read as pixels; a mapping with `frame: thousandths` reads thousandths of width and height, "
+                f"{location}: no number of the table is larger than 1,000, though pictures have other sizes, and they "
+                "are read as pixels; a mapping with `frame: thousandths` reads thousandths of width and height, "
                 "`frame: pixels` settles that they are pixels"
             )

@@ -59,7 +59,7 @@ def write(questions: Sequence[Question], root: Path) -> Path:
     if not questions:
         raise UsageError("questions=[]: give at least one hybrid.Question")
     files: dict[str, bytes] = {}
-    lines = [json.dumps(_row(number, each, files)) for number, each in enumerate(questions, 1)]
+    lines = [json.dumps(_row(number, question, files)) for number, question in enumerate(questions, 1)]
     text = "\n".join([*lines, ""]).encode()
     folder = root / hashlib.sha256(text).hexdigest()[:16]
     for name, data in files.items():
@@ -92,7 +92,7 @@ def _row(number: int, question: object, files: dict[str, bytes]) -> dict[str, ob
     }
 
 
-def _bytes(picture: Any, where: str) -> bytes:
+def _bytes(picture: Any, location: str) -> bytes:
     """The file of an image. An image file's name says nothing of its format, which is read from its bytes."""
     from PIL import Image
 
@@ -100,13 +100,15 @@ def _bytes(picture: Any, where: str) -> bytes:
         return picture
     if isinstance(picture, str | Path):
         try:
-            return read_image_file(Path(picture).expanduser(), f"{where}: {picture}")
+            return read_image_file(Path(picture).expanduser(), f"{location}: {picture}")
         except OSError as error:
-            raise UsageError(f"{where}: {picture}: cannot be read: {error.strerror or error}") from error
+            raise UsageError(f"{location}: {picture}: cannot be read: {error.strerror or error}") from error
     if isinstance(picture, Image.Image):
         buffer = io.BytesIO()
         picture.save(buffer, "PNG")
         return buffer.getvalue()
     if hasattr(picture, "dtype"):
         return encode(picture)
-    raise UsageError(f"{where}: a {type(picture).__name__} is no image: give a path, bytes, a Pillow image or an array")
+    raise UsageError(
+        f"{location}: a {type(picture).__name__} is no image: give a path, bytes, a Pillow image or an array"
+    )

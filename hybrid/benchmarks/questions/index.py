@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow
-from hybrid.benchmarks.questions.cells import listed, scalar_text
+from hybrid.benchmarks.questions.cells import parse_list, scalar_text
 from hybrid.benchmarks.questions.columns import Columns
 from hybrid.benchmarks.questions.tables import At, Table, table_of
 from hybrid.errors import DataError
@@ -49,17 +49,17 @@ class Index:
         """The first row of that id."""
         return self.first.get(hashed(identity))
 
-    def rotation_of(self, said: str, at: At) -> str | None:
+    def rotation_of(self, identity: str, at: At) -> str | None:
         """The id of a row of a circular table that is a rotation of another row; None for any other row.
 
         Ids of other tables look the same (262148000 of VQAv2): a rotation has the question and the options of its base.
         """
-        if not self.content or not is_number(said) or (turn := int(said) // CIRCULAR_STEP) == 0:
+        if not self.content or not is_number(identity) or (turn := int(identity) // CIRCULAR_STEP) == 0:
             return None
-        base = self.place_of(str(int(said) % CIRCULAR_STEP))
+        base = self.place_of(str(int(identity) % CIRCULAR_STEP))
         if base is None or self.content.get(base.line, -1) != self.content.get(at.line):
             return None
-        return f"{int(said) % CIRCULAR_STEP}#circ{turn}"
+        return f"{int(identity) % CIRCULAR_STEP}#circ{turn}"
 
 
 def hashed(text: str) -> int:
@@ -93,10 +93,10 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
     by_task: dict[str, list[At]] = {}
     units: dict[int, int] = {}
     content: dict[int, int] = {}
-    for number, (at, row, said, identity) in enumerate(_rows(table, columns, task)):
+    for number, (at, row, task_name, identity) in enumerate(_rows(table, columns, task)):
         if number > MAX_ROWS:
             raise DataError(f"{path} has more than {MAX_ROWS:,} rows")
-        by_task.setdefault(said, []).append(at)
+        by_task.setdefault(task_name, []).append(at)
         if identity is not None:
             first.setdefault(hashed(identity), at)
         if rows > 1:
@@ -120,26 +120,26 @@ def _content(row: DataRow, columns: Columns) -> int:
     for column in columns.choices:
         with suppress(DataError):
             value = row.cell(column)
-            cells += sorted(map(str, listed(value) or [value]))
+            cells += sorted(map(str, parse_list(value) or [value]))
     with suppress(DataError):
         return hashed("\n".join((str(row.cell(columns.question)), *sorted(cells))))
     return hash(row.where)
 
 
 def _rows(table: Table, columns: Columns, task: str) -> Iterator[tuple[At, DataRow | DataError, str, str | None]]:
-    before = ""
+    previous_task = ""
     waiting: list[tuple[At, DataRow | DataError, str | None]] = []
     for at, row in table.scan(columns.indexed):
         identity = _name(row, columns.id) if columns.id else None
-        said = (_name(row, columns.task) if columns.task else task) or before
-        if not said:
+        name = (_name(row, columns.task) if columns.task else task) or previous_task
+        if not name:
             waiting.append((at, row, identity))
             continue
         for earlier in waiting:
-            yield earlier[0], earlier[1], said, earlier[2]
+            yield earlier[0], earlier[1], name, earlier[2]
         waiting.clear()
-        yield at, row, said, identity
-        before = said
+        yield at, row, name, identity
+        previous_task = name
     for earlier in waiting:
         yield earlier[0], earlier[1], task, earlier[2]
 

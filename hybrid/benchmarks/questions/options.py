@@ -16,12 +16,12 @@ from hybrid.types import LETTERS
 Split = tuple[str, tuple[str, ...]]
 
 
-def _lettered(before: str, after: str) -> Callable[[str], Split]:
+def _lettered(prefix: str, suffix: str) -> Callable[[str], Split]:
     """Options each behind its letter, in order from A; upper or lower case, but all alike."""
 
     def split_text(text: str) -> Split:
         for letters in (LETTERS, LETTERS.lower()):
-            stem, options = _in_order(text, [f"{before}{letter}{after}" for letter in letters])
+            stem, options = _in_order(text, [f"{prefix}{letter}{suffix}" for letter in letters])
             if options:
                 return stem, options
         return text.strip(), ()
@@ -29,12 +29,12 @@ def _lettered(before: str, after: str) -> Callable[[str], Split]:
     return split_text
 
 
-def _on_lines(before: str, after: str) -> Callable[[str], Split]:
+def _on_lines(prefix: str, suffix: str) -> Callable[[str], Split]:
     """Options each on a line of its own behind its letter; what follows the last of these lines is no option."""
-    whole = _lettered(before, after)
+    split_letters = _lettered(prefix, suffix)
 
     def split_text(text: str) -> Split:
-        stem, options = whole(text)
+        stem, options = split_letters(text)
         return stem, tuple(option.partition("\n")[0].strip() for option in options)
 
     return split_text
@@ -44,10 +44,10 @@ def _in_order(text: str, marks: list[str]) -> Split:
     """Cut at each mark that begins a word, the first, then the second behind it, and so on."""
     cuts: list[tuple[int, int]] = []
     for mark in marks:
-        found = re.compile(rf"(?:(?<=\s)|\A){re.escape(mark)}(?=\s)").search(text, cuts[-1][1] if cuts else 0)
-        if found is None:
+        match = re.compile(rf"(?:(?<=\s)|\A){re.escape(mark)}(?=\s)").search(text, cuts[-1][1] if cuts else 0)
+        if match is None:
             break
-        cuts.append(found.span())
+        cuts.append(match.span())
     if len(cuts) < 2:
         return text.strip(), ()
     ends = [begin for begin, _ in cuts[1:]] + [len(text)]
@@ -66,12 +66,12 @@ def _apart(mark: str) -> Callable[[str], Split]:
 def _json(text: str) -> Split:
     """A list of texts as JSON."""
     try:
-        listed = json.loads(text)
+        items = json.loads(text)
     except (ValueError, RecursionError):
         return text.strip(), ()
-    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         return text.strip(), ()
-    return "", tuple(listed)
+    return "", tuple(items)
 
 
 # By the name that a mapping writes; a letter there stands for upper and lower case.

@@ -11,16 +11,16 @@ from typing import Final, Literal
 from hybrid.cards import ValueMismatch
 
 
-def check_template(text: str, known: Collection[str]) -> None:
+def check_template(text: str, names: Collection[str]) -> None:
     """Raise `ValueMismatch` for a text with another placeholder than these."""
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError as error:
         raise ValueMismatch((), f"{error}; a brace that is none of a placeholder is written twice") from error
     for _, name, form, conversion in parts:
-        if name is not None and (name not in known or form or conversion):
-            there = ", ".join(f"{{{each}}}" for each in sorted(known))
-            raise ValueMismatch((), f"{{{name}}} is no placeholder; there are: {there}")
+        if name is not None and (name not in names or form or conversion):
+            placeholders = ", ".join(f"{{{name}}}" for name in sorted(names))
+            raise ValueMismatch((), f"{{{name}}} is no placeholder; there are: {placeholders}")
 
 
 def check_units(rows: int) -> None:
@@ -40,7 +40,7 @@ def _fraction(value: float) -> None:
         raise ValueMismatch((), f"{value:g}: a number from 0 to 1")
 
 
-_SHOWN: Final = {"check": partial(check_template, known=("question", "choices", "unit"))}
+_SHOWN: Final = {"check": partial(check_template, names=("question", "choices", "unit"))}
 
 
 @dataclass(frozen=True)

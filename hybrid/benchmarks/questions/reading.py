@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.questions.cells import ImageOfRow, images, labelled, listed, scalar_text, texts
+from hybrid.benchmarks.questions.cells import ImageOfRow, images, labelled, parse_list, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
 from hybrid.benchmarks.questions.doubts import Doubts
 from hybrid.benchmarks.questions.frames import Size, in_pixels
@@ -53,23 +53,23 @@ class Reader:
     ) -> Iterator[Question | BrokenQuestion]:
         """The questions of a task; unless it needs images, a question whose image cannot be read has none."""
         for at, row in self.table.some(self.index.places.get(task, ())):
-            question = self._asked(at, row, task, store, needs_images=needs_images)
+            question = self._read_question(at, row, task, store, needs_images=needs_images)
             yield question
             if not self.cyclic or isinstance(question, BrokenQuestion) or question.kind is not Kind.CHOICE:
                 continue
             # The other cyclic permutations of its options; broken where its text does not show them.
             for places in range(1, len(question.choices)):
                 identity = f"{question.id}#circ{places}"
-                turned = rotated(question, places)
-                if turned is None:
-                    why = (
+                rotation = rotated(question, places)
+                if rotation is None:
+                    reason = (
                         f"{question.id}: its text does not show its options as (A) TEXT, A. TEXT or [A] TEXT: no cycle"
                     )
-                    yield BrokenQuestion(identity, question.task, why, question.groups, question.cluster)
+                    yield BrokenQuestion(identity, question.task, reason, question.groups, question.cluster)
                 else:
-                    yield replace(turned, id=identity)
+                    yield replace(rotation, id=identity)
 
-    def _asked(
+    def _read_question(
         self, at: At, row: DataRow | DataError, task: str, store: ImageStore | None, *, needs_images: bool = True
     ) -> Question | BrokenQuestion:
         if isinstance(row, DataError):
@@ -103,7 +103,7 @@ class Reader:
         for task in tasks:
             doubts = Doubts(self.columns, self.layout, task)
             for at, row in self.table.some(self.index.places.get(task, ())):
-                question = self._asked(at, row, task, None)
+                question = self._read_question(at, row, task, None)
                 if isinstance(row, DataRow):
                     yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
                     yield from self._id_doubt(row, at)
@@ -121,14 +121,14 @@ class Reader:
     def _id_doubt(self, row: DataRow, at: At) -> Iterator[str]:
         """The doubt about an id that is that of a rotation by its number and not by its row."""
         with suppress(DataError):
-            said = name_in(row, self.columns.id) if self.columns.circular else None
-            if said is None or not is_number(said) or self.index.rotation_of(said, at) is not None:
+            name = name_in(row, self.columns.id) if self.columns.circular else None
+            if name is None or not is_number(name) or self.index.rotation_of(name, at) is not None:
                 return
-            base = self.index.place_of(str(int(said) % CIRCULAR_STEP))
-            if int(said) >= CIRCULAR_STEP and base is not None:
+            base = self.index.place_of(str(int(name) % CIRCULAR_STEP))
+            if int(name) >= CIRCULAR_STEP and base is not None:
                 yield (
-                    f"{row.where}: the id {said} would be rotation {int(said) // CIRCULAR_STEP} of "
-                    f"{int(said) % CIRCULAR_STEP}, whose question or options differ: it is read as a question of its "
+                    f"{row.where}: the id {name} would be rotation {int(name) // CIRCULAR_STEP} of "
+                    f"{int(name) % CIRCULAR_STEP}, whose question or options differ: it is read as a question of its "
                     "own; a mapping with `columns: {id: index}` settles it"
                 )
 
@@ -137,30 +137,30 @@ class Reader:
         column = self.columns.id
         if not column:
             return f"{self.prefix}row{at.line}"
-        said = name_in(row, column)
-        where = f"{row.where}, column {column}"
-        if said is None:
-            raise DataError(f"{where}: there is no id")
-        if "#" in said:
-            raise DataError(f"{where}: {said!r:.80} holds #, which marks the variants of a question")
-        first = self.index.place_of(said)
+        name = name_in(row, column)
+        location = f"{row.where}, column {column}"
+        if name is None:
+            raise DataError(f"{location}: there is no id")
+        if "#" in name:
+            raise DataError(f"{location}: {name!r:.80} holds #, which marks the variants of a question")
+        first = self.index.place_of(name)
         if first is not None and first.line != at.line:
-            raise DataError(f"{where}: the id {said!r:.80} is that of {self.table.counted} {first.line} too")
-        return self.index.rotation_of(said, at) or said
+            raise DataError(f"{location}: the id {name!r:.80} is that of {self.table.counted} {first.line} too")
+        return self.index.rotation_of(name, at) or name
 
     def _question(self, row: DataRow, identity: str, task: str, cluster: str) -> Question:
         columns = self.columns
-        asked = scalar_text(row, columns.question)
-        if asked is None:
+        question_text = scalar_text(row, columns.question)
+        if question_text is None:
             raise DataError(f"{row.where}, column {columns.question}: there is no question")
-        stem, choices, labels = self._choices(row, asked)
+        stem, choices, labels = self._choices(row, question_text)
         kind = kind_of(row, columns, self.layout, choices)
         target = target_of(kind, row, columns, self.layout, choices, labels)
         hint = scalar_text(row, columns.hint) if columns.hint else None
         # pandas, by which VLMEvalKit reads its tables, takes these words for an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
-        shown = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
-        facts = (self._text(stem, shown, hint or ""), kind, shown, target, ROUTE, self._groups(row))
+        listed_choices = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
+        facts = (self._text(stem, listed_choices, hint or ""), kind, listed_choices, target, ROUTE, self._groups(row))
         return Question(identity, task, (), *facts, cluster=cluster)
 
     def _target_in_pixels(self, row: DataRow, question: Question) -> Any:
@@ -175,25 +175,25 @@ class Reader:
         options = (option.format(letter=a, text=text) for a, text in zip(LETTERS, choices, strict=False))
         # A hint stands before the question, as VLMEvalKit puts it (image_mcq.py, build_prompt).
         hint = self.texts["hint"].format(hint=hint) if hint else ""
-        said = {"question": question, "choices": "\n".join(options), "hint": hint}
+        values = {"question": question, "choices": "\n".join(options), "hint": hint}
         # A line that holds a placeholder of nothing alone is left out.
-        empty = {f"{{{name}}}" for name, text in said.items() if not text}
-        return "\n".join(line for line in prompt.split("\n") if line.strip() not in empty).format(**said).strip()
+        empty = {f"{{{name}}}" for name, text in values.items() if not text}
+        return "\n".join(line for line in prompt.split("\n") if line.strip() not in empty).format(**values).strip()
 
-    def _choices(self, row: DataRow, asked: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    def _choices(self, row: DataRow, question_text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         """The question without options that stand in it, the options, and the table's labels where it has its own.
 
         Raises `DataError` for options that clash.
         """
-        columns, stem, labels = self.columns.choices, asked, tuple[str, ...]()
+        columns, stem, labels = self.columns.choices, question_text, tuple[str, ...]()
         if not columns:
-            return asked, (), ()
-        where = f"{row.where}, column {columns[0]}"
+            return question_text, (), ()
+        location = f"{row.where}, column {columns[0]}"
         if len(columns) > 1:
-            said = [scalar_text(row, column) or "" for column in columns]
-            while said and not said[-1]:
-                said.pop()
-            choices = tuple(said)
+            cells = [scalar_text(row, column) or "" for column in columns]
+            while cells and not cells[-1]:
+                cells.pop()
+            choices = tuple(cells)
         elif (pairs := labelled(row, columns[0])) is not None:
             labels, choices = pairs
             # Letters in order are the letters that the choices are shown by.
@@ -202,59 +202,61 @@ class Reader:
             text = scalar_text(row, columns[0]) if self.layout.split_choices else None
             if text is None:
                 choices = texts(row, columns[0]) or ()
-                if not choices and row.cell(columns[0]) not in (None, "") and listed(row.cell(columns[0])) != []:
-                    raise DataError(f"{where}: expected a list of texts; a mapping can split one (`split_choices:`)")
+                if not choices and row.cell(columns[0]) not in (None, "") and parse_list(row.cell(columns[0])) != []:
+                    raise DataError(f"{location}: expected a list of texts; a mapping can split one (`split_choices:`)")
             else:
-                before, choices = split(self.layout.split_choices or "", text)
-                stem = before if columns[0] == self.columns.question else asked
+                question_part, choices = split(self.layout.split_choices or "", text)
+                stem = question_part if columns[0] == self.columns.question else question_text
         if "" in choices:
-            raise DataError(f"{where}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
+            raise DataError(f"{location}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
         if len(set(choices)) < len(choices):
-            raise DataError(f"{where}: a choice is there twice: {choices!r:.120}")
+            raise DataError(f"{location}: a choice is there twice: {choices!r:.120}")
         if choices and not 2 <= len(choices) <= len(LETTERS):
-            raise DataError(f"{where}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
+            raise DataError(f"{location}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
         return stem, choices, labels
 
     def _sizes(self, row: DataRow) -> Sequence[Size]:
         """Width and height of the pictures of a row. Raises `DataError` for one that cannot be read."""
-        found = []
+        sizes = []
         for place, data in images(row, self.columns.image, self.images_root):
             picture = inspect(self._referred(data, place) if isinstance(data, ImageOfRow) else data, place)
-            found.append((picture.width, picture.height))
-        return found
+            sizes.append((picture.width, picture.height))
+        return sizes
 
     def _images(self, row: DataRow, store: ImageStore, identity: str) -> tuple[StoredImage, ...]:
-        where = f"question {identity}"
-        found = tuple(
-            store.put(self._referred(data, place) if isinstance(data, ImageOfRow) else data, f"{place}, {where}")
+        location = f"question {identity}"
+        stored = tuple(
+            store.put(self._referred(data, place) if isinstance(data, ImageOfRow) else data, f"{place}, {location}")
             for place, data in images(row, self.columns.image, self.images_root)
         )
-        if not found:
+        if not stored:
             column = ", ".join(self.columns.image) or "image"
             raise DataError(f"{row.where}, column {column}: there is no image")
-        return found
+        return stored
 
-    def _referred(self, said: ImageOfRow, where: str) -> bytes:
+    def _referred(self, reference: ImageOfRow, location: str) -> bytes:
         """The image of the row that is named by its id."""
-        at = self.index.place_of(said)
+        at = self.index.place_of(reference)
         row = next((row for _, row in self.table.some([at])), None) if at is not None else None
         if not isinstance(row, DataRow):
-            raise DataError(f"{where}: {said!r:.64} is neither the path of an image, nor base64, nor the id of a row")
+            raise DataError(
+                f"{location}: {reference!r:.64} is neither the path of an image, nor base64, nor the id of a row"
+            )
         data = next((data for _, data in images(row, self.columns.image, self.images_root)), None)
         if data is None or isinstance(data, ImageOfRow):
-            raise DataError(f"{where}: row {said!r:.64}, whose image it names, has none of its own")
+            raise DataError(f"{location}: row {reference!r:.64}, whose image it names, has none of its own")
         return data
 
     def _groups(self, row: DataRow) -> Mapping[str, str]:
         """The groups by the names of their columns, or those that a column holds as a mapping."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for column in self.columns.groups:
             value = row.cell(column)
             if isinstance(value, dict):
-                found |= {str(key): str(part) for key, part in value.items() if isinstance(part, str | int | float)}
+                values |= {str(key): str(part) for key, part in value.items() if isinstance(part, str | int | float)}
             elif (text := name_in(row, column)) is not None:
-                found[column] = text
-        return found
+                values[column] = text
+        return values
 
 
 def folder_of(source: Source) -> Path:

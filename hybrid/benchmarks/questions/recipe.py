@@ -58,18 +58,18 @@ class RecipeBenchmark(TableBenchmark):
         """The files of the split by the recipe's patterns, in the order of their names."""
         folder = folder_of(source)
         patterns = [pattern.format(split=source.split) for pattern in self.recipe.hub.files]
-        found = tuple(sorted({path for pattern in patterns for path in folder.glob(pattern)}))
-        if not found:
+        paths = tuple(sorted({path for pattern in patterns for path in folder.glob(pattern)}))
+        if not paths:
             raise DataError(f"{source.folder} holds no {self.card.short_title} data: expected {', '.join(patterns)}")
-        return found
+        return paths
 
-    def unlike(self, source: Source) -> str | None:
+    def schema_mismatch(self, source: Source) -> str | None:
         """A count of rows far from the card's, or columns with a meaning to us that the recipe does not read."""
         readers = [self.reader(source, path) for path in self.tables(source)]
         rows = sum(len(places) for reader in readers for places in reader.index.places.values())
         counts = self.card.tasks.values() if source.split == self.card.splits[0] else ()
         expected = sum(counts) if all(counts) else 0
-        more = dict.fromkeys(name for one in readers for name in unread(one.table.columns(), self.recipe.layout))
+        more = dict.fromkeys(name for reader in readers for name in unread(reader.table.columns(), self.recipe.layout))
         other = f"{rows:,} rows instead of {expected:,}"
         parts = [other] if expected and not MIN_SHARE <= rows / expected <= MAX_SHARE else []
         parts += [f"the columns {', '.join(more)}, which {self.card.short_title} has not"] if more else []
@@ -77,9 +77,9 @@ class RecipeBenchmark(TableBenchmark):
 
     def reader(self, source: Source, path: Path) -> Reader:
         """The table as the recipe reads it."""
-        recipe, every = self.recipe, self.tables(source)
+        recipe, tables = self.recipe, self.tables(source)
         reader = reader_of(source, path, recipe.layout, self.texts, recipe.only_task, recipe.cluster.rows)
-        prefix = f"{every.index(path)}." if len(every) > 1 else ""
+        prefix = f"{tables.index(path)}." if len(tables) > 1 else ""
         return replace(reader, cyclic=recipe.variants == "cyclic", prefix=prefix)
 
     def generate(
@@ -103,7 +103,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         title=recipe.title,
         citation=recipe.citation,
         licence=recipe.licence,
-        image_sources=tuple(ImageSource(name, where) for name, where in recipe.image_sources.items()),
+        image_sources=tuple(ImageSource(name, source_name) for name, source_name in recipe.image_sources.items()),
         hub_id=hub.id,
         splits=hub.splits,
         tasks=dict(recipe.expected),
@@ -120,7 +120,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
 
 
 @lru_cache(maxsize=64)
-def _made(path: Path, stamp: tuple[int, int]) -> RecipeBenchmark:
+def _load_recipe(path: Path, stamp: tuple[int, int]) -> RecipeBenchmark:
     del stamp
     return RecipeBenchmark(recipe_of(path))
 
@@ -131,4 +131,4 @@ def benchmark_of(path: Path) -> RecipeBenchmark:
         state = path.stat()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return _made(path, (state.st_mtime_ns, state.st_size))
+    return _load_recipe(path, (state.st_mtime_ns, state.st_size))

@@ -57,14 +57,14 @@ def write(
             raise UsageError(f"{recipe.name}: samples: {scene.scene!r:.40} is no scene; there are: {', '.join(SCENES)}")
     check_request(tasks, recipe.scenes, per_task, seed)
     units = -(-per_task // _of(recipe).rows)
-    made = [row for task in tasks for row in _rows(recipe, task, units, seed, purpose)]
+    rows = [row for task in tasks for row in _rows(recipe, task, units, seed, purpose)]
     path = folder / recipe.hub.files[0].format(split=recipe.hub.splits[0]).replace("*", PART)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _WRITERS[path.suffix](path, recipe.layout.columns.get("image", ("image",)), made)
+    _WRITERS[path.suffix](path, recipe.layout.columns.get("image", ("image",)), rows)
     return path
 
 
-def written(pattern: str, options: Sequence[str], *, lower: bool = False) -> str:
+def format_options(pattern: str, options: Sequence[str], *, lower: bool = False) -> str:
     """Options in one text, as a pattern of `options.py` is read."""
     if pattern.startswith("["):
         return json.dumps(list(options))
@@ -83,50 +83,50 @@ def _of(recipe: Recipe) -> Samples:
 
 def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) -> Iterator[_Row]:
     sample, scenes, key = _of(recipe), recipe.scenes, zlib.crc32(f"{recipe.name}/{task}".encode())
-    before = list(scenes).index(task)
+    earlier_tasks = list(scenes).index(task)
     for unit in range(units):
         scene = scenes[task][unit % len(scenes[task])]
         for place in range(sample.rows):
             index = unit * sample.rows + place
-            asked = unit if sample.cyclic else index
-            answer = dealt(SCENES[scene.scene].choices, asked, purpose, seed, key)
+            scene_number = unit if sample.cyclic else index
+            answer = dealt(SCENES[scene.scene].choices, scene_number, purpose, seed, key)
             if place == 0 or not sample.cyclic:
                 # Drawn anew for every row; the cycles of one question share what was drawn for the first.
                 words = generator(purpose, seed, key, _WORDS, unit)
-                made = SCENES[scene.scene].make(words, generator(purpose, seed, key, _PICTURES, asked), answer)
-                images = tuple(jpeg(pixels, 85) for pixels in made.images)
-            number = 1 + before + index * len(scenes)
+                item = SCENES[scene.scene].make(words, generator(purpose, seed, key, _PICTURES, scene_number), answer)
+                images = tuple(jpeg(pixels, 85) for pixels in item.images)
+            number = 1 + earlier_tasks + index * len(scenes)
             # The rows of a cycle move the options on.
-            by, options = place * sample.cyclic, len(made.choices)
-            choices = tuple(made.choices[(number - by) % options] for number in range(options))
-            turned = replace(made, choices=choices, answer=(made.answer + by) % options)
-            yield _Row(number, images, _cells(recipe, scene, turned, number, unit, place))
+            by, options = place * sample.cyclic, len(item.choices)
+            choices = tuple(item.choices[(number - by) % options] for number in range(options))
+            rotation = replace(item, choices=choices, answer=(item.answer + by) % options)
+            yield _Row(number, images, _cells(recipe, scene, rotation, number, unit, place))
 
 
-def _cells(recipe: Recipe, scene: SampleScene, drawn: Item, number: int, unit: int, place: int) -> dict[str, object]:
+def _cells(recipe: Recipe, scene: SampleScene, item: Item, number: int, unit: int, place: int) -> dict[str, object]:
     layout, sample = recipe.layout, _of(recipe)
     lower = sample.letter == "(a)"
     template = scene.question or sample.question
-    options = written(layout.split_choices or "(a) X\\n(b) Y", drawn.choices, lower=lower)
-    (question,), chosen = layout.columns["question"], layout.columns.get("choices", ())
+    options = format_options(layout.split_choices or "(a) X\\n(b) Y", item.choices, lower=lower)
+    (question,), choice_columns = layout.columns["question"], layout.columns.get("choices", ())
     cells: dict[str, object] = {
         name: texts[place % len(texts)].replace("{unit}", str(unit)) for name, texts in scene.cells.items()
     }
-    cells[question] = template.format(question=drawn.question, choices=options, unit=unit)
+    cells[question] = template.format(question=item.question, choices=options, unit=unit)
     for column in layout.columns.get("id", ()):
         cells[column] = number
-    if len(chosen) > 1:
-        cells |= dict(zip(chosen, (*drawn.choices, *[None] * len(chosen)), strict=False))
-    elif chosen and chosen != (question,):
-        cells[chosen[0]] = options if layout.split_choices else list(drawn.choices)
-    shown = bool(chosen) and (chosen != (question,) or "{choices}" in template)
+    if len(choice_columns) > 1:
+        cells |= dict(zip(choice_columns, (*item.choices, *[None] * len(choice_columns)), strict=False))
+    elif choice_columns and choice_columns != (question,):
+        cells[choice_columns[0]] = options if layout.split_choices else list(item.choices)
+    has_options = bool(choice_columns) and (choice_columns != (question,) or "{choices}" in template)
     (answer,) = layout.columns["answer"]
-    cells[answer] = drawn.choices[drawn.answer]
-    if shown and layout.kind is not Kind.YES_NO and layout.answer in ("index0", "index1"):
-        cells[answer] = drawn.answer + (layout.answer == "index1")
-    elif shown and layout.kind is not Kind.YES_NO and layout.answer != "text":
-        own = LETTERS[drawn.answer]
-        cells[answer] = sample.letter.replace("A", own).replace("a", own.lower())
+    cells[answer] = item.choices[item.answer]
+    if has_options and layout.kind is not Kind.YES_NO and layout.answer in ("index0", "index1"):
+        cells[answer] = item.answer + (layout.answer == "index1")
+    elif has_options and layout.kind is not Kind.YES_NO and layout.answer != "text":
+        letter = LETTERS[item.answer]
+        cells[answer] = sample.letter.replace("A", letter).replace("a", letter.lower())
     return cells
 
 
@@ -134,34 +134,34 @@ def _parquet(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
     import pyarrow as pa
 
     several = len(columns) == 1 and any(len(row.images) > 1 for row in rows)
-    listed: list[dict[str, object]] = []
+    records: list[dict[str, object]] = []
     for row in rows:
         pictures = [{"bytes": data, "path": None} for data in row.images]
-        held: dict[str, Any] = {columns[0]: pictures} if several else dict(zip(columns, pictures, strict=False))
-        listed.append({**row.cells, **held})
-    write_parquet(path, [listed], pa.Table.from_pylist(listed).schema, ROW_GROUP)
+        image_cells: dict[str, Any] = {columns[0]: pictures} if several else dict(zip(columns, pictures, strict=False))
+        records.append({**row.cells, **image_cells})
+    write_parquet(path, [records], pa.Table.from_pylist(records).schema, ROW_GROUP)
 
 
 def _text(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
     """JSON lines and CSV with pictures in files beside them, TSV with pictures in base64."""
-    listed: list[dict[str, object]] = []
+    records: list[dict[str, object]] = []
     for row in rows:
-        held: dict[str, str] = {}
+        image_cells: dict[str, str] = {}
         for place, (column, data) in enumerate(zip(columns, row.images, strict=False)):
-            held[column] = f"images/{row.number}_{place}.jpg"
+            image_cells[column] = f"images/{row.number}_{place}.jpg"
             if path.suffix == ".tsv":
-                held[column] = base64.b64encode(data).decode()
+                image_cells[column] = base64.b64encode(data).decode()
             else:
-                write_atomic(path.parent / held[column], data)
-        listed.append({**row.cells, **held})
+                write_atomic(path.parent / image_cells[column], data)
+        records.append({**row.cells, **image_cells})
     table = io.StringIO()
     if path.suffix == ".jsonl":
-        table.writelines(json.dumps(cells) + "\n" for cells in listed)
+        table.writelines(json.dumps(cells) + "\n" for cells in records)
     else:
         delimiter = "\t" if path.suffix == ".tsv" else ","
-        writer = csv.DictWriter(table, list(listed[0]), delimiter=delimiter, lineterminator="\n")
+        writer = csv.DictWriter(table, list(records[0]), delimiter=delimiter, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(listed)
+        writer.writerows(records)
     write_atomic(path, table.getvalue().encode())
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from hybrid.benchmarks.questions.options import PATTERNS
 from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene, check_template, check_units
-from hybrid.benchmarks.questions.statistics import Counted, counted
+from hybrid.benchmarks.questions.statistics import MetricSpec, parse_metric
 from hybrid.cards import Reader, Steps, ValueMismatch
 from hybrid.config.nodes import Node, read_nodes
 from hybrid.errors import UsageError, did_you_mean
@@ -47,15 +47,15 @@ Frame = Literal["pixels", "normalised", "thousandths"]
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
 
 
-def _known(columns: Mapping[str, tuple[str, ...]]) -> None:
-    for name, theirs in columns.items():
+def _check_columns(columns: Mapping[str, tuple[str, ...]]) -> None:
+    for name, column_names in columns.items():
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)
             raise ValueMismatch(
                 (name,), f"columns has no {name!r}{hint}; there are: {', '.join(COLUMNS)}", is_named=False
             )
-        if len(theirs) > 1 and name not in SEVERAL:
-            raise ValueMismatch((name,), f"one column, not {len(theirs)}")
+        if len(column_names) > 1 and name not in SEVERAL:
+            raise ValueMismatch((name,), f"one column, not {len(column_names)}")
 
 
 def _one_of(word: str, words: Collection[str]) -> None:
@@ -68,16 +68,16 @@ class Layout:
     """How the rows of a table become questions. What is not said is guessed where it is certain."""
 
     # By our name theirs.
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata={"check": _known})
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata={"check": _check_columns})
     kind: Kind | None = None
     answer: Answer | None = None
     # None is pixels too, but `data check` then doubts numbers that look like another frame.
     frame: Frame | None = None
     # The name of a pattern by which one cell holds all options.
     split_choices: str | None = field(default=None, metadata={"check": partial(_one_of, words=PATTERNS)})
-    prompt: str | None = field(default=None, metadata={"check": partial(check_template, known=PLACEHOLDERS)})
+    prompt: str | None = field(default=None, metadata={"check": partial(check_template, names=PLACEHOLDERS)})
     # How one option is written: `({letter}) {text}`.
-    option: str | None = field(default=None, metadata={"check": partial(check_template, known=("letter", "text"))})
+    option: str | None = field(default=None, metadata={"check": partial(check_template, names=("letter", "text"))})
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Recipe(Layout):
     citation: str
     licence: str
     hub: Hub
-    metrics: tuple[Counted, ...]
+    metrics: tuple[MetricSpec, ...]
     cluster: Units = Units()
     # Whether each question is asked once for every cyclic permutation of its options.
     variants: Literal["cyclic", "none"] = "none"
@@ -113,9 +113,9 @@ class Recipe(Layout):
     @property
     def layout(self) -> Layout:
         """How its rows are read."""
-        layout = Layout(**{one.name: getattr(self, one.name) for one in fields(Layout)})
-        named = {"cluster": (self.cluster.column,)} if self.cluster.column else {}
-        return replace(layout, columns={**layout.columns, **named})
+        layout = Layout(**{field.name: getattr(self, field.name) for field in fields(Layout)})
+        cluster = {"cluster": (self.cluster.column,)} if self.cluster.column else {}
+        return replace(layout, columns={**layout.columns, **cluster})
 
     @property
     def only_task(self) -> str:
@@ -126,11 +126,11 @@ class Recipe(Layout):
     def scenes(self) -> Mapping[str, tuple[SampleScene, ...]]:
         """The scenes of each task that can be generated."""
         (column,) = self.columns.get("task", ("",))
-        found: dict[str, tuple[SampleScene, ...]] = {}
+        by_task: dict[str, tuple[SampleScene, ...]] = {}
         for scene in () if self.samples is None else self.samples.scenes:
             task = scene.cells.get(column, (self.only_task,))[0]
-            found[task] = (*found.get(task, ()), scene)
-        return found
+            by_task[task] = (*by_task.get(task, ()), scene)
+        return by_task
 
 
 def layout_of(path: Path) -> Layout:
@@ -187,14 +187,14 @@ class _Yaml(Reader):
         if kind is not Recipe:
             return cast(T, self.read_value(kind, table))
         if "name" in table:
-            raise self.unknown(kind, ("name",), [one.name for one in fields(Recipe)])
+            raise self.unknown(kind, ("name",), [field.name for field in fields(Recipe)])
         recipe: Any = self.read_value(kind, {"name": name, **table})
         for place, metric in enumerate(recipe.metrics):
             groups = recipe.columns.get("group", ())
-            if missing := [one for one in metric.groups if one not in groups]:
-                said = self.items(table["metrics"], ())[place]
+            if missing := [group for group in metric.groups if group not in groups]:
+                metric_text = self.items(table["metrics"], ())[place]
                 hint = did_you_mean(missing[0], groups)
-                raise ValueMismatch(("metrics",), f"{said}: no column {missing[0]!r} in columns: group:{hint}")
+                raise ValueMismatch(("metrics",), f"{metric_text}: no column {missing[0]!r} in columns: group:{hint}")
         return cast(T, recipe)
 
     def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
@@ -203,10 +203,10 @@ class _Yaml(Reader):
             return Kind(self.word(value, KINDS, steps))
         if kind is Units and not isinstance(value, dict):
             return Units(column=self.scalar(str, value, steps))
-        if kind is not Counted:
+        if kind is not MetricSpec:
             return super().read_value(kind, value, steps)
         try:
-            return counted(self.scalar(str, value, steps))
+            return parse_metric(self.scalar(str, value, steps))
         except ValueError as error:
             raise ValueMismatch(steps, str(error)) from error
 
@@ -214,20 +214,20 @@ class _Yaml(Reader):
         """The one that an item of a list is."""
         return (self.read_value(kind, value, steps),)
 
-    def _called(self, kind: type, steps: Steps) -> str:
-        named = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}
-        return named.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
+    def _describe_kind(self, kind: type, steps: Steps) -> str:
+        labels = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}
+        return labels.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
 
-    def unknown(self, kind: type, steps: Steps, known: Collection[str]) -> ValueMismatch:
+    def unknown(self, kind: type, steps: Steps, keys: Collection[str]) -> ValueMismatch:
         """The last step is no key of what a person calls so."""
-        there = [key for key in known if key != "name"]
-        hint = did_you_mean(str(steps[-1]), there)
-        said = f"{self._called(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(there)}"
-        return ValueMismatch(steps, said, is_named=False)
+        choices = [key for key in keys if key != "name"]
+        hint = did_you_mean(str(steps[-1]), choices)
+        message = f"{self._describe_kind(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(choices)}"
+        return ValueMismatch(steps, message, is_named=False)
 
     def needs(self, kind: type, steps: Steps, name: str) -> ValueMismatch:
         """A key must be there."""
-        return ValueMismatch(steps, f"{self._called(kind, steps)} needs {name}:", is_named=False)
+        return ValueMismatch(steps, f"{self._describe_kind(kind, steps)} needs {name}:", is_named=False)
 
     def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
         """One of some words, with what is near."""
@@ -241,8 +241,8 @@ class _Yaml(Reader):
     def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
         """A text as the annotation says."""
         if not isinstance(value, str):
-            found = "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
-            raise ValueMismatch(steps, f"one value, not {found}")
+            actual = "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
+            raise ValueMismatch(steps, f"one value, not {actual}")
         if kind is bool:
             return self.word(value, ("true", "false"), steps) == "true"
         if kind is int and not (value.isascii() and value.isdigit()):
@@ -254,10 +254,10 @@ class _Yaml(Reader):
 
     def items(self, value: Any, steps: Steps) -> Sequence[Any]:
         """One value, or a list of at least one."""
-        listed = value if isinstance(value, list) else [value]
-        texts = [one for one in listed if isinstance(one, str)]
-        if not listed or "" in texts:
+        values = value if isinstance(value, list) else [value]
+        texts = [item for item in values if isinstance(item, str)]
+        if not values or "" in texts:
             raise ValueMismatch(steps, "a name is empty")
         if len(set(texts)) < len(texts):
             raise ValueMismatch(steps, "a name stands there twice")
-        return listed
+        return values

@@ -39,11 +39,11 @@ def score_text(question: Question, text: str, outcome: Outcome, options: ScoreOp
     """The verdict on a text."""
     parsed = parse(text, question.kind, question.choices)
     if parsed.value is None:
-        worth = unanswered(Outcome.UNPARSED, chance(question), options)
-        return score_of(question, worth, Outcome.UNPARSED, values=yes_values(question, None))
+        credit = unanswered(Outcome.UNPARSED, chance(question), options)
+        return score_of(question, credit, Outcome.UNPARSED, values=yes_values(question, None))
     right, values = _judged(question, parsed.value)
-    shown = as_json(cast(Any, parsed.value))
-    answer = shown if isinstance(shown, str) else ", ".join(map(_short, shown if isinstance(shown, list) else [shown]))
+    value = as_json(cast(Any, parsed.value))
+    answer = value if isinstance(value, str) else ", ".join(map(_short, value if isinstance(value, list) else [value]))
     return score_of(question, float(right), outcome, answer, parsed.rule, values)
 
 
@@ -113,7 +113,7 @@ def right_answer(question: Question) -> str:
     return f"Answer: ({_short(x)}, {_short(y)})"
 
 
-def told(question: Question) -> str:
+def describe_target(question: Question) -> str:
     """The right answer in words, for a person."""
     answer = right_answer(question).removeprefix("Answer: ")
     if question.kind is Kind.CHOICE:

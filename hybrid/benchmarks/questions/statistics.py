@@ -1,10 +1,10 @@
 """The closed vocabulary of metrics of a recipe: each is a sum of cells that the statistics already resample.
 
-    counted("accuracy")                       # over all questions
-    counted("accuracy over task")             # the mean of the tasks' means
-    counted("accuracy over type/source")     # the mean over types of the mean over their sources
-    counted("all_right")                      # units (pairs, cycles) of which every question is right
-    counted("f1 by task")                     # one for each task: f1.NAME
+    parse_metric("accuracy")                       # over all questions
+    parse_metric("accuracy over task")             # the mean of the tasks' means
+    parse_metric("accuracy over type/source")     # the mean over types of the mean over their sources
+    parse_metric("all_right")                      # units (pairs, cycles) of which every question is right
+    parse_metric("f1 by task")                     # one for each task: f1.NAME
 
 A word that is no `task` is the name of a group. Precision, recall and F1 are of the answer "yes", as POPE counts them
 (Li et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is no yes counts as no.
@@ -36,7 +36,7 @@ def _accuracy(score: Score) -> Part | None:
     return None if score.correct is None else (score.correct, 1.0)
 
 
-def _asked(part: Callable[[float, float], Part]) -> Callable[[Score], Part | None]:
+def _yes_no_part(part: Callable[[float, float], Part]) -> Callable[[Score], Part | None]:
     """The addends made of whether yes is right and whether it was said; none for a question of another kind."""
     return lambda score: part(score.values[YES], score.values[SAID_YES]) if YES in score.values else None
 
@@ -55,21 +55,23 @@ YES_NO: Final = "yes/no questions"
 STATISTICS: Final[Mapping[str, Statistic]] = {
     "accuracy": Statistic(_accuracy, "right answers / questions"),
     ALL_RIGHT: Statistic(_accuracy, "units of which every question is right / units", "units (pairs, cycles)"),
-    "precision": Statistic(_asked(lambda true, said: (true * said, said)), "right yes / all yes", YES_NO),
+    "precision": Statistic(
+        _yes_no_part(lambda true, replied: (true * replied, replied)), "right yes / all yes", YES_NO
+    ),
     "recall": Statistic(
-        _asked(lambda true, said: (true * said, true)), "right yes / questions whose answer is yes", YES_NO
+        _yes_no_part(lambda true, replied: (true * replied, true)), "right yes / questions whose answer is yes", YES_NO
     ),
     "f1": Statistic(
-        _asked(lambda true, said: (2 * true * said, true + said)),
+        _yes_no_part(lambda true, replied: (2 * true * replied, true + replied)),
         "2 x right yes / (all yes + questions whose answer is yes)",
         YES_NO,
     ),
-    "yes_share": Statistic(_asked(lambda _, said: (said, 1.0)), "replies yes / yes/no questions", YES_NO),
+    "yes_share": Statistic(_yes_no_part(lambda _, replied: (replied, 1.0)), "replies yes / yes/no questions", YES_NO),
 }
 
 
 @dataclass(frozen=True)
-class Counted:
+class MetricSpec:
     """A metric of a recipe: a statistic, and the groups it is averaged over or given for."""
 
     statistic: str
@@ -100,47 +102,47 @@ class Counted:
         return MetricCard(self.name, formula, word.counts, "the recipe's file")
 
 
-def counted(text: str) -> Counted:
+def parse_metric(text: str) -> MetricSpec:
     """A metric by its words. Raises `ValueError`, with what is near, for any other."""
     word, _, rest = text.strip().partition(" ")
     if word not in STATISTICS:
         raise ValueError(f"{word!r:.60} is none{did_you_mean(word, STATISTICS)}; there are: {', '.join(STATISTICS)}")
     if not rest:
-        return Counted(word)
-    how, _, named = rest.strip().partition(" ")
-    names = tuple(name.strip() for name in named.split("/"))
-    if how not in ("over", "by") or "" in names or (how == "by" and len(names) > 1):
+        return MetricSpec(word)
+    combination, _, group_names = rest.strip().partition(" ")
+    names = tuple(name.strip() for name in group_names.split("/"))
+    if combination not in ("over", "by") or "" in names or (combination == "by" and len(names) > 1):
         raise ValueError(f"{text!r:.80}: write {word}, {word} over GROUP, {word} over GROUP/GROUP or {word} by GROUP")
-    return Counted(word, over=names) if how == "over" else Counted(word, by=names[0])
+    return MetricSpec(word, over=names) if combination == "over" else MetricSpec(word, by=names[0])
 
 
-def summed(metrics: Sequence[Counted], scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summed(metrics: Sequence[MetricSpec], scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The metrics of some scores; one that no score counts for is left out."""
-    made: list[Metric] = []
+    results: list[Metric] = []
     for metric in metrics:
         cells = tuple(_cells(metric, scores))
         if metric.over:
-            made.append(metric_of(metric.name, _weighted(cells), "mean_of_ratios"))
+            results.append(metric_of(metric.name, _weighted(cells), "mean_of_ratios"))
         # Without a group by which it is given there is one value of none.
         for value in () if metric.over else sorted({path[:1] for path, _ in cells}):
             inside = (cell for path, cell in cells if path[:1] == value)
-            made.append(metric_of(".".join((metric.statistic, *value)), inside))
-    return tuple(metric for metric in made if metric.cells)
+            results.append(metric_of(".".join((metric.statistic, *value)), inside))
+    return tuple(metric for metric in results if metric.cells)
 
 
 # The values of the groups of a score, the outermost first.
 Path = tuple[str, ...]
 
 
-def _cells(metric: Counted, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:
+def _cells(metric: MetricSpec, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:
     names = metric.over or ((metric.by,) if metric.by else ())
     part = STATISTICS[metric.statistic].part
     if metric.statistic == ALL_RIGHT:
         yield from _units(names, scores)
         return
     for score in present(scores):
-        if (found := part(score)) is not None:
-            yield _place(score, names), Cell("", score.unit, *found)
+        if (fraction := part(score)) is not None:
+            yield _place(score, names), Cell("", score.unit, *fraction)
 
 
 def _units(names: Path, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:

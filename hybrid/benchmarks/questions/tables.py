@@ -107,14 +107,16 @@ class _Lines:
                 self.not_text = f"byte 0x{data[error.start]:02x}, the {error.start + 1}th of line {self.line}"
                 yield data.decode(errors="replace")
 
-    def fault(self, where: str) -> DataError | None:
+    def fault(self, location: str) -> DataError | None:
         """Why the lines since the last question cannot be read."""
         too_long, not_text = self.too_long, self.not_text
         self.too_long, self.not_text = False, ""
         if too_long:
-            return DataError(f"{where}: more than {MAX_LINE_BYTES:,} bytes in one line")
+            return DataError(f"{location}: more than {MAX_LINE_BYTES:,} bytes in one line")
         return (
-            DataError(f"{where}: is not text in UTF-8 ({not_text}); {_CONVERT.format('CP1252')}") if not_text else None
+            DataError(f"{location}: is not text in UTF-8 ({not_text}); {_CONVERT.format('CP1252')}")
+            if not_text
+            else None
         )
 
 
@@ -137,8 +139,8 @@ class JsonLines:
             offset = _past_bom(file)
             for text in lines:
                 if text.strip() or lines.too_long:
-                    where = f"{self.path}:{lines.line}"
-                    yield At(offset, lines.line), lines.fault(where) or _object(text, where)
+                    location = f"{self.path}:{lines.line}"
+                    yield At(offset, lines.line), lines.fault(location) or _object(text, location)
                 offset = file.tell()
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
@@ -148,25 +150,25 @@ class JsonLines:
                 file.seek(at.offset)
                 lines = _Lines(file, at.line - 1)
                 text = next(iter(lines), "")
-                where = f"{self.path}:{at.line}"
-                yield at, lines.fault(where) or _object(text, where)
+                location = f"{self.path}:{at.line}"
+                yield at, lines.fault(location) or _object(text, location)
 
 
 @lru_cache(maxsize=4)
 def _keys(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
     del stamp
-    named: dict[str, None] = {}
+    column_names: dict[str, None] = {}
     fault: DataError | None = None
     for _, row in JsonLines(path).scan(()):
         if isinstance(row, DataError):
             fault = fault or row
             continue
-        named |= dict.fromkeys(row.values)
-        if len(named) > MAX_COLUMNS:
+        column_names |= dict.fromkeys(row.values)
+        if len(column_names) > MAX_COLUMNS:
             raise DataError(f"{path}: more than {MAX_COLUMNS:,} different keys; a row has its columns as keys")
-    if fault and not named:
+    if fault and not column_names:
         raise fault
-    return tuple(named)
+    return tuple(column_names)
 
 
 class JsonList:
@@ -188,8 +190,8 @@ class JsonList:
         """Those rows."""
         rows = self._rows()
         for at in places:
-            where, row = f"{self.path}, row {at.line}", rows[at.offset]
-            yield at, DataRow(row, where) if isinstance(row, dict) else DataError(f"{where}: expected an object")
+            location, row = f"{self.path}, row {at.line}", rows[at.offset]
+            yield at, DataRow(row, location) if isinstance(row, dict) else DataError(f"{location}: expected an object")
 
     def _rows(self) -> list[Any]:
         state = self.path.stat()
@@ -203,17 +205,17 @@ def _list(path: Path, stamp: tuple[int, int]) -> list[Any]:
     with _open(path) as file:
         _past_bom(file)
         try:
-            found = json.loads(file.read())
+            records = json.loads(file.read())
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}: not JSON ({error})") from error
-    if not isinstance(found, list):
-        raise DataError(f"{path}: expected a list of objects, found {type(found).__name__}")
-    return found
+    if not isinstance(records, list):
+        raise DataError(f"{path}: expected a list of objects, found {type(records).__name__}")
+    return records
 
 
-def _object(text: str, where: str) -> DataRow | DataError:
-    values = json_object(text, where)
-    return values if isinstance(values, DataError) else DataRow(values, where)
+def _object(text: str, location: str) -> DataRow | DataError:
+    values = json_object(text, location)
+    return values if isinstance(values, DataError) else DataRow(values, location)
 
 
 class Separated:
@@ -229,15 +231,15 @@ class Separated:
             return self._head(_Lines(file, 0))
 
     def _head(self, lines: _Lines) -> tuple[str, ...]:
-        where = f"{self.path}:1"
+        location = f"{self.path}:1"
         head = self._next(lines, 0)
         if head is None:
-            raise DataError(f"{where}: the file is empty; its first line has the names of the columns")
+            raise DataError(f"{location}: the file is empty; its first line has the names of the columns")
         if isinstance(head, DataError):
             raise head
         names = tuple(name.strip() for name in head)
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise DataError(f"{where}: the column {twice[0]!r:.80} is there twice")
+            raise DataError(f"{location}: the column {twice[0]!r:.80} is there twice")
         return names
 
     def _next(self, lines: _Lines, columns: int) -> list[str] | DataError | None:
@@ -248,7 +250,7 @@ class Separated:
         """
         csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
         begin, number = lines.tell(), lines.line
-        where, like_rows = f"{self.path}:{number + 1}", list[bool]()
+        location, like_rows = f"{self.path}:{number + 1}", list[bool]()
 
         def physical() -> Iterator[str]:
             for text in lines:
@@ -258,28 +260,30 @@ class Separated:
                 like_rows.append(like)
                 yield text
 
-        why, takes_rows = "a quotation mark opens a field that is not closed", False
+        reason, takes_rows = "a quotation mark opens a field that is not closed", False
         try:
             record = next(csv.reader(physical(), delimiter=self._delimiter, strict=True), None)
             first_too, rest = like_rows[:1] == [True], like_rows[1:]
             if not (rest and first_too and (rest[-1] or 2 * sum(rest) >= len(rest))):
-                return lines.fault(where) or record
-            why = f"a quotation mark opens a field that takes lines {number + 1} to {lines.line}, which look like rows"
+                return lines.fault(location) or record
+            reason = (
+                f"a quotation mark opens a field that takes lines {number + 1} to {lines.line}, which look like rows"
+            )
             takes_rows = True
         except csv.Error:
             pass
-        lines.fault(where)
+        lines.fault(location)
         lines.seek(begin, number)
         first = next(iter(lines))
         try:
             # A line more shows whether the first one leaves a field open; a mark inside of a field is the text's own.
             loose = list(csv.reader((first, "x"), delimiter=self._delimiter))
         except csv.Error as error:
-            return lines.fault(where) or DataError(f"{where}: {error}")
+            return lines.fault(location) or DataError(f"{location}: {error}")
         if len(loose) == 2 and not takes_rows:
-            return lines.fault(where) or loose[0]
-        return lines.fault(where) or DataError(
-            f'{where}: {why}; quote the field, with each mark of its own twice (""), or write JSON lines'
+            return lines.fault(location) or loose[0]
+        return lines.fault(location) or DataError(
+            f'{location}: {reason}; quote the field, with each mark of its own twice (""), or write JSON lines'
         )
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -303,9 +307,9 @@ class Separated:
         with _open(self.path) as file:
             for at in places:
                 file.seek(at.offset)
-                where = f"{self.path}:{at.line}"
+                location = f"{self.path}:{at.line}"
                 record = self._next(_Lines(file, at.line - 1), len(names))
-                yield at, _record(names, record or DataError(f"{where}: the file is shorter than it was"), where)
+                yield at, _record(names, record or DataError(f"{location}: the file is shorter than it was"), location)
 
 
 def _separator(path: Path, usual: str) -> str:
@@ -316,19 +320,19 @@ def _separator(path: Path, usual: str) -> str:
         raise DataError(f"{path}: is text in UTF-16; {_CONVERT.format('UTF-16')}")
     if b"\r" in head.rstrip(b"\r\n"):
         raise DataError(f"{path}: its lines end in CR alone: tr '\\r' '\\n' < OLD > NEW")
-    found = {mark: head.count(mark.encode()) for mark in (",", ";", "\t")}
-    return usual if found[usual] or not any(found.values()) else max(found, key=lambda mark: found[mark])
+    counts = {mark: head.count(mark.encode()) for mark in (",", ";", "\t")}
+    return usual if counts[usual] or not any(counts.values()) else max(counts, key=lambda mark: counts[mark])
 
 
-def _record(names: Sequence[str], record: list[str] | DataError, where: str) -> DataRow | DataError:
+def _record(names: Sequence[str], record: list[str] | DataError, location: str) -> DataRow | DataError:
     if isinstance(record, DataError):
         return record
     if len(record) > len(names):
         return DataError(
-            f"{where}: {len(record)} fields for {len(names)} columns; quote a field that holds a separator"
+            f"{location}: {len(record)} fields for {len(names)} columns; quote a field that holds a separator"
         )
     values: Mapping[str, Any] = dict(itertools.zip_longest(names, record))
-    return DataRow({name: value for name, value in values.items() if value}, where)
+    return DataRow({name: value for name, value in values.items() if value}, location)
 
 
 class Parquet:
@@ -353,21 +357,21 @@ class Parquet:
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
         """Those rows in the order of the file; row groups without any are passed over."""
-        wanted = {at.line: at for at in places}
+        by_line = {at.line: at for at in places}
         with opened(self._folder, self.path) as file:
             ends = list(
-                itertools.accumulate(file.metadata.row_group(each).num_rows for each in range(file.num_row_groups))
+                itertools.accumulate(file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
             )
         begins = [0, *ends]
         groups = {
             group
             for group, (begin, end) in enumerate(itertools.pairwise(begins))
-            if any(line in wanted for line in range(begin + 1, end + 1))
+            if any(line in by_line for line in range(begin + 1, end + 1))
         }
         numbers = (line for group in sorted(groups) for line in range(begins[group] + 1, begins[group + 1] + 1))
         for number, row in zip(numbers, rows(self._folder, self.path, (), groups), strict=True):
-            if number in wanted:
-                yield wanted[number], row
+            if number in by_line:
+                yield by_line[number], row
 
 
 def _open(path: Path) -> BinaryIO:

@@ -37,10 +37,10 @@ def write(path: Path) -> tuple[Path, ...]:
     Raises:
         UsageError: one of them exists, or the ending is unknown.
     """
-    written = (path, *(path.parent / name for name in PICTURES))
-    for each in written:
-        if each.exists():
-            raise UsageError(f"{each} is there already: give another name or folder with -o")
+    paths = (path, *(path.parent / name for name in PICTURES))
+    for written_path in paths:
+        if written_path.exists():
+            raise UsageError(f"{written_path} is there already: give another name or folder with -o")
     text = ROWS.read_text("utf-8")
     if path.suffix.lower() in (".csv", ".tsv"):
         table = io.StringIO()
@@ -56,7 +56,7 @@ def write(path: Path) -> tuple[Path, ...]:
     write_atomic(path, text.encode())
     for name, (disc, square) in PICTURES.items():
         write_atomic(path.parent / name, _draw(disc, square))
-    return written
+    return paths
 
 
 def _draw(disc: Box, square: Box) -> bytes:

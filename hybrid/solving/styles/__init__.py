@@ -102,19 +102,19 @@ class Style:
         return not (self.runs or self.frame)
 
     @property
-    def called(self) -> str:
+    def tool_name(self) -> str:
         """The name of the tool for the model."""
         return str(json.loads(self.function)["name"]) if self.function else ""
 
     def ours(self, name: str) -> str:
         """Our name of a tool that a model calls."""
-        return self.runs if self.runs and name == self.called else name
+        return self.runs if self.runs and name == self.tool_name else name
 
     @property
     def fact(self) -> dict[str, Json]:
         """Its part of a run's identity: every plain one is the same."""
-        own = {"name": self.name, "frame": self.frame, "sha256": self.sha256}
-        return {"name": PLAIN_NAME} if self.is_plain else {**own}
+        identity = {"name": self.name, "frame": self.frame, "sha256": self.sha256}
+        return {"name": PLAIN_NAME} if self.is_plain else {**identity}
 
     def fits(self, model: str | None) -> bool:
         """Whether a model, by its name, was trained so."""
@@ -123,7 +123,7 @@ class Style:
     def dressed(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """The tools as the model meets them."""
         return tuple(
-            PublishedTool(**{**vars(tool), "card": replace(tool.card, name=self.called), "function": self.function})
+            PublishedTool(**{**vars(tool), "card": replace(tool.card, name=self.tool_name), "function": self.function})
             if tool.card.name == self.runs
             else tool
             for tool in tools
@@ -140,25 +140,25 @@ class Style:
         frame = frame_named(self.frame_name(config.frame, config.model))
         return replace(frame, sent_pixels=config.model_settings.max_pixels)
 
-    def picture(self, said: Json, given: Sequence[str], made: Sequence[str], registry: ImageRegistry) -> str:
+    def picture(self, value: Json, names: Sequence[str], derived: Sequence[str], registry: ImageRegistry) -> str:
         """The name of the picture that an index means. Raises `ToolError` where it means none."""
-        numbered = [*given, *(made if self.counts_made else ())]
-        if said in (None, "", self.original or None) and given:
-            return given[0]
-        if isinstance(said, str):
-            if registry.find(said) is not None:
-                return said
-            match = re.fullmatch(rf"({re.escape(self.observation)})?\s*(\d{{1,6}})", said.strip())
+        numbered = [*names, *(derived if self.counts_made else ())]
+        if value in (None, "", self.original or None) and names:
+            return names[0]
+        if isinstance(value, str):
+            if registry.find(value) is not None:
+                return value
+            match = re.fullmatch(rf"({re.escape(self.observation)})?\s*(\d{{1,6}})", value.strip())
             if match and self.observation and match[1]:
-                numbered, said = ["", *made], int(match[2]) + self.first
+                numbered, value = ["", *derived], int(match[2]) + self.first
             else:
-                said = int(match[2]) if match else said
-        if isinstance(said, int | float) and said == math.floor(said):
-            place = int(said) - self.first
+                value = int(match[2]) if match else value
+        if isinstance(value, int | float) and value == math.floor(value):
+            place = int(value) - self.first
             if 0 <= place < len(numbered) and numbered[place]:
                 return numbered[place]
-        known = f"{self.first} to {self.first + len(numbered) - 1}" if numbered else "none"
-        raise ToolError(f"{self.index}: there is no image {said!r:.40}; there are {known}", Fault.UNKNOWN_IMAGE)
+        numbers = f"{self.first} to {self.first + len(numbered) - 1}" if numbered else "none"
+        raise ToolError(f"{self.index}: there is no image {value!r:.40}; there are {numbers}", Fault.UNKNOWN_IMAGE)
 
     def read(
         self,
@@ -166,8 +166,8 @@ class Style:
         call: ToolCall,
         frame: CoordinateSystem,
         registry: ImageRegistry,
-        given: Sequence[str],
-        made: Sequence[str],
+        names: Sequence[str],
+        derived: Sequence[str],
     ) -> tuple[tuple[str, ...], dict[str, Json], tuple[str, ...]]:
         """The image, the arguments of our tool with coordinates in the frame, and repairs.
 
@@ -176,30 +176,30 @@ class Style:
             call: in its words.
             frame: of the coordinates.
             registry: all images.
-            given: the names of those of the question.
-            made: the names of those that the tool returned.
+            names: names of the images of the question.
+            derived: names of the images that the tool returned.
 
         Raises:
             ToolError: the index or the box means nothing.
         """
-        meant = call.args.get(self.index) if self.index else None
-        named = call.args.get(IMAGES, call.args.get(IMAGE))
-        if meant is None and named:
+        reference = call.args.get(self.index) if self.index else None
+        image_value = call.args.get(IMAGES, call.args.get(IMAGE))
+        if reference is None and image_value:
             # Beside tools in our form some name the image as these do.
-            meant = named[0] if isinstance(named, list | tuple) else named
-        image = self.picture(meant, given, made, registry)
+            reference = image_value[0] if isinstance(image_value, list | tuple) else image_value
+        image = self.picture(reference, names, derived, registry)
         rest = {key: value for key, value in call.args.items() if key not in (self.index, IMAGE, IMAGES)}
         example = f'"{self.box}": [x1, y1, x2, y2]'
         try:
             images, args, repairs = read_arguments(tool, {**rest, IMAGE: image}, frame, registry)
         except ToolError as error:
             # Its words show the arguments of our tool.
-            said = str(error).partition("; write")[0].replace("box: ", f"{self.box}: ", 1)
-            raise ToolError(f"{said}; write {example}", error.fault) from error
+            message = str(error).partition("; write")[0].replace("box: ", f"{self.box}: ", 1)
+            raise ToolError(f"{message}; write {example}", error.fault) from error
         if "box" not in args:
             raise ToolError(f"{self.box} is missing; write {example}", Fault.BAD_ARGUMENTS)
-        own = [repair for repair in repairs if repair != COORDINATES]
-        return images, args, (*([LEFT_OUT] if self.index and meant in (None, "") else []), *own)
+        other_repairs = [repair for repair in repairs if repair != COORDINATES]
+        return images, args, (*([LEFT_OUT] if self.index and reference in (None, "") else []), *other_repairs)
 
     def enlarged(self, args: dict[str, Json]) -> dict[str, Json]:
         """The arguments, whose box is in pixels by now, with the scale that brings the region to its size."""
@@ -211,25 +211,25 @@ class Style:
         scale = math.sqrt(across * down / (sides[0] * sides[1]))
         return {**args, "scale": round(min(8.0, max(0.1, scale)), 4)}
 
-    def told(self, finding: Finding, made: Sequence[str]) -> tuple[Part, ...]:
+    def result_parts(self, finding: Finding, derived: Sequence[str]) -> tuple[Part, ...]:
         """The result as it comes back; the last of `made` is its picture."""
         picture = ImagePart(finding.images[0], labelled=not self.begin)
         size = finding.images[0].image
         # Actions are counted from 0, observations from 1.
-        facts = {"width": size.width, "height": size.height, "action": len(made) - 1, "observation": len(made)}
-        before, _, after = self.result.format(**facts).partition(PLACE)
-        return tuple(filter(None, (before, picture, after)))
+        facts = {"width": size.width, "height": size.height, "action": len(derived) - 1, "observation": len(derived)}
+        head, _, tail = self.result.format(**facts).partition(PLACE)
+        return tuple(filter(None, (head, picture, tail)))
 
     async def chat(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> AssistantMessage:
         """The reply of a model, with the calls in its text; they stay there. Raises as `ChatModel.chat`."""
-        going, offered = self.outgoing(messages, tools)
-        reply = await model.chat(going, offered, key)
-        if going is messages:
+        sent_messages, sent_tools = self.outgoing(messages, tools)
+        reply = await model.chat(sent_messages, sent_tools, key)
+        if sent_messages is messages:
             return reply
-        found = await work_on_text(reply.text, self.found, reply, tools, messages, key.call)
-        return replace(found, text=reply.text) if found.calls or found.invalid else found
+        result = await work_on_text(reply.text, self.find_calls, reply, tools, messages, key.call)
+        return replace(result, text=reply.text) if result.calls or result.invalid else result
 
     def outgoing(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Sequence[Message], Sequence[Tool]]:
         """A conversation and its tools as they are sent.
@@ -243,7 +243,7 @@ class Style:
         for message in messages:
             if isinstance(message, AssistantMessage):
                 plain.append(replace(message, text=self._words(message), calls=(), invalid=()))
-            elif isinstance(message, ToolMessage) and message.name == self.called:
+            elif isinstance(message, ToolMessage) and message.name == self.tool_name:
                 plain.append(UserMessage((f"Error: {message.text}",) if message.failed else message.parts))
             else:
                 plain.append(message)
@@ -259,12 +259,12 @@ class Style:
 
     def _words(self, message: AssistantMessage) -> str:
         """The text of a reply, with the calls that a server took out of it."""
-        taken = [call for call in message.calls if not call.read_from]
-        values = (call.args if self.arguments_alone else {"name": call.name, "arguments": call.args} for call in taken)
+        calls = [call for call in message.calls if not call.read_from]
+        values = (call.args if self.arguments_alone else {"name": call.name, "arguments": call.args} for call in calls)
         blocks = (f"{self.begin}\n{json.dumps(value, ensure_ascii=False)}\n{self.end}" for value in values)
         return "\n".join(filter(None, [message.text, *blocks]))
 
-    def found(
+    def find_calls(
         self, reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0
     ) -> AssistantMessage:
         """The reply with the calls that its text holds, in this form or in any dialect, taken out of it."""
@@ -273,13 +273,13 @@ class Style:
             return with_calls(reply, tools, messages, turn)
         calls, invalid = list[ToolCall](), list[InvalidCall]()
         blocks, rest = self._blocks(reply.text)
-        for number, written in enumerate(blocks):
+        for number, block in enumerate(blocks):
             identity = f"text{turn % 100:02d}{number % 1000:03d}"
-            args, error, repairs = read_object(written.strip())
+            args, error, repairs = read_object(block.strip())
             if args is None:
-                invalid.append(InvalidCall(identity, self.called, written, error))
+                invalid.append(InvalidCall(identity, self.tool_name, block, error))
             else:
-                calls.append(ToolCall(identity, self.called, args, self.name, repairs))
+                calls.append(ToolCall(identity, self.tool_name, args, self.name, repairs))
         others = with_calls(replace(reply, text=rest.strip()), tools, messages, turn)
         return replace(others, calls=(*calls, *others.calls), invalid=(*invalid, *others.invalid))
 
@@ -312,18 +312,18 @@ def fitting(model: str | None) -> Style:
     return next((style for name in names()[1:] if (style := read_style(FOLDER / f"{name}.toml")).fits(model)), PLAIN)
 
 
-def style_of(wanted: str, model: str | None) -> Style:
+def style_of(name: str, model: str | None) -> Style:
     """The style of `--tool-style`. Raises `UsageError` for a name that is none, and a file that cannot be one."""
-    if wanted == BY_MODEL:
+    if name == BY_MODEL:
         return fitting(model)
-    if wanted == PLAIN_NAME:
+    if name == PLAIN_NAME:
         return PLAIN
-    if wanted in names():
-        return read_style(FOLDER / f"{wanted}.toml")
-    if wanted.endswith(".toml"):
-        return read_style(Path(wanted))
-    hint, there = did_you_mean(wanted, names()), ", ".join((*names(), BY_MODEL))
-    raise UsageError(f"--tool-style {wanted}: there is no such style{hint}; there are: {there}, or a TOML file")
+    if name in names():
+        return read_style(FOLDER / f"{name}.toml")
+    if name.endswith(".toml"):
+        return read_style(Path(name))
+    hint, options = did_you_mean(name, names()), ", ".join((*names(), BY_MODEL))
+    raise UsageError(f"--tool-style {name}: there is no such style{hint}; there are: {options}, or a TOML file")
 
 
 def read_style(path: Path) -> Style:
@@ -333,16 +333,16 @@ def read_style(path: Path) -> Style:
     except DataError as error:
         raise UsageError(f"--tool-style {error}") from error
     style = replace(read, name=path.stem, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
-    where = f"--tool-style {path}"
+    location = f"--tool-style {path}"
     try:
         re.compile(style.models)
         if style.frame:
             frame_named(style.frame)
-        called = style.called
+        tool_name = style.tool_name
         style.result.format(width=0, height=0, action=0, observation=0)
     except (ValueError, KeyError, TypeError, IndexError, re.error, UsageError) as error:
-        raise UsageError(f"{where}: {error}") from error
-    needed = {"models": True, "source": True, "end": style.begin, "function": style.runs, "box": called}
-    if missing := [key for key, wanted in needed.items() if wanted and not getattr(style, key)]:
-        raise UsageError(f"{where}: {', '.join(missing)} missing")
+        raise UsageError(f"{location}: {error}") from error
+    needed = {"models": True, "source": True, "end": style.begin, "function": style.runs, "box": tool_name}
+    if missing := [key for key, is_needed in needed.items() if is_needed and not getattr(style, key)]:
+        raise UsageError(f"{location}: {', '.join(missing)} missing")
     return style

@@ -53,8 +53,8 @@ class Features:
         if max(pixels.shape[:2]) > MAX_ELONGATION * min(pixels.shape[:2]):
             raise ToolError(f"my_tool: an image is more elongated than {MAX_ELONGATION:g} : 1")
         # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
-        made = self._loaded.processor(images=[pixels], return_tensors="pt", input_data_format="channels_last")
-        return made["pixel_values"]
+        inputs = self._loaded.processor(images=[pixels], return_tensors="pt", input_data_format="channels_last")
+        return inputs["pixel_values"]
 
     def compute(self, tensors: Sequence[Any]) -> npt.NDArray[np.float32]:
         """One unit vector a tensor, in one batch."""
@@ -62,8 +62,8 @@ class Features:
 
         batch = torch.cat(list(tensors)).to(self._loaded.device)
         with torch.inference_mode():
-            found = self._loaded.model(pixel_values=batch).pooler_output.flatten(1)
-        vectors: npt.NDArray[np.float32] = found.float().cpu().numpy()
+            features = self._loaded.model(pixel_values=batch).pooler_output.flatten(1)
+        vectors: npt.NDArray[np.float32] = features.float().cpu().numpy()
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
@@ -85,10 +85,10 @@ class Network(Learned[MyToolArgs, list[Any], npt.NDArray[np.float32], Features])
 
     def finish(self, request: Request[MyToolArgs], prepared: list[Any], output: npt.NDArray[np.float32]) -> Evidence:
         """The evidence: numbers in `data` for rules, a few words for a model."""
-        cosines = [round(float(one @ output[0]), 4) for one in output[1:]]
+        cosines = [round(float(vector @ output[0]), 4) for vector in output[1:]]
         best = int(np.argmax(cosines))
-        said = f"Image {best + 2} is most like image 1 (cosine {cosines[best]:.2f})."
-        return Evidence(said, {"best": best, "cosine": cosines}, confidence=0.6)
+        text = f"Image {best + 2} is most like image 1 (cosine {cosines[best]:.2f})."
+        return Evidence(text, {"best": best, "cosine": cosines}, confidence=0.6)
 
 
 PERIOD_PX, SIDE_PX = 28, 224
@@ -104,7 +104,7 @@ def _waves() -> list[npt.NDArray[np.float64]]:
     return [np.cos(x), np.cos(y), slanted, np.cos(x) + np.cos(y), np.sin(x) * np.sin(y), np.cos(np.hypot(x, y))]
 
 
-def _drawn(wave: npt.NDArray[np.float64], light: Sequence[float] = (1, 1, 1)) -> Pixels:
+def _draw(wave: npt.NDArray[np.float64], light: Sequence[float] = (1, 1, 1)) -> Pixels:
     """A pattern, half of it dark and half bright, in a light."""
     colours = np.where((wave > np.median(wave))[..., None], BRIGHT, DARK)
     return np.asarray(colours * np.asarray(light), np.uint8)
@@ -116,10 +116,10 @@ def _same_pattern(number: int) -> CheckCase:
     A trained network knows the pattern; the features of random weights follow the colours, which are always wrong.
     """
     waves, place = _waves(), number % 3
-    candidates = [_drawn(waves[(number + step) % len(waves)]) for step in (1, 2)]
-    candidates.insert(place, _drawn(waves[number][::-1, ::-1], DIM_LIGHT))
+    candidates = [_draw(waves[(number + step) % len(waves)]) for step in (1, 2)]
+    candidates.insert(place, _draw(waves[number][::-1, ::-1], DIM_LIGHT))
     wrong = f"image {place + 2} has the pattern of image 1"
-    return CheckCase((_drawn(waves[number]), *candidates), {}, lambda it: None if it.data["best"] == place else wrong)
+    return CheckCase((_draw(waves[number]), *candidates), {}, lambda it: None if it.data["best"] == place else wrong)
 
 
 RULES = {"Jigsaw": OneCall("my_tool", later_image)}

@@ -82,13 +82,13 @@ def test_the_known_answers_refuse_random_weights(seed: int, tmp_path: Path) -> N
 
 def test_the_network_is_given_what_the_processor_of_its_weights_makes(weights: Path) -> None:
     backend: Any = loaded(weights).backend
-    assert [one.wrong for one in run_probes(load("tools", "my_tool"), backend)] == [None]
+    assert [probe.wrong for probe in run_probes(load("tools", "my_tool"), backend)] == [None]
     processor = transformers.AutoImageProcessor.from_pretrained(weights, local_files_only=True)
     picture = chart(300, 400)
-    wanted = processor(images=[picture], return_tensors="pt")["pixel_values"]
-    (given,) = backend.prepare(Request((picture,), load("tools", "my_tool").parse({})))
-    assert given.shape == wanted.shape
-    assert torch.allclose(given, wanted)
+    expected = processor(images=[picture], return_tensors="pt")["pixel_values"]
+    (pixels,) = backend.prepare(Request((picture,), load("tools", "my_tool").parse({})))
+    assert pixels.shape == expected.shape
+    assert torch.allclose(pixels, expected)
 
 
 def test_a_tensor_that_no_file_holds_is_refused(weights: Path, tmp_path: Path) -> None:

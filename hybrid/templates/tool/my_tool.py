@@ -28,15 +28,15 @@ class Classical:
 
     def run(self, requests: Sequence[Request[MyToolArgs]]) -> list[Evidence]:
         """One evidence a request, in order. Raise `ToolError` for a request that cannot be answered."""
-        found = []
+        results = []
         for request in requests:
             pixels = request.images[0]
             half = max(1, pixels.shape[1] // 2)
             part = {"all": pixels, "left": pixels[:, :half], "right": pixels[:, -half:]}[request.args.side]
             light = float(part.mean()) / 255
-            said = f"Mean lightness ({request.args.side}): {light:.2f} of 1."
-            found.append(Evidence(said, {"lightness_0_1": light}, confidence=1.0))
-        return found
+            text = f"Mean lightness ({request.args.side}): {light:.2f} of 1."
+            results.append(Evidence(text, {"lightness_0_1": light}, confidence=1.0))
+        return results
 
 
 def white_left_half() -> CheckCase:

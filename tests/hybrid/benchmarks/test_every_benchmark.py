@@ -58,7 +58,7 @@ def test_unknown_settings_splits_and_tasks_are_refused(name: str, tmp_path: Path
     made(name, tmp_path)
     for setting in benchmark.card.settings:
         with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the values are: "):
-            benchmark.card.chosen({setting.name: "nonsense"})
+            benchmark.card.resolve_settings({setting.name: "nonsense"})
     for wrong in ({"split": "another"}, {"tasks": ("another",)}, {"settings": {"another": "on"}}):
         chosen: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, **wrong}
         with pytest.raises(UsageError, match=f"{name} has no (split|task|setting) 'another'"):

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from hybrid.answers import parse
-from hybrid.benchmarks.hvsbench.question_text import given as facts_of
 from hybrid.benchmarks.hvsbench.question_text import options
+from hybrid.benchmarks.hvsbench.question_text import prompt_facts as facts_of
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, StoredImage
 from tests.tables import cases
 from tools.rules import ask_specialists as ask_rules

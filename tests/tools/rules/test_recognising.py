@@ -5,7 +5,7 @@ import pytest
 from hybrid.types import Kind
 from tests.tables import cases
 from tests.tools.rules.wordings import prompt, recognised, wordings
-from tools.rules.questions.recognising import asked
+from tools.rules.questions.recognising import recognise_question
 from tools.rules.questions.sentence import Unclear
 
 
@@ -22,4 +22,4 @@ def test_each_wording_is_recognised_as_what_it_asks(name: str, letters: str) -> 
 
 @pytest.mark.parametrize(*cases(__file__, "test_why_a_question_is_not_clear", kind=Kind))
 def test_why_a_question_is_not_clear(text: str, choices: tuple[str, ...], kind: Kind | None, reason: str) -> None:
-    assert asked(prompt(text, *choices, kind=kind)) == Unclear(reason)
+    assert recognise_question(prompt(text, *choices, kind=kind)) == Unclear(reason)

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from hybrid.tool.finding_data import rows_of, whole_number
-from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
+from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, ask_tool, asks, choose, image_names
 from hybrid.types import Box, Finding, Json, Prompt
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, counted_thing, named_things, singular
 from tools.detection.rules import count_of, counted_choice
@@ -39,10 +39,10 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         return choose(place, "detection", looked)
     if re.search(r"(?i)\bhow many\b", question):
         raise Abstained("no count", "the question counts some of a kind, which detection by name does not tell apart")
-    if asks_for_text(question) and (read := await heard(ctx, "ocr", image_names(prompt)[0], {})) is not None:
-        written = written_choice(prompt.choices, str(read.data.get("text", "")))
-        if written is not None:
-            return choose(written, "ocr", read)
+    if asks_for_text(question) and (read := await ask_tool(ctx, "ocr", image_names(prompt)[0], {})) is not None:
+        choice = written_choice(prompt.choices, str(read.data.get("text", "")))
+        if choice is not None:
+            return choose(choice, "ocr", read)
     # None of the options fitting is a refusal where one is offered.
     refusal = refusing(prompt.choices)
     places = [place for place in range(len(prompt.choices)) if place != refusal]
@@ -56,29 +56,29 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
 
 def own_sentence(prompt: Prompt) -> str:
     """The question's own sentence: the line `Question: ...`, else the first line that ends in a question mark."""
-    asked = asked_question(prompt.text)
-    if asked is not None:
-        return asked
+    expected = asked_question(prompt.text)
+    if expected is not None:
+        return expected
     lines = [line.strip() for line in prompt.text.splitlines() if line.strip().endswith("?")]
     return lines[0] if lines else prompt.text
 
 
 def looked_for(question: str) -> list[str]:
     """The things that a question names, each once and in the singular; of a count the one that is counted."""
-    counted = counted_thing(question)
-    return list(dict.fromkeys([counted] if counted else [singular(name) for name in named_things(question)]))
+    counted_name = counted_thing(question)
+    return list(dict.fromkeys([counted_name] if counted_name else [singular(name) for name in named_things(question)]))
 
 
 async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[str | None, Finding | None]:
     """The first named thing that is not in the image, and detection's finding; no finding if no tool was asked."""
-    wanted = looked_for(question)
-    if not wanted:
+    target = looked_for(question)
+    if not target:
         ctx.rule("no name", "the question names no thing to look for")
         return None, None
-    finding = await heard(ctx, "detection", image_names(prompt)[0], {"names": wanted[:MAX_NAMES]})
+    finding = await ask_tool(ctx, "detection", image_names(prompt)[0], {"names": target[:MAX_NAMES]})
     if finding is None:
         return None, None
-    return next((name for name in wanted if count_of(finding, name) == 0), None), finding
+    return next((name for name in target if count_of(finding, name) == 0), None), finding
 
 
 def written_choice(choices: tuple[str, ...], text: str) -> int | None:

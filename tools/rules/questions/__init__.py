@@ -12,52 +12,78 @@ from typing import Final, TypeVar
 
 from hybrid.tool.rules import Rule, RuleByText, RuleContext, RuleInWords, SpecialistAnswer
 from hybrid.types import Prompt
-from tools.rules.questions.answers import counted, described, exists, nearest, placed, related, written
-from tools.rules.questions.recognising import asked
+from tools.rules.questions.answers import (
+    answer_attribute,
+    answer_count,
+    answer_existence,
+    answer_nearest,
+    answer_position,
+    answer_relation,
+    answer_text,
+)
+from tools.rules.questions.recognising import recognise_question
 from tools.rules.questions.sentence import Unclear
-from tools.rules.questions.values import Asked, Counted, Described, Exists, Nearest, Placed, Related, Written
+from tools.rules.questions.values import (
+    AttributeQuestion,
+    CountQuestion,
+    ExistenceQuestion,
+    NearestQuestion,
+    PositionQuestion,
+    RecognisedQuestion,
+    RelationQuestion,
+    TextQuestion,
+)
 
-_Kind = TypeVar("_Kind", Counted, Described, Exists, Nearest, Placed, Related, Written)
+_Kind = TypeVar(
+    "_Kind",
+    CountQuestion,
+    AttributeQuestion,
+    ExistenceQuestion,
+    NearestQuestion,
+    PositionQuestion,
+    RelationQuestion,
+    TextQuestion,
+)
 
 
 def _rule(
     kind: type[_Kind], answer: Callable[[_Kind, Prompt, RuleContext], Awaitable[SpecialistAnswer | None]], *tools: str
 ) -> Rule:
     async def answered(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        found = asked(prompt)
-        return await answer(found, prompt, ctx) if isinstance(found, kind) else None
+        question = recognise_question(prompt)
+        return await answer(question, prompt, ctx) if isinstance(question, kind) else None
 
     return RuleInWords(answered, tools)
 
 
-NAMES: Final[Mapping[type[Asked], str]] = {
-    Counted: "counting",
-    Described: "attribute",
-    Exists: "existence",
-    Nearest: "depth",
-    Placed: "position",
-    Related: "relation",
-    Written: "reading",
+NAMES: Final[Mapping[type[RecognisedQuestion], str]] = {
+    CountQuestion: "counting",
+    AttributeQuestion: "attribute",
+    ExistenceQuestion: "existence",
+    NearestQuestion: "depth",
+    PositionQuestion: "position",
+    RelationQuestion: "relation",
+    TextQuestion: "reading",
 }
 
 
 def name_of(prompt: Prompt) -> tuple[str | None, str]:
     """The name of what a prompt asks, or None and the reason why that is not clear."""
-    found = asked(prompt)
-    return (None, found.reason) if isinstance(found, Unclear) else (NAMES[type(found)], "")
+    question = recognise_question(prompt)
+    return (None, question.reason) if isinstance(question, Unclear) else (NAMES[type(question)], "")
 
 
 _PLACES: Final = ("markers", "detection", "crop")
 
 BY_TEXT: Final = RuleByText(
     {
-        "counting": _rule(Counted, counted, "detection"),
-        "attribute": _rule(Described, described, "attributes", *_PLACES),
-        "existence": _rule(Exists, exists, "detection", "crop"),
-        "depth": _rule(Nearest, nearest, "depth", *_PLACES),
-        "position": _rule(Placed, placed, *_PLACES),
-        "relation": _rule(Related, related, "relation", *_PLACES),
-        "reading": _rule(Written, written, "ocr"),
+        "counting": _rule(CountQuestion, answer_count, "detection"),
+        "attribute": _rule(AttributeQuestion, answer_attribute, "attributes", *_PLACES),
+        "existence": _rule(ExistenceQuestion, answer_existence, "detection", "crop"),
+        "depth": _rule(NearestQuestion, answer_nearest, "depth", *_PLACES),
+        "position": _rule(PositionQuestion, answer_position, *_PLACES),
+        "relation": _rule(RelationQuestion, answer_relation, "relation", *_PLACES),
+        "reading": _rule(TextQuestion, answer_text, "ocr"),
     },
     name_of,
 )

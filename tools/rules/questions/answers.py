@@ -17,14 +17,14 @@ from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 from tools.rules._shared.options_in_words import best_fitting, written_choice
 from tools.rules.questions.sentence import Thing
 from tools.rules.questions.values import (
-    Counted,
-    Described,
-    Exists,
-    Nearest,
-    Placed,
-    Related,
+    AttributeQuestion,
+    CountQuestion,
+    ExistenceQuestion,
+    NearestQuestion,
+    PositionQuestion,
+    RelationQuestion,
+    TextQuestion,
     Third,
-    Written,
     yes_and_no,
 )
 
@@ -33,7 +33,7 @@ LARGE_PX: Final = 1500
 QUARTERS: Final[Mapping[str, Json]] = {"grid": {"rows": 2, "columns": 2}, "scale": 1.0}
 
 
-class Places(NamedTuple):
+class FoundBoxes(NamedTuple):
     """A box for each thing, in pixels of the image, the least of their confidences 0..1, and what found the last."""
 
     boxes: tuple[Box, ...]
@@ -42,25 +42,29 @@ class Places(NamedTuple):
     finding: Finding
 
 
-async def places_of(prompt: Prompt, ctx: RuleContext, things: Sequence[Thing]) -> Places:
+async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing]) -> FoundBoxes:
     """A box for each thing, at least one. Raises `Abstained` where one is not found or not the only one."""
-    marked = [thing for thing in things if thing.color or thing.letter]
-    named = [str(thing.name) for thing in things if not (thing.color or thing.letter)]
-    found: dict[Thing, tuple[Box, float]] = {}
+    marked = [entity for entity in entities if entity.color or entity.letter]
+    names = [str(entity.name) for entity in entities if not (entity.color or entity.letter)]
+    boxes: dict[Thing, tuple[Box, float]] = {}
     if marked:
-        tool, finding = "markers", await _marks(prompt, ctx, marked, found)
-    if named:
-        seen, finding = await search(prompt, ctx, named)
+        tool, finding = "markers", await _marks(prompt, ctx, marked, boxes)
+    if names:
+        seen, finding = await search(prompt, ctx, names)
         tool = "detection"
-        for name in named:
-            fits = sorted((one for one in seen if one.name == name), key=lambda one: -one.score)
+        for name in names:
+            fits = sorted(
+                (detection for detection in seen if detection.name == name), key=lambda detection: -detection.score
+            )
             if not fits:
                 raise Abstained("not found", f"detection finds no {name}")
             # The second might be meant as well.
             if len(fits) > 1 and fits[1].score >= RIVAL * fits[0].score:
                 raise Abstained("several", f"detection finds more than one {name}")
-            found[Thing(name)] = (fits[0].box, fits[0].score ** 0.25)
-    return Places(tuple(found[thing][0] for thing in things), min(found[thing][1] for thing in things), tool, finding)
+            boxes[Thing(name)] = (fits[0].box, fits[0].score ** 0.25)
+    return FoundBoxes(
+        tuple(boxes[entity][0] for entity in entities), min(boxes[entity][1] for entity in entities), tool, finding
+    )
 
 
 async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> tuple[list[Detection], Finding]:
@@ -68,33 +72,35 @@ async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> tupl
 
     Raises `Abstained` where detection does not know each of them.
     """
-    image, wanted = image_names(prompt)[0], list(dict.fromkeys(names))
-    finding = await detected(ctx, image, wanted)
-    if unknown := [name for name in wanted if count_of(finding, name) is None]:
+    image, unique_names = image_names(prompt)[0], list(dict.fromkeys(names))
+    finding = await detected(ctx, image, unique_names)
+    if unknown := [name for name in unique_names if count_of(finding, name) is None]:
         raise Abstained("unknown", f"detection does not know {', '.join(unknown)}")
-    things = seen_from(finding.data)
-    missing = [name for name in wanted if all(one.name != name for one in things)]
+    detections = seen_from(finding.data)
+    missing = [name for name in unique_names if all(detection.name != name for detection in detections)]
     size = prompt.images[0].image
     if not missing or max(size.width, size.height) <= LARGE_PX:
-        return things, finding
+        return detections, finding
     for part in (await ctx.tool("crop", [image], QUARTERS)).images:
         if part.box is None:
             continue
         try:
             inside = await detected(ctx, part.name, missing)
-        except Abstained as why:
-            ctx.rule(*why.args)
+        except Abstained as abstained:
+            ctx.rule(*abstained.args)
             continue
         # From pixels of the crop to those of the image.
-        (left, top), scale = (part.box.x0, part.box.y0), part.scale
+        (x_offset, y_offset), scale = (part.box.x0, part.box.y0), part.scale
         more = [
-            one._replace(box=Box(left + x0 / scale, top + y0 / scale, left + x1 / scale, top + y1 / scale))
-            for one in seen_from(inside.data)
-            for x0, y0, x1, y1 in (astuple(one.box),)
+            detection._replace(
+                box=Box(x_offset + x0 / scale, y_offset + y0 / scale, x_offset + x1 / scale, y_offset + y1 / scale)
+            )
+            for detection in seen_from(inside.data)
+            for x0, y0, x1, y1 in (astuple(detection.box),)
         ]
         finding = inside if more else finding
-        things += more
-    return things, finding
+        detections += more
+    return detections, finding
 
 
 async def detected(ctx: RuleContext, image: str, names: Sequence[str]) -> Finding:
@@ -108,30 +114,30 @@ async def detected(ctx: RuleContext, image: str, names: Sequence[str]) -> Findin
 
 
 async def _marks(
-    prompt: Prompt, ctx: RuleContext, things: Sequence[Thing], found: dict[Thing, tuple[Box, float]]
+    prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing], boxes: dict[Thing, tuple[Box, float]]
 ) -> Finding:
-    """Add the box and the confidence of each marked thing to `found`; return the finding of the markers tool."""
-    colors: list[Json] = [thing.color for thing in things if thing.color]
-    letters: list[Json] = [thing.letter for thing in things if thing.letter]
+    """Add the box and the confidence of each marked thing to `boxes`; return the finding of the markers tool."""
+    colors: list[Json] = [entity.color for entity in entities if entity.color]
+    letters: list[Json] = [entity.letter for entity in entities if entity.letter]
     if colors and letters:
         raise Abstained(
             "not found", "the question names coloured boxes and letters, which are looked for in different ways"
         )
     args: dict[str, Json] = {"colors": colors} if colors else {"labels": letters}
     finding = await ctx.tool("markers", [image_names(prompt)[0]], args)
-    for thing in things:
-        key, wanted = ("color", thing.color) if thing.color else ("label", thing.letter)
+    for entity in entities:
+        key, expected = ("color", entity.color) if entity.color else ("label", entity.letter)
         fits = []
         for row in (*rows_of(finding, "boxes_px"), *rows_of(finding, "points_px")):
-            box, sure = box_of(row), number_of(row, "confidence")
+            box, certainty = box_of(row), number_of(row, "confidence")
             x, y, radius = (number_of(row, side) for side in ("x", "y", "radius_px"))
             if box is None and x is not None and y is not None and radius is not None:
                 box = Box(x - radius, y - radius, x + radius, y + radius)
-            if row.get(key) == wanted and box is not None and sure is not None:
-                fits.append((box, sure))
+            if row.get(key) == expected and box is not None and certainty is not None:
+                fits.append((box, certainty))
         if len(fits) != 1:
-            raise Abstained("several" if fits else "not found", f"markers finds {len(fits)} of {thing.told}")
-        found[thing] = fits[0]
+            raise Abstained("several" if fits else "not found", f"markers finds {len(fits)} of {entity.label}")
+        boxes[entity] = fits[0]
     return finding
 
 
@@ -146,33 +152,33 @@ ROUND_IT: Final = 0.1
 _TEXT, _MATERIAL = "a {value} {name}", "a {name} made of {value}"
 
 
-async def exists(asked: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_existence(question: ExistenceQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Yes if detection finds one, in the image or in its quarters; else no."""
-    things, finding = await search(prompt, ctx, [asked.name])
-    return _yes_no(prompt, bool(things), "detection", finding, None)
+    detections, finding = await search(prompt, ctx, [question.name])
+    return _yes_no(prompt, bool(detections), "detection", finding, None)
 
 
-async def counted(asked: Counted, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_count(question: CountQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The number that detection counts, where a choice states it."""
-    finding = await detected(ctx, image_names(prompt)[0], [asked.name])
-    if (count := count_of(finding, asked.name)) is None:
+    finding = await detected(ctx, image_names(prompt)[0], [question.name])
+    if (count := count_of(finding, question.name)) is None:
         return None
     if prompt.kind is not Kind.CHOICE:
         return say(str(count), "detection", finding)
-    place = counted_choice(prompt, finding, asked.name)
+    place = counted_choice(prompt, finding, question.name)
     if place is None:
-        raise Abstained("no count", f"no choice states {count} x {asked.name}")
+        raise Abstained("no count", f"no choice states {count} x {question.name}")
     return choose(place, "detection", finding, on_card=True)
 
 
-async def nearest(asked: Nearest, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_nearest(question: NearestQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The thing whose middle depth finds nearest; of two the other one is farther."""
-    lettered = all(thing.letter for thing in asked.things)
-    places = None if lettered else await places_of(prompt, ctx, asked.things)
-    labels = [thing.letter or "" for thing in asked.things]
+    lettered = all(entity.letter for entity in question.things)
+    places = None if lettered else await places_of(prompt, ctx, question.things)
+    labels = [entity.letter or "" for entity in question.things]
     args: dict[str, Json] = {"labels": [*labels]}
     if places is not None:
-        labels = [str(place) for place in range(len(asked.things))]
+        labels = [str(place) for place in range(len(question.things))]
         # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
         middles: list[Json] = [
             {"x": max(0.0, (box.x0 + box.x1 - 1) / 2), "y": max(0.0, (box.y0 + box.y1 - 1) / 2), "label": label}
@@ -184,52 +190,54 @@ async def nearest(asked: Nearest, prompt: Prompt, ctx: RuleContext) -> Specialis
     if not isinstance(near, str) or near not in labels:
         raise Abstained("undecided", "depth does not say which is nearest")
     first = labels.index(near)
-    sure = None if places is None else 0.5 + (finding.confidence - 0.5) * places.sure
-    match asked.form:
+    certainty = None if places is None else 0.5 + (finding.confidence - 0.5) * places.sure
+    match question.form:
         case "nearer than" | "farther than":
-            return _yes_no(prompt, (first == 0) is (asked.form == "nearer than"), "depth", finding, sure)
+            return _yes_no(prompt, (first == 0) is (question.form == "nearer than"), "depth", finding, certainty)
         case "nearer or farther":
-            return choose(asked.places[first], "depth", finding, sure=sure)
+            return choose(question.places[first], "depth", finding, sure=certainty)
         case "farthest" | "nearest":
-            place = asked.places[first if asked.form == "nearest" else 1 - first]
-            return choose(place, "depth", finding, sure=sure, on_card=lettered)
+            place = question.places[first if question.form == "nearest" else 1 - first]
+            return choose(place, "depth", finding, sure=certainty, on_card=lettered)
 
 
-async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_relation(question: RelationQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one relation that holds of those asked for: by the relation tool for names, by boxes where one has a mark."""
-    relations = asked.options or ((asked.relation,) if asked.relation else ())
-    things, verdicts = (asked.subject, asked.reference), []
-    if all(thing.name and not thing.color for thing in things):
+    relations = question.options or ((question.relation,) if question.relation else ())
+    entities, verdicts = (question.subject, question.reference), []
+    if all(entity.name and not entity.color for entity in entities):
         for relation in relations:
-            args = {"subject": asked.subject.name, "relation": relation, "reference": asked.reference.name}
+            args = {"subject": question.subject.name, "relation": relation, "reference": question.reference.name}
             finding = await ctx.tool("relation", image_names(prompt), args)
             if finding.data.get("subject") is None or finding.data.get("reference") is None:
                 break
             verdicts.append((finding.data.get("holds"), "relation", finding, finding.confidence))
     if len(verdicts) < len(relations):
         if any(relation in BY_DEPTH for relation in relations):
-            raise Abstained("not found", f"the boxes of {things[0].told} and {things[1].told} say nothing about depth")
-        places, verdicts = await places_of(prompt, ctx, things), []
+            raise Abstained(
+                "not found", f"the boxes of {entities[0].label} and {entities[1].label} say nothing about depth"
+            )
+        places, verdicts = await places_of(prompt, ctx, entities), []
         for relation in relations:
             degree = holds(relation, places.boxes[0], places.boxes[1])
             verdict = None if 1 - CLEARLY < degree < CLEARLY else degree >= CLEARLY
-            sure = 0.5 + (CERTAIN[relation] - 0.5) * abs(2 * degree - 1) * places.sure
-            verdicts.append((verdict, places.tool, places.finding, sure))
-    if asked.relation is not None:
-        ((held, tool, finding, sure),) = verdicts
-        if isinstance(held, bool):
-            return _yes_no(prompt, held, tool, finding, sure)
-    true = [place for place, (held, *_) in enumerate(verdicts) if held is True]
-    if asked.relation is not None or len(true) != 1:
+            certainty = 0.5 + (CERTAIN[relation] - 0.5) * abs(2 * degree - 1) * places.sure
+            verdicts.append((verdict, places.tool, places.finding, certainty))
+    if question.relation is not None:
+        ((holds_true, tool, finding, certainty),) = verdicts
+        if isinstance(holds_true, bool):
+            return _yes_no(prompt, holds_true, tool, finding, certainty)
+    true = [place for place, (holds_true, *_) in enumerate(verdicts) if holds_true is True]
+    if question.relation is not None or len(true) != 1:
         raise Abstained("undecided", f"{len(true)} of the relations asked for hold clearly")
-    _, tool, finding, sure = verdicts[true[0]]
-    return choose(true[0], tool, finding, sure=sure)
+    _, tool, finding, certainty = verdicts[true[0]]
+    return choose(true[0], tool, finding, sure=certainty)
 
 
-async def placed(asked: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_position(question: PositionQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one part of the picture that the middle of the thing lies in, clear of its borders."""
-    places = await places_of(prompt, ctx, [asked.thing])
-    parts = asked.options or ((asked.part,) if asked.part else ())
+    places = await places_of(prompt, ctx, [question.thing])
+    parts = question.options or ((question.part,) if question.part else ())
     size, box = prompt.images[0].image, places.boxes[0]
     x = _third([part.x for part in parts], (box.x0 + box.x1) / 2 / size.width)
     y = _third([part.y for part in parts], (box.y0 + box.y1) / 2 / size.height)
@@ -237,47 +245,50 @@ async def placed(asked: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistA
     fits: list[bool | None] = []
     for part in parts:
         verdicts = []
-        for own, named, where in ((part.x, [p.x for p in parts], x), (part.y, [p.y for p in parts], y)):
+        for option_third, thirds, actual_third in (
+            (part.x, [p.x for p in parts], x),
+            (part.y, [p.y for p in parts], y),
+        ):
             # The middle of a picture whose other parts are only left and right says nothing about up and down.
-            if own is not None and any(each in ("low", "high") for each in named):
-                verdicts.append(None if where is None else own == where)
+            if option_third is not None and any(third in ("low", "high") for third in thirds):
+                verdicts.append(None if actual_third is None else option_third == actual_third)
         fits.append(False if False in verdicts else None if None in verdicts or not verdicts else True)
-    if None in fits or (asked.options and sum(map(bool, fits)) != 1):
-        raise Abstained("undecided", f"{asked.thing.told} lies near a border of the parts asked for")
-    if asked.part is not None:
+    if None in fits or (question.options and sum(map(bool, fits)) != 1):
+        raise Abstained("undecided", f"{question.thing.label} lies near a border of the parts asked for")
+    if question.part is not None:
         return _yes_no(prompt, bool(fits[0]), places.tool, places.finding, places.sure)
     return choose(fits.index(True), places.tool, places.finding, sure=places.sure)
 
 
-def _third(named: Sequence[Third | None], share: float) -> Third | None:
+def _third(thirds: Sequence[Third | None], share: float) -> Third | None:
     """Where a share of a side lies among the parts named along it; None near a border of two."""
-    borders = (1 / 3, 2 / 3) if "middle" in named else (0.5, 0.5)
+    borders = (1 / 3, 2 / 3) if "middle" in thirds else (0.5, 0.5)
     if min(abs(share - border) for border in borders) < EDGE:
         return None
     return "low" if share < borders[0] else "high" if share > borders[1] else "middle"
 
 
-async def described(asked: Described, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_attribute(question: AttributeQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The value that fits the thing's own region best."""
-    places = await places_of(prompt, ctx, [asked.thing])
-    name = asked.thing.name or "thing"
-    form = _MATERIAL if asked.attribute == "material" else _TEXT
-    texts = [form.format(value=value.lower(), name=name) for value in asked.values]
-    best, finding = await best_fitting(prompt, ctx, texts, _region(places.boxes[0], bool(asked.thing.color)))
+    places = await places_of(prompt, ctx, [question.thing])
+    name = question.thing.name or "thing"
+    form = _MATERIAL if question.attribute == "material" else _TEXT
+    texts = [form.format(value=value.lower(), name=name) for value in question.values]
+    best, finding = await best_fitting(prompt, ctx, texts, _region(places.boxes[0], bool(question.thing.color)))
     return choose(best, "attributes", finding)
 
 
-def _region(box: Box, drawn: bool) -> Box:
+def _region(box: Box, has_frame: bool) -> Box:
     """The crop that shows a thing: a detected box with some of its surroundings, a drawn one without its line."""
-    if drawn and min(box.x1 - box.x0, box.y1 - box.y0) > 4 * FRAME_PX:
+    if has_frame and min(box.x1 - box.x0, box.y1 - box.y0) > 4 * FRAME_PX:
         return Box(box.x0 + FRAME_PX, box.y0 + FRAME_PX, box.x1 - FRAME_PX, box.y1 - FRAME_PX)
     wide, high = ROUND_IT * (box.x1 - box.x0), ROUND_IT * (box.y1 - box.y0)
     return Box(max(0.0, box.x0 - wide), max(0.0, box.y0 - high), box.x1 + wide, box.y1 + high)
 
 
-async def written(asked: Written, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+async def answer_text(question: TextQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one choice whose words stand in the text that is read."""
-    del asked
+    del question
     finding = await ctx.tool("ocr", [image_names(prompt)[0]], {})
     place = written_choice(prompt.choices, str(finding.data.get("text", "")))
     if place is None:
@@ -285,8 +296,8 @@ async def written(asked: Written, prompt: Prompt, ctx: RuleContext) -> Specialis
     return choose(place, "ocr", finding)
 
 
-def _yes_no(prompt: Prompt, holds_true: bool, tool: str, finding: Finding, sure: float | None) -> SpecialistAnswer:
+def _yes_no(prompt: Prompt, holds_true: bool, tool: str, finding: Finding, certainty: float | None) -> SpecialistAnswer:
     if prompt.kind is Kind.YES_NO:
-        return say("yes" if holds_true else "no", tool, finding, sure)
+        return say("yes" if holds_true else "no", tool, finding, certainty)
     places = yes_and_no(prompt.choices)
-    return choose(None if places is None else places[0 if holds_true else 1], tool, finding, sure=sure)
+    return choose(None if places is None else places[0 if holds_true else 1], tool, finding, sure=certainty)

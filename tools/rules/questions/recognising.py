@@ -1,4 +1,4 @@
-"""The thing that a question asks, by its text, kind, choices and number of images: `asked(prompt)`.
+"""The thing that a question asks, by its text, kind, choices and number of images: `recognise_question(prompt)`.
 
     Nearest((Thing("desk", "red"), Thing("shelf", "blue")), "nearest")      # or an `Unclear` with the reason
 
@@ -17,16 +17,16 @@ from tools._shared.question_words import counted_thing
 from tools.relation.box_relations import PHRASES
 from tools.rules.questions.sentence import PICTURE, Unclear, alternatives, sentence_of, thing_in, things_in
 from tools.rules.questions.values import (
-    Asked,
     Attribute,
-    Counted,
-    Described,
-    Exists,
-    Nearest,
+    AttributeQuestion,
+    CountQuestion,
+    ExistenceQuestion,
     NearestForm,
-    Placed,
-    Related,
-    Written,
+    NearestQuestion,
+    PositionQuestion,
+    RecognisedQuestion,
+    RelationQuestion,
+    TextQuestion,
     is_color,
     numbers_in,
     part_in,
@@ -47,7 +47,7 @@ _EITHER: Final = rf"(?:{_SIDE}|above|below|over|under|beneath|in front of|behind
 _COMPARED: Final = r"(?:relative to|in relation to|with respect to|compared (?:to|with))"
 
 
-def placed(sentence: str, prompt: Prompt) -> Placed | Unclear | None:
+def placed(sentence: str, prompt: Prompt) -> PositionQuestion | Unclear | None:
     """The part of the picture that a question asks for."""
     forms = (
         rf"where (?:in|on) {PICTURE} (?:is|are|can) (?P<x>.+?){_LIES}",
@@ -57,25 +57,25 @@ def placed(sentence: str, prompt: Prompt) -> Placed | Unclear | None:
         rf"(?:which|what) {_PART} of {PICTURE} (?:is|are) (?P<x>.+?){_LIES} (?:in|on|at)",
         rf"what is the (?:position|location) of (?P<x>.+?) (?:in|on|within) {PICTURE}",
     )
-    match, said = _first(forms, sentence), None
+    match, stated = _first(forms, sentence), None
     if match is None:
         form = rf"(?:is|are) (?P<x>.+?){_LIES} (?:in|on|at) (?P<part>the {_WORDS} ?{_PART}?) of {PICTURE}"
-        match = said = re.fullmatch(form, sentence, re.IGNORECASE)
+        match = stated = re.fullmatch(form, sentence, re.IGNORECASE)
     if match is None:
         return None
-    if (thing := thing_in(match["x"])) is None:
+    if (entity := thing_in(match["x"])) is None:
         return _no_thing(match["x"])
-    if said is not None:
-        if _yes_or_no(prompt) and (part := part_in(said["part"])) is not None:
-            return Placed(thing, part)
+    if stated is not None:
+        if _yes_or_no(prompt) and (part := part_in(stated["part"])) is not None:
+            return PositionQuestion(entity, part)
         return Unclear("it asks whether a thing lies in a part of the picture, in words unknown")
     options = parts_in(prompt.choices) if prompt.kind is Kind.CHOICE else None
     if options is None:
         return Unclear("it asks where in the picture a thing is, and the choices are not different parts of it")
-    return Placed(thing, options=options)
+    return PositionQuestion(entity, options=options)
 
 
-def related(sentence: str, prompt: Prompt) -> Related | Unclear | None:
+def related(sentence: str, prompt: Prompt) -> RelationQuestion | Unclear | None:
     """The relation of two things that a question asks for."""
     forms = (
         rf"where (?:is|are|does|do) (?P<x>.+?)(?: stand| sit| lie)?{_LIES}{_IN} {_COMPARED} (?P<y>.+?){_IN}",
@@ -93,21 +93,23 @@ def related(sentence: str, prompt: Prompt) -> Related | Unclear | None:
     if options is None:
         return Unclear("it asks how two things lie, and the choices are not different relations of these two")
     words = match.groupdict()
-    named = {relation_in(words[key]) for key in ("one", "other") if words.get(key)}
-    if named and named != set(options):
+    stated = {relation_in(words[key]) for key in ("one", "other") if words.get(key)}
+    if stated and stated != set(options):
         return Unclear("it names other relations than the choices")
-    return Related(subject, reference, options=options)
+    return RelationQuestion(subject, reference, options=options)
 
 
-def _holds(sentence: str, prompt: Prompt) -> Related | Unclear | None:
+def _holds(sentence: str, prompt: Prompt) -> RelationQuestion | Unclear | None:
     """A relation asked about with yes or no; the longest phrase first: "on top of" before "on"."""
     match = re.fullmatch(r"does (?P<x>.+?) contain (?P<y>the .+)", sentence, re.IGNORECASE)
     phrase = "containing"
-    for each in sorted(PHRASES, key=len, reverse=True):
+    for candidate in sorted(PHRASES, key=len, reverse=True):
         if match is not None:
             break
-        phrase = each
-        match = re.fullmatch(rf"(?:is|are) (?P<x>.+?) {each} (?P<y>(?:the |point |box )?.+)", sentence, re.IGNORECASE)
+        phrase = candidate
+        match = re.fullmatch(
+            rf"(?:is|are) (?P<x>.+?) {candidate} (?P<y>(?:the |point |box )?.+)", sentence, re.IGNORECASE
+        )
     if match is None:
         return None
     if not _yes_or_no(prompt):
@@ -115,15 +117,17 @@ def _holds(sentence: str, prompt: Prompt) -> Related | Unclear | None:
     subject, reference = thing_in(match["x"]), thing_in(match["y"])
     if subject is None or reference is None:
         return _no_two(match["x"], match["y"])
-    return Related(subject, reference, PHRASES.get(phrase, "containing"))
+    return RelationQuestion(subject, reference, PHRASES.get(phrase, "containing"))
 
 
 def _yes_or_no(prompt: Prompt) -> bool:
     return prompt.kind is Kind.YES_NO or yes_and_no(prompt.choices) is not None
 
 
-def _no_two(one: str, other: str) -> Unclear:
-    return Unclear(f"{one[:60]!r} and {other[:60]!r} are not two things that can be looked for by name or mark alone")
+def _no_two(first: str, second: str) -> Unclear:
+    return Unclear(
+        f"{first[:60]!r} and {second[:60]!r} are not two things that can be looked for by name or mark alone"
+    )
 
 
 NUMBER_KINDS: Final = ("integer", "number")
@@ -145,7 +149,7 @@ _AMONG: Final = "(?:between|of|comparing|among)"
 _WORD: Final = r"(?P<word>colou?r|material|shape|pattern)"
 
 
-def asked(prompt: Prompt) -> Asked | Unclear:
+def recognise_question(prompt: Prompt) -> RecognisedQuestion | Unclear:
     """The thing that a prompt asks. Of several images none is meant for sure."""
     if len(prompt.images) != 1:
         return Unclear(f"it shows {len(prompt.images) or 'no'} images, and these rules look at one")
@@ -155,15 +159,15 @@ def asked(prompt: Prompt) -> Asked | Unclear:
     unclear = Unclear("its words are none of those that are known to ask for something that a tool can tell")
     first: Unclear | None = None
     for recognise in RECOGNISERS:
-        found = recognise(sentence, prompt)
-        if isinstance(found, Unclear):
-            first = first or found
-        elif found is not None:
-            return found
+        question = recognise(sentence, prompt)
+        if isinstance(question, Unclear):
+            first = first or question
+        elif question is not None:
+            return question
     return first or unclear
 
 
-def _exists(sentence: str, prompt: Prompt) -> Exists | Unclear | None:
+def _exists(sentence: str, prompt: Prompt) -> ExistenceQuestion | Unclear | None:
     forms = (
         rf"(?:is|are) there (?:(?:an?|any|some) )?(?P<x>.+?){_SEEN}{_IN}",
         rf"(?:can|do) you (?:see|find|spot) (?:an?|any) (?P<x>.+?){_IN}",
@@ -175,11 +179,15 @@ def _exists(sentence: str, prompt: Prompt) -> Exists | Unclear | None:
         return None
     if prompt.kind is not Kind.YES_NO and yes_and_no(prompt.choices) is None:
         return Unclear("it asks whether there is something, and the answers are not yes and no")
-    thing = thing_in(match["x"])
-    return _no_thing(match["x"]) if thing is None or thing.name is None or thing.color else Exists(thing.name)
+    entity = thing_in(match["x"])
+    return (
+        _no_thing(match["x"])
+        if entity is None or entity.name is None or entity.color
+        else ExistenceQuestion(entity.name)
+    )
 
 
-def _counted(sentence: str, prompt: Prompt) -> Counted | Unclear | None:
+def _recognise_count(sentence: str, prompt: Prompt) -> CountQuestion | Unclear | None:
     match = _first(
         (rf"(?:please )?count (?:the )?(?:number of )?(?:all )?(?:the )?(?P<x>.+?){_IN}",
          rf"what is the (?:total )?number of (?P<x>.+?){_IN}"),
@@ -188,35 +196,35 @@ def _counted(sentence: str, prompt: Prompt) -> Counted | Unclear | None:
     if match is None and not re.match(r"how many\b", sentence, re.IGNORECASE):
         return None
     name = counted_thing(f"How many {match['x']} are there?" if match else f"{sentence}?")
-    thing = None if name is None else thing_in(name)
-    if name is None or thing is None or thing.name is None:
+    entity = None if name is None else thing_in(name)
+    if name is None or entity is None or entity.name is None:
         return Unclear("it counts some of a kind, or kinds, which detection by name does not tell apart")
     if prompt.kind.value not in NUMBER_KINDS and not (prompt.kind is Kind.CHOICE and numbers_in(prompt.choices)):
         return Unclear("it counts, and the answers are not different numbers")
-    return Counted(name)
+    return CountQuestion(name)
 
 
-def _nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
+def _nearest(sentence: str, prompt: Prompt) -> NearestQuestion | Unclear | None:
     than = _first((rf"(?:is|are) (?P<x>.+?) {_NEARNESS} (?:{_CAMERA} )?than (?P<y>.+)",), sentence)
     either = _first((rf"(?:is|are) (?P<x>.+?) {_NEAR_OR_FAR} than (?P<y>.+)",), sentence)
     if (match := either or than) is not None:
         if (pair := things_in([match["x"], match["y"]])) is None:
             return _no_thing(f"{match['x']} or {match['y']}")
         if either is not None:
-            said = [bool(re.search(r"(?i)\b(?:closer|nearer)\b", one)) for one in prompt.choices]
-            away = [bool(re.search(r"(?i)\b(?:farther|further)\b", one)) for one in prompt.choices]
-            if sorted(said) != [False, True] or away != [not near for near in said]:
+            nearer = [bool(re.search(r"(?i)\b(?:closer|nearer)\b", choice)) for choice in prompt.choices]
+            farther = [bool(re.search(r"(?i)\b(?:farther|further)\b", choice)) for choice in prompt.choices]
+            if sorted(nearer) != [False, True] or farther != [not near for near in nearer]:
                 return Unclear("it asks for nearer or farther, and the answers are not these two")
-            order = (0, 1) if said[0] else (1, 0)
-            return Nearest(pair, "nearer or farther", order)
+            order = (0, 1) if nearer[0] else (1, 0)
+            return NearestQuestion(pair, "nearer or farther", order)
         if prompt.kind is not Kind.YES_NO and yes_and_no(prompt.choices) is None:
             return Unclear("it asks whether one thing is nearer, and the answers are not yes and no")
-        return Nearest(pair, "nearer than" if match["near"] else "farther than")
+        return NearestQuestion(pair, "nearer than" if match["near"] else "farther than")
     return _which_is_nearest(sentence, prompt)
 
 
-def _which_is_nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
-    named = _first(
+def _which_is_nearest(sentence: str, prompt: Prompt) -> NearestQuestion | Unclear | None:
+    with_options = _first(
         (
             rf"{_WHICH} (?:is|are|appears) {_NEARNESS}(?: {_CAMERA})?(?:\s*[,:]\s*| - )(?P<x>.+)",
             rf"{_AMONG} (?P<x>.+?), {_WHICH} is {_NEARNESS}(?: {_CAMERA})?",
@@ -225,24 +233,26 @@ def _which_is_nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None
         ),
         sentence,
     )
-    unnamed = _first((rf"{_WHICH} (?:is|are|appears) {_NEARNESS} {_CAMERA}",), sentence) if named is None else None
-    if (match := named or unnamed) is None:
+    unnamed = (
+        _first((rf"{_WHICH} (?:is|are|appears) {_NEARNESS} {_CAMERA}",), sentence) if with_options is None else None
+    )
+    if (match := with_options or unnamed) is None:
         return None
-    words = re.sub(r"\band\b", "or", match["x"]) if named else ""
-    told = alternatives(words) if named else [_bare_option(one) for one in prompt.choices]
-    things = things_in(told)
-    if things is None or len(things) < 2:
-        return _no_thing(" or ".join(told) or "any of its choices")
+    words = re.sub(r"\band\b", "or", match["x"]) if with_options else ""
+    options_text = alternatives(words) if with_options else [_bare_option(choice) for choice in prompt.choices]
+    entities = things_in(options_text)
+    if entities is None or len(entities) < 2:
+        return _no_thing(" or ".join(options_text) or "any of its choices")
     options = [thing_in(_bare_option(choice)) for choice in prompt.choices]
-    fits = [[place for place, option in enumerate(options) if same_thing(option, thing)] for thing in things]
+    fits = [[place for place, option in enumerate(options) if same_thing(option, entity)] for entity in entities]
     order = tuple(places[0] for places in fits if len(places) == 1)
     # Each thing is one choice, and there are no others.
-    if len({*order}) != len(things) or len(options) != len(things):
+    if len({*order}) != len(entities) or len(options) != len(entities):
         return Unclear("it asks which thing is nearest, and the choices are not the things that it names")
     form: NearestForm = "nearest" if match["near"] else "farthest"
-    if form == "farthest" and len(things) > 2:
+    if form == "farthest" and len(entities) > 2:
         return Unclear("it asks for the farthest of more than two things, and depth tells the nearest")
-    return Nearest(things, form, order)
+    return NearestQuestion(entities, form, order)
 
 
 def _bare_option(choice: str) -> str:
@@ -250,7 +260,7 @@ def _bare_option(choice: str) -> str:
     return bare.strip(" .")
 
 
-def _described(sentence: str, prompt: Prompt) -> Described | Unclear | None:
+def _described(sentence: str, prompt: Prompt) -> AttributeQuestion | Unclear | None:
     asks = _first(
         (
             rf"what(?:'s|’s| is| are) the {_WORD} (?:of|on) (?P<x>.+?){_IN}",
@@ -260,24 +270,29 @@ def _described(sentence: str, prompt: Prompt) -> Described | Unclear | None:
         ),
         sentence,
     )
-    made = _first((rf"(?P<word>what) (?:is|are) (?P<x>.+?) made (?:of|from|out of){_IN}",), sentence)
+    material = _first((rf"(?P<word>what) (?:is|are) (?P<x>.+?) made (?:of|from|out of){_IN}",), sentence)
     either = _first((r"(?P<word>is|are) (?P<x>.+?) (?P<one>[a-z-]+) or (?P<other>[a-z-]+)",), sentence)
     if either is not None and not (is_color(either["one"]) and is_color(either["other"])):
         either = None
-    if (match := asks or made or either) is None:
+    if (match := asks or material or either) is None:
         return None
     word = match["word"].lower()
-    known: dict[str, Attribute] = {"what": "material", "material": "material", "shape": "shape", "pattern": "pattern"}
-    attribute = known.get(word, "color")
-    if (thing := thing_in(match["x"])) is None or thing.letter:
+    attributes: dict[str, Attribute] = {
+        "what": "material",
+        "material": "material",
+        "shape": "shape",
+        "pattern": "pattern",
+    }
+    attribute = attributes.get(word, "color")
+    if (entity := thing_in(match["x"])) is None or entity.letter:
         return _no_thing(match["x"])
-    values = values_in(prompt.choices, attribute, thing) if prompt.kind is Kind.CHOICE else None
+    values = values_in(prompt.choices, attribute, entity) if prompt.kind is Kind.CHOICE else None
     if values is None:
         return Unclear(f"it asks for the {attribute} of a thing, and the choices are not different ones")
-    return Described(thing, attribute, values)
+    return AttributeQuestion(entity, attribute, values)
 
 
-def _written(sentence: str, prompt: Prompt) -> Written | Unclear | None:
+def _recognise_text(sentence: str, prompt: Prompt) -> TextQuestion | Unclear | None:
     noun = r"(?:words?|text|numbers?|letters)"
     surface = r"(?:the|this|that) (?:[a-z]+ ){0,2}?[a-z]+"
     forms = (
@@ -288,12 +303,22 @@ def _written(sentence: str, prompt: Prompt) -> Written | Unclear | None:
     )
     if _first(forms, sentence) is None:
         return None
-    return Written() if prompt.kind is Kind.CHOICE and len(prompt.choices) > 1 else Unclear("it asks for text freely")
+    return (
+        TextQuestion() if prompt.kind is Kind.CHOICE and len(prompt.choices) > 1 else Unclear("it asks for text freely")
+    )
 
 
-Recogniser = Callable[[str, Prompt], Asked | Unclear | None]
+Recogniser = Callable[[str, Prompt], RecognisedQuestion | Unclear | None]
 # Tried in this order; positions in the picture before relations, as "the image" is no thing.
-RECOGNISERS: Final[tuple[Recogniser, ...]] = (_exists, _counted, _nearest, placed, related, _described, _written)
+RECOGNISERS: Final[tuple[Recogniser, ...]] = (
+    _exists,
+    _recognise_count,
+    _nearest,
+    placed,
+    related,
+    _described,
+    _recognise_text,
+)
 
 
 def _first(forms: tuple[str, ...], sentence: str) -> re.Match[str] | None:

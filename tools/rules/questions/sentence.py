@@ -62,8 +62,8 @@ def sentence_of(prompt: Prompt) -> str | Unclear:
         text = re.sub(option, "\n", text, count=1, flags=re.MULTILINE)
     parts = (_HEADING.sub("", part.strip()) for part in re.split(r"\n+|(?<=[.?!])\s+", text))
     asking = [part for part in parts if re.search(r"\w", part) and not _REQUEST.fullmatch(part.rstrip(" .:"))]
-    if len(asking) > 1 and any("?" in one for one in asking):
-        asking = [one for one in asking if not _COUNT.fullmatch(one)]
+    if len(asking) > 1 and any("?" in part for part in asking):
+        asking = [part for part in asking if not _COUNT.fullmatch(part)]
     if not asking:
         return Unclear("the text holds no question")
     if len(asking) > 1:
@@ -72,8 +72,8 @@ def sentence_of(prompt: Prompt) -> str | Unclear:
     if (changes := _CHANGES.search(sentence)) is not None:
         return Unclear(f"the word {changes[0]!r} may change what is asked")
     preface = _PREFACE.match(sentence)
-    told, rest = (preface[0], sentence[preface.end() :]) if preface else ("", sentence)
-    for name, mark in _WITH_MARK.findall(told):
+    labelled, rest = (preface[0], sentence[preface.end() :]) if preface else ("", sentence)
+    for name, mark in _WITH_MARK.findall(labelled):
         rest = re.sub(rf"\b{re.escape(name)}\b(?! \()", f"{name} {mark}", rest)
     return _CLOSING.sub("", rest)
 
@@ -114,7 +114,7 @@ class Thing(NamedTuple):
     letter: str | None = None
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The thing in words, for the trace."""
         return self.name or (f"the {self.color} box" if self.color else f"point {self.letter}")
 
@@ -135,9 +135,9 @@ def thing_in(words: str) -> Thing | None:
 
 def things_in(words: Sequence[str]) -> tuple[Thing, ...] | None:
     """The things of several groups of words; None where one of them names none, or two of them the same."""
-    things = [thing_in(each) for each in words]
-    known = tuple(thing for thing in things if thing is not None)
-    return known if len(set(known)) == len(words) else None
+    entities = [thing_in(word) for word in words]
+    recognised = tuple(entity for entity in entities if entity is not None)
+    return recognised if len(set(recognised)) == len(words) else None
 
 
 def alternatives(words: str) -> list[str]:

@@ -36,7 +36,7 @@ _NO_PART: Final = re.compile(
 _MIDDLE: Final = ("center", "centre", "middle", "central")
 
 
-class Part(NamedTuple):
+class PicturePart(NamedTuple):
     """A part of the picture: along x and along y low, middle or high; None where it says nothing about that axis."""
 
     x: Third | None
@@ -45,14 +45,14 @@ class Part(NamedTuple):
 
 def numbers_in(choices: Sequence[str]) -> bool:
     """Whether every choice states one number and nothing about more or less than it, and no two the same."""
-    plain = all(_PLAIN_NUMBER.fullmatch(one.strip(" .")) and not _ABOUT.search(one) for one in choices)
-    return plain and len({number_in(one) for one in choices} - {None}) == len(choices) > 1
+    plain = all(_PLAIN_NUMBER.fullmatch(choice.strip(" .")) and not _ABOUT.search(choice) for choice in choices)
+    return plain and len({number_in(choice) for choice in choices} - {None}) == len(choices) > 1
 
 
 def yes_and_no(choices: Sequence[str]) -> tuple[int, int] | None:
     """The places of the choices yes and no, where these two are all."""
-    said = [match["said"].lower() if (match := _YES_NO.fullmatch(one.strip())) else "" for one in choices]
-    return (said.index("yes"), said.index("no")) if sorted(said) == ["no", "yes"] else None
+    words = [match["said"].lower() if (match := _YES_NO.fullmatch(choice.strip())) else "" for choice in choices]
+    return (words.index("yes"), words.index("no")) if sorted(words) == ["no", "yes"] else None
 
 
 def relation_in(words: str) -> RelationName | None:
@@ -67,9 +67,9 @@ def relation_in(words: str) -> RelationName | None:
 
 def relations_in(choices: Sequence[str], subject: Thing, reference: Thing) -> tuple[RelationName, ...] | None:
     """The relation that each choice states, as words or as a sentence about these two things; None if one does not."""
-    found = [_stated_relation(choice.strip(" ."), subject, reference) for choice in choices]
-    known = tuple(relation for relation in found if relation is not None)
-    return known if len(set(known)) == len(choices) > 1 else None
+    relations = [_stated_relation(choice.strip(" ."), subject, reference) for choice in choices]
+    distinct = tuple(relation for relation in relations if relation is not None)
+    return distinct if len(set(distinct)) == len(choices) > 1 else None
 
 
 def _stated_relation(choice: str, subject: Thing, reference: Thing) -> RelationName | None:
@@ -88,35 +88,35 @@ def _stated_relation(choice: str, subject: Thing, reference: Thing) -> RelationN
     return None
 
 
-def same_thing(one: Thing | None, other: Thing) -> bool:
+def same_thing(first: Thing | None, second: Thing) -> bool:
     """Whether words name the same thing, which the question may name more closely."""
-    if one is None:
+    if first is None:
         return False
-    if one.name is not None:
-        return one.name == other.name
-    return (one.color, one.letter) == (other.color, other.letter)
+    if first.name is not None:
+        return first.name == second.name
+    return (first.color, first.letter) == (second.color, second.letter)
 
 
-def part_in(words: str) -> Part | None:
+def part_in(words: str) -> PicturePart | None:
     """The part of the picture that words such as "in the upper left corner" or "right side" name."""
-    named = re.findall(r"[a-z]+", _NO_PART.sub(" ", words).lower())
-    upright = [_UPRIGHT[word] for word in named if word in _UPRIGHT]
-    across = [_ACROSS[word] for word in named if word in _ACROSS]
-    middle = [word for word in named if word in _MIDDLE]
+    named_words = re.findall(r"[a-z]+", _NO_PART.sub(" ", words).lower())
+    upright = [_UPRIGHT[word] for word in named_words if word in _UPRIGHT]
+    across = [_ACROSS[word] for word in named_words if word in _ACROSS]
+    middle = [word for word in named_words if word in _MIDDLE]
     if (
-        len(upright) + len(across) + len(middle) != len(named)
-        or not named
+        len(upright) + len(across) + len(middle) != len(named_words)
+        or not named_words
         or max(map(len, (upright, across, middle))) > 1
     ):
         return None
     rest: Third | None = "middle" if middle else None
-    return Part(across[0] if across else rest, upright[0] if upright else rest)
+    return PicturePart(across[0] if across else rest, upright[0] if upright else rest)
 
 
-def parts_in(choices: Sequence[str]) -> tuple[Part, ...] | None:
+def parts_in(choices: Sequence[str]) -> tuple[PicturePart, ...] | None:
     """The part of the picture that each choice names; None if one does not, or two name the same."""
-    known = tuple(part for part in map(part_in, choices) if part is not None)
-    return known if len(set(known)) == len(choices) > 1 else None
+    parts = tuple(part for part in map(part_in, choices) if part is not None)
+    return parts if len(set(parts)) == len(choices) > 1 else None
 
 
 def is_color(words: str) -> bool:
@@ -124,16 +124,16 @@ def is_color(words: str) -> bool:
     return _A_COLOR.fullmatch(words.strip()) is not None
 
 
-def values_in(choices: Sequence[str], attribute: Attribute, thing: Thing) -> tuple[str, ...] | None:
+def values_in(choices: Sequence[str], attribute: Attribute, entity: Thing) -> tuple[str, ...] | None:
     """The value that each choice gives, as a word or as a sentence about the thing; None if one is none."""
     word = "colou?r" if attribute == "color" else attribute
     form = rf"(?:the {word} (?:of|on) )?(?P<thing>(?:the|this|an?) .+?) (?:is|are) (?:made of )?(?P<value>.+)"
     values = []
-    for choice in (each.strip(" .") for each in choices):
-        said = re.fullmatch(form, choice, re.IGNORECASE)
-        if said is not None and not same_thing(thing_in(said["thing"]), thing):
+    for choice in (text.strip(" .") for text in choices):
+        statement = re.fullmatch(form, choice, re.IGNORECASE)
+        if statement is not None and not same_thing(thing_in(statement["thing"]), entity):
             return None
-        value = said["value"] if said is not None else choice
+        value = statement["value"] if statement is not None else choice
         if not (is_color(value) if attribute == "color" else _PLAIN_VALUE.fullmatch(value)):
             return None
         values.append(value)
@@ -143,19 +143,19 @@ def values_in(choices: Sequence[str], attribute: Attribute, thing: Thing) -> tup
 NearestForm = Literal["nearest", "farthest", "nearer than", "farther than", "nearer or farther"]
 
 
-class Exists(NamedTuple):
+class ExistenceQuestion(NamedTuple):
     """Whether there is a thing of that name."""
 
     name: str
 
 
-class Counted(NamedTuple):
+class CountQuestion(NamedTuple):
     """How many things of that name there are."""
 
     name: str
 
 
-class Nearest(NamedTuple):
+class NearestQuestion(NamedTuple):
     """Which of some things is nearest to the camera or farthest; of two whether the first is nearer, or farther."""
 
     things: tuple[Thing, ...]
@@ -164,7 +164,7 @@ class Nearest(NamedTuple):
     places: tuple[int, ...] = ()
 
 
-class Related(NamedTuple):
+class RelationQuestion(NamedTuple):
     """Which relation one thing is in to another, or whether it is in this one."""
 
     subject: Thing
@@ -175,15 +175,15 @@ class Related(NamedTuple):
     options: tuple[RelationName, ...] = ()
 
 
-class Placed(NamedTuple):
+class PositionQuestion(NamedTuple):
     """Which part of the picture a thing lies in, or whether it lies in this one."""
 
     thing: Thing
-    part: Part | None = None
-    options: tuple[Part, ...] = ()
+    part: PicturePart | None = None
+    options: tuple[PicturePart, ...] = ()
 
 
-class Described(NamedTuple):
+class AttributeQuestion(NamedTuple):
     """Which value of an attribute a thing has: of each choice its value."""
 
     thing: Thing
@@ -191,8 +191,16 @@ class Described(NamedTuple):
     values: tuple[str, ...]
 
 
-class Written(NamedTuple):
+class TextQuestion(NamedTuple):
     """Which choice is written in the picture."""
 
 
-Asked = Exists | Counted | Nearest | Related | Placed | Described | Written
+RecognisedQuestion = (
+    ExistenceQuestion
+    | CountQuestion
+    | NearestQuestion
+    | RelationQuestion
+    | PositionQuestion
+    | AttributeQuestion
+    | TextQuestion
+)

@@ -18,7 +18,7 @@ from hybrid.benchmarks.actiview import BENCHMARK
 from hybrid.benchmarks.actiview.data import TASKS, task_of
 from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.actiview.settings import read_settings
-from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, stitch, turn, whole
+from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, shrink_to_part, stitch, turn
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, decode
 from hybrid.types import BrokenQuestion
@@ -113,7 +113,7 @@ def test_parts_tile_the_picture_column_by_column(splits: int, width: int, height
         [np.concatenate(parts[column * rows : (column + 1) * rows], axis=0) for column in range(columns)], axis=1
     )
     assert np.array_equal(together, pixels[: together.shape[0], : together.shape[1]])
-    assert whole(pixels, splits).shape == parts[0].shape
+    assert shrink_to_part(pixels, splits).shape == parts[0].shape
     assert lined(pixels, splits).shape == pixels.shape
 
 
@@ -134,7 +134,7 @@ def test_lines_divide_and_places_have_names() -> None:
 @pytest.mark.parametrize(*cases(__file__, "test_combinations_without_a_meaning_are_refused"))
 def test_combinations_without_a_meaning_are_refused(chosen: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        read_settings(BENCHMARK.card.chosen(chosen))
+        read_settings(BENCHMARK.card.resolve_settings(chosen))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_costs_itself_alone", list))

@@ -45,12 +45,12 @@ def test_radius_and_colour_are_those_asked_for(radius: int, color: str) -> None:
 @pytest.mark.parametrize("value", ["shape:square", "radius:ten", "color:blue", "height:99", "height:4001", "radius:3"])
 def test_other_values_are_refused(value: str) -> None:
     with pytest.raises(UsageError, match="--setting marks="):
-        BENCHMARK.card.chosen({"marks": value})
+        BENCHMARK.card.resolve_settings({"marks": value})
 
 
 @pytest.mark.parametrize("value", ["radius:10,color:red,height:1024", "height:100", "height:4000", "color:gray"])
 def test_values_of_the_paper_are_taken(value: str) -> None:
-    assert BENCHMARK.card.chosen({"marks": value})["marks"] == value
+    assert BENCHMARK.card.resolve_settings({"marks": value})["marks"] == value
     assert read_restyle(value) != Restyle()
 
 

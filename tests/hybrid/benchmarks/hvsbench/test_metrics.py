@@ -110,4 +110,4 @@ def test_mae_and_rmse(errors: list[float]) -> None:
 @pytest.mark.parametrize("text", ["", "512", "0x320", "512x", "512×320", "-1x5", "1e3x2", "512x320 "])
 def test_no_screen(text: str) -> None:
     with pytest.raises(UsageError, match=r"--setting screen=.*: the values are: WIDTHxHEIGHT"):
-        BENCHMARK.card.chosen({"screen": text})
+        BENCHMARK.card.resolve_settings({"screen": text})

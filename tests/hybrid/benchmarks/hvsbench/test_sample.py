@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from hybrid.benchmarks.hvsbench.sample import FILE_NAME, TASKS, made, write
+from hybrid.benchmarks.hvsbench.sample import FILE_NAME, TASKS, make_question, write
 from hybrid.errors import UsageError
 from hybrid.images import decode
 from hybrid.samples.pop_out import HEIGHT, WIDTH
@@ -49,5 +49,5 @@ def test_more_rows_change_none(tmp_path: Path) -> None:
 def test_every_block_of_rows_holds_each_letter_once(task: str) -> None:
     size = TASKS[task].answers
     for block in range(3):
-        letters = [made(task, block * size + place, 5).answer for place in range(size)]
+        letters = [make_question(task, block * size + place, 5).answer for place in range(size)]
         assert sorted(letters) == list(LETTERS[:size])

@@ -28,7 +28,11 @@ def test_options_come_back_in_order(choices: list[str]) -> None:
 @settings(max_examples=300)
 @given(text=st.text(max_size=80), task=st.sampled_from(sorted(KINDS)))
 def test_any_text_gives_facts_or_a_data_error(text: str, task: str) -> None:
-    for read in (lambda: options(text), lambda: text_module.given(task, text, (10, 10), "xyxy"), lambda: lists(text)):
+    for read in (
+        lambda: options(text),
+        lambda: text_module.prompt_facts(task, text, (10, 10), "xyxy"),
+        lambda: lists(text),
+    ):
         try:
             read()
         except DataError:
@@ -37,17 +41,17 @@ def test_any_text_gives_facts_or_a_data_error(text: str, task: str) -> None:
 
 def test_the_form_of_boxes_is_a_setting() -> None:
     text = "[A] [10, 20, 5, 8] [B] [1, 2, 3, 4]"
-    assert text_module.given("Q4", text, (200, 100), "xywh").boxes[0] == Box(10, 20, 15, 28)
+    assert text_module.prompt_facts("Q4", text, (200, 100), "xywh").boxes[0] == Box(10, 20, 15, 28)
     with pytest.raises(DataError, match=r"no area as xyxy; the setting boxes=xywh"):
-        text_module.given("Q4", text, (200, 100), "xyxy")
+        text_module.prompt_facts("Q4", text, (200, 100), "xyxy")
 
 
 def test_candidate_scanpaths_as_lists_and_as_points() -> None:
     as_lists = "[A] X = [0.1, 0.2] Y = [0.3, 0.4] T = [5, 6] [B] X = [0.5, 0.6] Y = [0.7, 0.8] T = [7, 8]"
-    found = text_module.given("Q8", as_lists, (10, 10), "xyxy").scanpaths
+    found = text_module.prompt_facts("Q8", as_lists, (10, 10), "xyxy").scanpaths
     assert found == (Scanpath((0.1, 0.2), (0.3, 0.4), (5, 6)), Scanpath((0.5, 0.6), (0.7, 0.8), (7, 8)))
     as_points = "[A] (0.1, 0.3), (0.2, 0.4) [B] (0.5, 0.7, 7), (0.6, 0.8, 8)"
-    found = text_module.given("Q11", as_points, (10, 10), "xyxy").scanpaths
+    found = text_module.prompt_facts("Q11", as_points, (10, 10), "xyxy").scanpaths
     assert found == (Scanpath((0.1, 0.2), (0.3, 0.4), ()), Scanpath((0.5, 0.6), (0.7, 0.8), (7, 8)))
 
 
@@ -62,6 +66,10 @@ def test_lists_that_do_not_fit_are_an_error(text: str) -> None:
 def test_a_long_text_is_read_in_bounded_time(before: str, after: str, unit: str) -> None:
     """A form that takes time with the square of the length would need minutes for each."""
     text = before + unit * (50_000 // len(unit)) + after
-    for read in (options, lists, *(partial(text_module.given, task, size=(9, 9), box_form="xyxy") for task in KINDS)):
+    for read in (
+        options,
+        lists,
+        *(partial(text_module.prompt_facts, task, size=(9, 9), box_form="xyxy") for task in KINDS),
+    ):
         with suppress(DataError):
             read(text=text)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hybrid.benchmarks.questions.schema import layout_of, recipe_of
-from hybrid.benchmarks.questions.statistics import counted, summed
+from hybrid.benchmarks.questions.statistics import parse_metric, summed
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.registry import load, module_of, names
@@ -95,7 +95,7 @@ def scored(identity: str, correct: float, task: str = "t", cluster: str = "", **
 
 
 def values(words: str, scores: list[Score]) -> dict[str, float | None]:
-    return {metric.name: metric.value for metric in summed([counted(words)], scores)}
+    return {metric.name: metric.value for metric in summed([parse_metric(words)], scores)}
 
 
 def test_a_unit_is_right_when_all_of_it_is_and_missing_when_one_failed() -> None:

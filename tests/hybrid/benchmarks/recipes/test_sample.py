@@ -12,7 +12,7 @@ import pytest
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.recipe import RecipeBenchmark
-from hybrid.benchmarks.questions.sample import write, written
+from hybrid.benchmarks.questions.sample import format_options, write
 from hybrid.benchmarks.questions.schema import recipe_of
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
@@ -28,8 +28,8 @@ Generated = Callable[[str], tuple[Question, ...]]
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_options_are_written_as_they_are_read(pattern: str) -> None:
     options = ("red", "dark blue")
-    assert split(pattern, written(pattern, options))[1] == options
-    assert split(pattern, written(pattern, options, lower=True))[1] == options
+    assert split(pattern, format_options(pattern, options))[1] == options
+    assert split(pattern, format_options(pattern, options, lower=True))[1] == options
 
 
 RECIPE = stored(__file__, "RECIPE")

@@ -14,9 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.types import ImageRef, Kind, Prompt, StoredImage
-from tools.rules.questions.recognising import asked
+from tools.rules.questions.recognising import recognise_question
 from tools.rules.questions.sentence import Thing, Unclear
-from tools.rules.questions.values import Asked, Counted, Described, Exists, Nearest, Placed, Related
+from tools.rules.questions.values import (
+    AttributeQuestion,
+    CountQuestion,
+    ExistenceQuestion,
+    NearestQuestion,
+    PositionQuestion,
+    RecognisedQuestion,
+    RelationQuestion,
+)
 
 KINDS = {"c": Kind.CHOICE, "y": Kind.YES_NO, "i": Kind.INTEGER, "t": Kind.FREE}
 
@@ -57,22 +65,22 @@ def wordings(name: str) -> Iterator[Wording]:
 
 def recognised(prompt: Prompt) -> str:
     """The rule's reading of a prompt, in the words of these files."""
-    found = asked(prompt)
+    found = recognise_question(prompt)
     return "-" if isinstance(found, Unclear) else _told(found)
 
 
-def _told(found: Asked) -> str:
+def _told(found: RecognisedQuestion) -> str:
     match found:
-        case Exists(name) | Counted(name):
-            return f"{'existence' if isinstance(found, Exists) else 'counting'} : {name}"
-        case Nearest(things, form):
+        case ExistenceQuestion(name) | CountQuestion(name):
+            return f"{'existence' if isinstance(found, ExistenceQuestion) else 'counting'} : {name}"
+        case NearestQuestion(things, form):
             return f"depth {form} : {' ; '.join(map(_thing, things))}"
-        case Related(subject, reference, relation):
+        case RelationQuestion(subject, reference, relation):
             return f"relation {relation or 'options'} : {_thing(subject)} ; {_thing(reference)}"
-        case Placed(thing, part):
+        case PositionQuestion(thing, part):
             side = None if part is None else {"low": "left", "high": "right"}.get(part.x or "", "?")
             return f"position {side or 'options'} : {_thing(thing)}"
-        case Described(thing, attribute):
+        case AttributeQuestion(thing, attribute):
             return f"attribute {attribute} : {_thing(thing)}"
         case _:
             return "reading : "

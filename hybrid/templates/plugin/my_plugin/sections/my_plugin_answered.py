@@ -17,10 +17,12 @@ NAME = "my_plugin_answered"
 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """One row a solver."""
-    for one in comparison.solvers:
-        answered = sum(score.outcome is Outcome.ANSWERED for score in one.scores)
-        if one.scores:
-            yield Result(NAME, "answered", FRACTION, answered / len(one.scores), a=one.solver, n=len(one.scores))
+    for solver in comparison.solvers:
+        answered = sum(score.outcome is Outcome.ANSWERED for score in solver.scores)
+        if solver.scores:
+            yield Result(
+                NAME, "answered", FRACTION, answered / len(solver.scores), a=solver.solver, n=len(solver.scores)
+            )
 
 
 SECTION = Section(
