@@ -48,36 +48,36 @@ BETTER, ANSWERING = "difference from better answers", "difference from answering
 
 def rows(comparison: Comparison) -> list[Result]:
     """Of each pair the parts of its difference; of a specialist both parts of its questions."""
-    made: list[Result] = []
+    section_rows: list[Result] = []
     for pair in comparison.pairs:
-        made += _specialist_rows(comparison, pair)
-        made += _split_rows(comparison.overlap(*map(comparison.named, pair)))
+        section_rows += _specialist_rows(comparison, pair)
+        section_rows += _split_rows(comparison.overlap(*map(comparison.named, pair)))
 
     def family(row: Result) -> Family:
         of_pair = family_of_pair(comparison, row.a, row.b)
         return Family(of_pair.name, (row.quantity, row.group))
 
-    return adjusted(made, family)
+    return adjusted(section_rows, family)
 
 
 def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     """Where a specialist answers and where it does not, if it answers some questions and not all."""
-    both = sorted(map(comparison.named, pair), key=lambda solver: role(solver) != "specialist")
-    if [role(solver) == "specialist" for solver in both] != [True, False]:
+    solvers = sorted(map(comparison.named, pair), key=lambda solver: role(solver) != "specialist")
+    if [role(solver) == "specialist" for solver in solvers] != [True, False]:
         return
-    whole = comparison.overlap(*both)
-    spoken = whole.present & answered(whole.answer[0])
-    silent = whole.present & ~spoken
-    if spoken.any() and silent.any():
-        yield from _rows_of(whole, spoken, SPOKEN, tested=True)
-        yield from _rows_of(whole, silent, SILENT, tested=False)
+    overlap = comparison.overlap(*solvers)
+    answering = overlap.present & answered(overlap.answer[0])
+    silent = overlap.present & ~answering
+    if answering.any() and silent.any():
+        yield from _rows_of(overlap, answering, SPOKEN, tested=True)
+        yield from _rows_of(overlap, silent, SILENT, tested=False)
 
 
-def _rows_of(whole: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
+def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
     """Difference, values and right answers on some of the questions; untested only the second solver's."""
     # What failed belongs to every part: a benchmark leaves out what it is a part of.
-    part = whole.at(np.flatnonzero(flags | ~whole.present))
-    metrics, names = part.headline(part.rule), (whole.solvers[0].solver, whole.solvers[1].solver)
+    part = overlap.at(np.flatnonzero(flags | ~overlap.present))
+    metrics, names = part.headline(part.rule), (overlap.solvers[0].solver, overlap.solvers[1].solver)
     if metrics is None:
         return
     a, b = metrics
@@ -88,27 +88,27 @@ def _rows_of(whole: Overlap, flags: Flags, group: str, *, tested: bool) -> Itera
     yield replace(row, quantity="value b", value=b.value)
     for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
         ids = tuple(part.ids[part.kept & (right == 1)])
-        counted = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
-        yield replace(counted, value=float(len(ids)))
+        count_row = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
+        yield replace(count_row, value=float(len(ids)))
 
 
-def _split_rows(whole: Overlap) -> Iterator[Result]:
+def _split_rows(overlap: Overlap) -> Iterator[Result]:
     """The two parts of a difference, if one of the two left a question unanswered."""
-    by_both, metrics = whole.answered_by_all, whole.headline(whole.rule)
-    parts = whole.split_by_answering(whole.rule) if metrics and by_both.sum() < whole.n else None
+    by_both, metrics = overlap.answered_by_all, overlap.headline(overlap.rule)
+    parts = overlap.split_by_answering(overlap.rule) if metrics and by_both.sum() < overlap.n else None
     if metrics is None or parts is None:
         return
     if by_both.any():
-        yield from _rows_of(whole, by_both, BOTH, tested=True)
-    names = whole.solvers[0].solver, whole.solvers[1].solver
-    row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metrics[0].name, "", metrics[0].n, none=whole.rule)
-    untested = whole.untested(metrics)
+        yield from _rows_of(overlap, by_both, BOTH, tested=True)
+    names = overlap.solvers[0].solver, overlap.solvers[1].solver
+    row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metrics[0].name, "", metrics[0].n, none=overlap.rule)
+    untested = overlap.untested(metrics)
     for quantity, (a, b) in zip((BETTER, ANSWERING), parts, strict=True):
         yield contrasted(replace(row, quantity=quantity), a, b, untested)[0]
-    for side, solver in zip("ab", whole.unanswered, strict=True):
-        ids = tuple(whole.ids[solver])
-        counted = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=whole.n, none="", ids=ids)
-        yield replace(counted, value=float(len(ids)))
+    for side, solver in zip("ab", overlap.unanswered, strict=True):
+        ids = tuple(overlap.ids[solver])
+        count_row = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=overlap.n, none="", ids=ids)
+        yield replace(count_row, value=float(len(ids)))
 
 
 SECTION = statistic(rows, headings={"group": "questions where"}, order=25)
