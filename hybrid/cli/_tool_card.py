@@ -108,7 +108,8 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
             numbers = f", numbers by at most {reduced.largest:.2g} ({reduced.of})" if reduced.of else ""
             line = (
                 f"{reduced.dtype} changed {reduced.changed} of {reduced.questions} decisions{numbers}, "
-                f"weights: {reduced.weights}{'' if reduced.trained else ', which says little of trained ones'} ({reduced.device})"
+                f"weights: {reduced.weights}{'' if reduced.trained else ', which says little of trained ones'} "
+                f"({reduced.device})"
             )
             yield from fact("", line, "  ")
         if not backend.reduced:
