@@ -95,15 +95,15 @@ def cli() -> None:
 
 def misspelt(environment: Iterable[str]) -> Iterator[str]:
     """A line for each variable that the program does not read and whose name is near to one that it does."""
-    ours = [name for name in environment if name.startswith("HYBRID_")]
-    if not ours:
+    hybrid_names = [name for name in environment if name.startswith("HYBRID_")]
+    if not hybrid_names:
         return
     from hybrid.config.environment import VARIABLES
 
     of_data = (f"HYBRID_DATA_{name.upper()}" for name in names("hybrid.benchmarks"))
-    known = (*(one.name for one in VARIABLES if one.name != "HYBRID_DATA_NAME"), *of_data)
-    for name in ours:
-        if name not in known and (hint := did_you_mean(name, known, ALIKE)):
+    valid_names = (*(variable.name for variable in VARIABLES if variable.name != "HYBRID_DATA_NAME"), *of_data)
+    for name in hybrid_names:
+        if name not in valid_names and (hint := did_you_mean(name, valid_names, ALIKE)):
             yield f"the variable {name} is not read{hint}"
 
 

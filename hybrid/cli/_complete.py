@@ -16,21 +16,21 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[
 RUNS = Path("runs")
 
 
-def completing(known: Callable[[], Iterable[str]], *, listed: bool = False) -> Completer:
+def completing(candidates: Callable[[], Iterable[str]], *, comma_separated: bool = False) -> Completer:
     """Completes one of the known words; where they are `listed` after those that are there already: `A,B`."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
-        before, comma, _ = typed.rpartition(",") if listed else ("", "", "")
-        words = (f"{before}{comma}{word}" for word in known() if word not in before.split(","))
+        prefix, comma, _ = typed.rpartition(",") if comma_separated else ("", "", "")
+        words = (f"{prefix}{comma}{word}" for word in candidates() if word not in prefix.split(","))
         return [CompletionItem(word) for word in words if word.startswith(typed)]
 
     return complete
 
 
 benchmarks = completing(lambda: names("hybrid.benchmarks"))
-benchmark_lists = completing(lambda: names("hybrid.benchmarks"), listed=True)
-solvers, solver_lists = completing(solver_names), completing(solver_names, listed=True)
-tools, tool_lists = completing(lambda: names("tools")), completing(lambda: names("tools"), listed=True)
+benchmark_lists = completing(lambda: names("hybrid.benchmarks"), comma_separated=True)
+solvers, solver_lists = completing(solver_names), completing(solver_names, comma_separated=True)
+tools, tool_lists = completing(lambda: names("tools")), completing(lambda: names("tools"), comma_separated=True)
 
 
 def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:

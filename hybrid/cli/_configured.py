@@ -105,7 +105,10 @@ class Configured(Grouped):
         for name in dict.fromkeys(names):
             tries = ((*args[:at], name, *args[at + 1 :]) for at, word in enumerate(args) if word == benchmarks)
             # The same word may be the value of an option.
-            yield name, next(one for one in tries if self.make_parser(ctx).parse_args([*one])[0].get(BENCHMARK) == name)
+            yield (
+                name,
+                next(words for words in tries if self.make_parser(ctx).parse_args([*words])[0].get(BENCHMARK) == name),
+            )
 
     def _variants(
         self, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: Mapping[str, Sequence[str]]
@@ -113,29 +116,29 @@ class Configured(Grouped):
         """Every combination of the lists of the file, less what is decided before, for each of the command lines."""
         params = _known(self)
         fixed, axes = _contents(_Reader(params, ctx), file)
-        before = {**(ctx.default_map or {}), **typed}
-        axes = {key: all_ for key, all_ in axes.items() if params[key].name not in before or _is_pairs(params[key])}
+        earlier = {**(ctx.default_map or {}), **typed}
+        axes = {key: all_ for key, all_ in axes.items() if params[key].name not in earlier or _is_pairs(params[key])}
         if (count := len(lines) * math.prod(map(len, axes.values()))) > MAX_RUNS:
             raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
         seen: set[str] = set()
         names: set[str] = set()
         for (benchmark, line), choice in itertools.product(lines.items(), itertools.product(*axes.values())):
             values = dict(fixed)
-            chosen = {BENCHMARK: benchmark} if benchmark else {}
+            choices = {BENCHMARK: benchmark} if benchmark else {}
             for key, texts in zip(axes, choice, strict=True):
                 param = params[key]
                 values[key] = _merged(values.get(key, ()), texts) if _is_pairs(param) else texts
                 if len(axes[key]) > 1:
-                    chosen[key] = ("on" if texts else "off") if _is_flag(param) else "+".join(texts) or "default"
+                    choices[key] = ("on" if texts else "off") if _is_flag(param) else "+".join(texts) or "default"
             context = self.context_class(self, info_name=ctx.info_name, parent=ctx.parent)
             context.meta[_OF_MANIFEST] = file.is_manifest
             context.default_map = _defaults(params, values, ctx.default_map or {})
             with context.scope(cleanup=False):
                 super().parse_args(context, [*line])
             # The command line may decide all in which two choices differ.
-            if (told := json.dumps([benchmark, options_of(context)])) not in seen:
-                seen.add(told)
-                yield Variant(_folder_name(chosen, names) if chosen else "", chosen, tuple(line), context)
+            if (signature := json.dumps([benchmark, options_of(context)])) not in seen:
+                seen.add(signature)
+                yield Variant(_folder_name(choices, names) if choices else "", choices, tuple(line), context)
 
 
 # Providers whose models run in this process or are recordings.
@@ -169,8 +172,8 @@ def base_url_of_environment(model: str) -> str | None:
     It is for models of the provider in HYBRID_MODEL; without that variable for `openai:`, which is every server that
     speaks OpenAI's API.
     """
-    url, named = os.environ.get("HYBRID_BASE_URL") or None, os.environ.get("HYBRID_MODEL") or "openai:"
-    provider, for_provider = model.partition(":")[0], named.partition(":")[0]
+    url, env_model = os.environ.get("HYBRID_BASE_URL") or None, os.environ.get("HYBRID_MODEL") or "openai:"
+    provider, for_provider = model.partition(":")[0], env_model.partition(":")[0]
     if url is None or not model or provider == for_provider:
         return url if model else None
     if provider not in _WITHOUT_SERVER:
@@ -218,9 +221,9 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
         context: after parsing.
         command: whose options count; that of the context if none is named.
     """
-    known = _known(command or context.command)
+    params = _known(command or context.command)
     options: dict[str, Json] = {}
-    for key, param in known.items():
+    for key, param in params.items():
         name = param.name or ""
         if key in NOT_KEPT or name not in context.params:
             continue
@@ -228,9 +231,9 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
             continue
         value = context.params[name]
         if _is_pairs(param):
-            options[key] = {word: part for word, _, part in (one.partition("=") for one in value)}
+            options[key] = {word: part for word, _, part in (item.partition("=") for item in value)}
         elif isinstance(value, tuple):
-            options[key] = [str(one) for one in value]
+            options[key] = [str(item) for item in value]
         else:
             options[key] = value if value is None or isinstance(value, bool | int | float) else str(value)
     return options
@@ -259,13 +262,13 @@ def _many(param: click.Parameter) -> bool:
     return isinstance(param, click.Option) and param.multiple
 
 
-def _folder_name(chosen: Mapping[str, str], taken: set[str]) -> str:
+def _folder_name(choices: Mapping[str, str], used_names: set[str]) -> str:
     """A name of the choices that is one of a folder, and of no other run."""
-    text = "_".join(chosen.values())
+    text = "_".join(choices.values())
     name = re.sub(r"[^A-Za-z0-9.=+_-]+", "-", redact(text)).strip("-.") or "run"
-    if len(name) > 100 or name in taken:
+    if len(name) > 100 or name in used_names:
         name = f"{name[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    taken.add(name)
+    used_names.add(name)
     return name
 
 
@@ -311,9 +314,9 @@ class _Reader:
     def key(self, word: str, node: Node) -> str:
         """The long name of the option. Raises `UsageError` with the nearest one for a word that is none."""
         key = word.replace("_", "-")
-        known = [name for name in self.params if name != "config"]
-        if key not in known:
-            hint = did_you_mean(key, [*known, MATRIX])
+        names = [name for name in self.params if name != "config"]
+        if key not in names:
+            hint = did_you_mean(key, [*names, MATRIX])
             raise UsageError(f"{node.where}: no option {word!r}{hint}; they are those of `hybrid run --help`")
         return key
 
@@ -372,5 +375,5 @@ class _Reader:
             raise UsageError(f"{node.where}: {key}: {error.message}") from error
         return text
 
-    def _wrong(self, key: str, node: Node, wanted: str) -> UsageError:
-        return UsageError(f"{node.where}: {key}: {json.dumps(node.plain())}: must be {wanted}")
+    def _wrong(self, key: str, node: Node, expected: str) -> UsageError:
+        return UsageError(f"{node.where}: {key}: {json.dumps(node.plain())}: must be {expected}")

@@ -48,7 +48,7 @@ class Grouped(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The parameters, and the option `--help-all`."""
-        shown = click.Option(
+        option = click.Option(
             ["--help-all"],
             is_flag=True,
             is_eager=True,
@@ -56,7 +56,7 @@ class Grouped(click.Command):
             callback=_show_all,
             help="Show every option and exit.",
         )
-        return [*super().get_params(ctx), shown]
+        return [*super().get_params(ctx), option]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The docstring, up to its form feed where not all is asked for."""
@@ -69,12 +69,12 @@ class Grouped(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options under their headings."""
-        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option) and not one.hidden]
-        grouped = any(isinstance(one, GroupedOption) for one in options)
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
+        grouped = any(isinstance(option, GroupedOption) for option in options)
         headings: Mapping[Group, str] = GROUPS if grouped else {"output": "Options"}
         for group, heading in headings.items():
-            here = [one for one in options if not grouped or getattr(one, "group", "output") == group]
-            rows = list(self._rows(here, ctx))
+            group_options = [option for option in options if not grouped or getattr(option, "group", "output") == group]
+            rows = list(self._rows(group_options, ctx))
             if not rows:
                 continue
             with formatter.section(heading):
@@ -83,18 +83,21 @@ class Grouped(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{EXAMPLES[group]}\n")
 
     def _rows(self, options: list[click.Option], ctx: click.Context) -> Iterator[tuple[str, str]]:
-        for one in options:
+        for option in options:
             if _all(ctx):
-                yield from filter(None, [one.get_help_record(ctx)])
-            elif not (one.name in self.rare or (isinstance(one, GroupedOption) and not one.common)):
+                yield from filter(None, [option.get_help_record(ctx)])
+            elif not (option.name in self.rare or (isinstance(option, GroupedOption) and not option.common)):
                 # The option without its second name, the first sentence of its help and the default: one line where it
                 # fits.
-                names = ", ".join(one.opts)
-                takes = "" if one.is_flag else f" {one.make_metavar(ctx)}"
-                brief = getattr(one, "brief", "") or (one.help or "").partition(". ")[0].rstrip(".")
-                if isinstance(one.type, click.Choice) and isinstance(one, GroupedOption):
-                    takes, brief = " WORD", f"{', '.join(map(str, one.type.choices))}: {brief[:1].lower()}{brief[1:]}"
-                default = one.get_help_extra(ctx).get("default")
+                names = ", ".join(option.opts)
+                takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"
+                brief = getattr(option, "brief", "") or (option.help or "").partition(". ")[0].rstrip(".")
+                if isinstance(option.type, click.Choice) and isinstance(option, GroupedOption):
+                    takes, brief = (
+                        " WORD",
+                        f"{', '.join(map(str, option.type.choices))}: {brief[:1].lower()}{brief[1:]}",
+                    )
+                default = option.get_help_extra(ctx).get("default")
                 yield (f"{names}{takes}", brief + (f"  [{default}]" if default else ""))
 
 

@@ -51,7 +51,7 @@ class Listed(click.Option):
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """The values, each checked. Fails for one that does not fit, or is empty."""
         if isinstance(value, list | tuple):
-            value = tuple(word.strip() for one in value for word in str(one).split(","))
+            value = tuple(word.strip() for item in value for word in str(item).split(","))
         if value and "" in value:
             raise click.BadParameter("a name is empty", ctx, self)
         return super().type_cast_value(ctx, value)
@@ -59,13 +59,13 @@ class Listed(click.Option):
 
 def refuse_empty(words: Sequence[str]) -> None:
     """Raise `UsageError`, with the option, where a word of the command line is no value: `--split=`, `--split ""`."""
-    for before, word in zip(("", *words), words, strict=False):
+    for previous, word in zip(("", *words), words, strict=False):
         if word == "--":
             return
         if empty := EMPTY.fullmatch(word):
             raise UsageError(f"{empty[1]}: the value is empty")
         if word == "":
-            raise UsageError(f"{before}: the value is empty" if before.startswith("-") else "an argument is empty")
+            raise UsageError(f"{previous}: the value is empty" if previous.startswith("-") else "an argument is empty")
 
 
 class FiniteRange(click.FloatRange):
@@ -115,10 +115,10 @@ class Address(click.ParamType[str]):
         """The address. Fails for anything else."""
         try:
             parts = urlsplit(str(value))
-            whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:
-            whole = False
-        if not whole:
+            is_valid = False
+        if not is_valid:
             self.fail(f"{value!r} is no address: write it as http://127.0.0.1:8000/v1.", param, ctx)
         return str(value)
 
@@ -142,11 +142,15 @@ class OneOf(click.ParamType[str]):
         from hybrid.registry import names, solver_names
         from hybrid.repeats import REPEAT
 
-        known = tuple(names(self._package) if self._package else solver_names())
+        all_names = tuple(names(self._package) if self._package else solver_names())
         name = str(value)
         # What repetitions are called is refused where they are explained.
-        if name not in known and REPEAT not in name:
-            self.fail(f"no {self._what} {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}", param, ctx)
+        if name not in all_names and REPEAT not in name:
+            self.fail(
+                f"no {self._what} {name!r}{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}",
+                param,
+                ctx,
+            )
         return name
 
 

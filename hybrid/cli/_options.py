@@ -86,16 +86,16 @@ class Declared:
 
     def decorator(self, key: str) -> Decorator:
         """The decorator that gives a command this option."""
-        both: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "type": click.Choice(self.words) if self.words else TYPES[self.type],
             "metavar": self.metavar,
             "shell_complete": getattr(_complete, self.complete) if self.complete else None,
         }
         if self.argument:
             must = self.required or not (self.optional or self.many)
-            return click.argument(key, nargs=-1 if self.many else 1, required=must, **both)
+            return click.argument(key, nargs=-1 if self.many else 1, required=must, **arguments)
         if self.default is not None:
-            both |= {"default": self.flag or self.default, "show_default": self.default_shown or None}
+            arguments |= {"default": self.flag or self.default, "show_default": self.default_shown or None}
         return click.option(
             *(self.names or (f"--{key}",)),
             cls=Listed if self.listed else click.Option,
@@ -104,7 +104,7 @@ class Declared:
             multiple=self.many or self.listed,
             required=self.required,
             help=self.help or None,
-            **both,
+            **arguments,
         )
 
 
@@ -142,12 +142,12 @@ def shared_option(key: str) -> Decorator:
 def options(command: str, **in_code: Decorator) -> Decorator:
     """Give a command the options that the file lists for it; `in_code` are those that it cannot hold."""
     file = _declared()
-    known = {key: one.decorator(key) for key, one in {**file.shared, **file.own.get(command, {})}.items()}
-    known = {**IN_CODE, **known, **in_code}
+    options = {key: spec.decorator(key) for key, spec in {**file.shared, **file.own.get(command, {})}.items()}
+    options = {**IN_CODE, **options, **in_code}
 
     def given(function: Any) -> Any:
         for key in reversed(file.commands[command]):
-            function = known[key](function)
+            function = options[key](function)
         return function
 
     return given
@@ -162,12 +162,10 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def formed(*args: Any, **options: Any) -> int:
-        chosen = [form for form in FORMS if options.pop(f"form_{form}")]
-        if len(chosen) > 1:
-            raise UsageError(
-                f"{' and '.join(f'--{form}' for form in chosen)} are forms of one output: give one of them"
-            )
-        return command(*args, form=chosen[0] if chosen else None, **options)
+        forms = [form for form in FORMS if options.pop(f"form_{form}")]
+        if len(forms) > 1:
+            raise UsageError(f"{' and '.join(f'--{form}' for form in forms)} are forms of one output: give one of them")
+        return command(*args, form=forms[0] if forms else None, **options)
 
     for form in reversed(FORMS):
         formed = shared_option(f"form-{form}")(formed)

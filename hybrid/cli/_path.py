@@ -34,6 +34,6 @@ path_option = click.option(
 
 def refuse_taken(package: str, name: str) -> None:
     """Raise `UsageError` where a named folder has a thing of this name too, which would be left out in silence."""
-    why = left_out(package).get(name, "")
-    if why.startswith(tuple(map(str, outside_folders(package)))):
-        raise UsageError(why)
+    reason = left_out(package).get(name, "")
+    if reason.startswith(tuple(map(str, outside_folders(package)))):
+        raise UsageError(reason)

@@ -78,8 +78,8 @@ class Bars:
 
     def _set_beside(self, *, refresh: bool) -> None:
         if self._bars:
-            beside = ", ".join(filter(None, (self._loading, self._beside)))
-            next(reversed(self._bars.values())).set_postfix_str(beside, refresh=refresh)
+            postfix = ", ".join(filter(None, (self._loading, self._beside)))
+            next(reversed(self._bars.values())).set_postfix_str(postfix, refresh=refresh)
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
         """Show so many of the solver's questions as finished."""

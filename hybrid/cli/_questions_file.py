@@ -23,16 +23,16 @@ def benchmark_of_files() -> str:
     """The benchmark whose data may be a file."""
     from hybrid.registry import load, own_names
 
-    every = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
-    return next(name for name, benchmark in every if benchmark.accepts_file)
+    benchmarks = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
+    return next(name for name, benchmark in benchmarks if benchmark.accepts_file)
 
 
-def benchmark_of(where: str) -> str:
+def benchmark_of(source: str) -> str:
     """The benchmark of data that were given without one: questions, where it is a file or a folder with one of them."""
     from hybrid.benchmarks.questions import STEM
     from hybrid.benchmarks.questions.tables import ENDINGS
 
-    path = Path(where).expanduser()
+    path = Path(source).expanduser()
     if path.is_file() or any((path / f"{STEM}{ending}").is_file() for ending in ENDINGS):
         return benchmark_of_files()
     return "blink"

@@ -112,25 +112,27 @@ def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
         return click.Path(path_type=Path, exists=form == "existing file")
     if field.type is int and least is not None and form != "GB":
         return WholeRange(int(least))
-    named = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
-    return named.get(form) or (field.type if field.type is int else None)
+    types = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
+    return types.get(form) or (field.type if field.type is int else None)
 
 
-def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = None) -> RunConfig:
-    """A `RunConfig` of parsed options; `given` are those that its manifest records.
+def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
+    """A `RunConfig` of parsed options; `recorded` are those that its manifest records.
 
     Raises:
         UsageError: an option that does not fit.
     """
-    told = (given or {}).get("data")
-    benchmark, data = named(options["benchmark"], told if isinstance(told, str) else None)
+    data_option = (recorded or {}).get("data")
+    benchmark, data = named(options["benchmark"], data_option if isinstance(data_option, str) else None)
     options = {**options, "benchmark": benchmark, **({} if data is None else {"data": data})}
     args = parse_model_args(options["model_arg"])
     if args.price is None:
         _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
     settings = pairs("--setting", options["setting"])
     _refuse_misspelt(options["benchmark"], settings)
-    checked = {one.name: one.check(settings[one.name]) for one in common_settings() if one.name in settings}
+    checked = {
+        setting.name: setting.check(settings[setting.name]) for setting in common_settings() if setting.name in settings
+    }
     values = {field.path: _from_click(field, options[field.option.key]) for field in FIELDS}
     groups = nested(values)
     model_settings = _model_settings(options, args, groups.pop("model_settings"), int(checked.get("samples", "1")))
@@ -151,7 +153,7 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
         limits=Limits(**groups.pop("limits")),
         run_limits=RunLimits(**groups.pop("run_limits")),
         frame=str(args.extra.get("frame", "")),
-        options_as_used=given or {},
+        options_as_used=recorded or {},
         **{**groups, **fields, "settings": {key: value for key, value in settings.items() if key not in SETTINGS}},
     )
 
@@ -175,7 +177,7 @@ def _from_click(field: OptionField, value: Any) -> Any:
 def _model_settings(
     options: Mapping[str, Any], args: ModelSettings, typed: Mapping[str, Any], samples: int
 ) -> ModelSettings:
-    chosen = replace(
+    model_settings = replace(
         args,
         **{
             **typed,
@@ -185,11 +187,11 @@ def _model_settings(
         },
     )
     if samples == 1:
-        return chosen
+        return model_settings
     from hybrid.models.options import for_samples
 
     names_temperature = any(item.partition("=")[0] == "temperature" for item in options["model_arg"])
-    return for_samples(chosen, options["model"] or "", temperature_told=names_temperature)
+    return for_samples(model_settings, options["model"] or "", temperature_told=names_temperature)
 
 
 def common_settings() -> tuple[Setting, ...]:
@@ -221,11 +223,11 @@ def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
     from hybrid.registry import load
 
     card = load("hybrid.benchmarks", benchmark).card
-    known = (*(setting.name for setting in card.settings), *SETTINGS)
+    names = (*(setting.name for setting in card.settings), *SETTINGS)
     for key in settings:
-        if key not in known and (hint := did_you_mean(key, known)):
-            there = ", ".join(sorted(known))
-            raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {there}")
+        if key not in names and (hint := did_you_mean(key, names)):
+            choices = ", ".join(sorted(names))
+            raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {choices}")
 
 
 def _refuse_budget(options: Mapping[str, Any], reason: str) -> None:

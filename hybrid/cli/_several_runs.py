@@ -84,18 +84,18 @@ class AskedRuns:
     @property
     def lines(self) -> list[str]:
         """A line for each failure."""
-        return [f"{question}: {why}" for question, why in self.failures.items()]
+        return [f"{question}: {reason}" for question, reason in self.failures.items()]
 
     def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:
         """Record the end of a run; one that is alone has no name, and its solvers stand for it."""
         self.done.append(name)
         self.answered += end.answered
         self.left += sum(len(run.open_questions(solver)) for solver in run.solvers) - len(end.failures)
-        for where in [name] if name else run.solvers:
-            self.failures |= {f"{broken.id} ({where})": broken.error for broken in run.questions.broken}
-        for one in end.failures:
-            parts = ((one.solver if len(run.solvers) > 1 or not name else ""), name)
-            self.failures[f"{one.id} ({', '.join(filter(None, parts))})"] = one.error
+        for solver_name in [name] if name else run.solvers:
+            self.failures |= {f"{broken.id} ({solver_name})": broken.error for broken in run.questions.broken}
+        for failure in end.failures:
+            parts = ((failure.solver if len(run.solvers) > 1 or not name else ""), name)
+            self.failures[f"{failure.id} ({', '.join(filter(None, parts))})"] = failure.error
         if end.stopped is not None:
             self.reason = end.stopped
         elif spent := run.resources.run_meter.spent():
@@ -103,14 +103,14 @@ class AskedRuns:
 
 
 def ask_and_show(
-    runs: Mapping[str, Callable[[], ResolvedRun | None]], limits: RunLimits, kept: Sequence[Path], show: Show
+    runs: Mapping[str, Callable[[], ResolvedRun | None]], limits: RunLimits, folders: Sequence[Path], show: Show
 ) -> int:
     """Ask what is open in every run, until the common budget is spent, then show what came of it; the exit code.
 
     Args:
         runs: by name how each is made, at its turn; one alone has no name, and one that is not needed is None.
         limits: of all together.
-        kept: the folders in which an interruption leaves what is finished.
+        folders: the folders in which an interruption leaves what is finished.
         show: prints, where nothing ended the command before.
 
     Raises:
@@ -121,61 +121,61 @@ def ask_and_show(
     from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunMeter
 
-    meter, asked = RunMeter(limits), AskedRuns()
+    meter, results = RunMeter(limits), AskedRuns()
     try:
         for number, (name, make) in enumerate(runs.items(), 1):
             place = f"run {number} of {len(runs)}, {name}"
-            if asked.reason is not None:
+            if results.reason is not None:
                 break
             if (run := make()) is None:
-                asked.unneeded += 1
+                results.unneeded += 1
                 tell(f"{place}: nothing in it would differ, so it is left out")
             else:
-                _ask(run, meter, asked, name, place)
+                _ask(run, meter, results, name, place)
     except Interrupted as interrupted:
-        places, again = ", ".join(map(str, kept)), redact(shlex.join([*program(), *sys.argv[1:]]))
-        for left in filter(None, (words(place) for place in kept for words in (batches_still_running, left_in))):
-            click.echo(left, err=True)
-        click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {again}", err=True)
+        places, command = ", ".join(map(str, folders)), redact(shlex.join([*program(), *sys.argv[1:]]))
+        for warning in filter(None, (words(place) for place in folders for words in (batches_still_running, left_in))):
+            click.echo(warning, err=True)
+        click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {command}", err=True)
         return interrupted.exit_code
-    if isinstance(asked.reason, UsageError) and not asked.answered:
-        for folder in asked.created:
+    if isinstance(results.reason, UsageError) and not results.answered:
+        for folder in results.created:
             folder.remove_unanswered()
-        raise asked.reason
-    asked.waiting = len(runs) - len(asked.done) - asked.unneeded
-    if asked.reason is not None and (asked.left or asked.waiting):
-        _print_stop(asked, len(runs))
-    failed = list(dict.fromkeys(show(asked)))
+        raise results.reason
+    results.waiting = len(runs) - len(results.done) - results.unneeded
+    if results.reason is not None and (results.left or results.waiting):
+        _print_stop(results, len(runs))
+    failed = list(dict.fromkeys(show(results)))
     from hybrid.cli.score import name_failed
 
     name_failed(failed)
-    return 3 if failed or asked.left or asked.waiting else 0
+    return 3 if failed or results.left or results.waiting else 0
 
 
-def _print_stop(asked: AskedRuns, runs: int) -> None:
+def _print_stop(results: AskedRuns, runs: int) -> None:
     """Print how many questions and runs are left, and why the command stopped."""
-    waiting = f" and {asked.waiting} of {runs} runs not begun" if asked.waiting else ""
+    waiting = f" and {results.waiting} of {runs} runs not begun" if results.waiting else ""
     # A reason may say itself what to do.
-    more = "" if AGAIN in str(asked.reason) else f"; what is finished is kept: {AGAIN}"
-    click.echo(redact(f"stopped with {how_many(asked.left)} open{waiting}: {asked.reason}{more}"), err=True)
+    more = "" if AGAIN in str(results.reason) else f"; what is finished is kept: {AGAIN}"
+    click.echo(redact(f"stopped with {how_many(results.left)} open{waiting}: {results.reason}{more}"), err=True)
 
 
-def _ask(run: ResolvedRun, meter: RunMeter, asked: AskedRuns, name: str, place: str) -> None:
+def _ask(run: ResolvedRun, meter: RunMeter, results: AskedRuns, name: str, place: str) -> None:
     """One run, to its end."""
     if name:
         # Scores need arrays, which a run of a model alone does without.
         from hybrid.scoring.runs import refuse_hidden
 
         refuse_hidden(run.benchmark, run.mounted.source.split)
-        for label in () if asked.done else run.opened:
+        for label in () if results.done else run.opened:
             tell(f"note: {label}")
         waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
         total = len(run.sound) * len(run.solvers)
         tell(f"{place}: {waiting} of {how_many(total)} open, {run.folder.path}")
     run = replace(run, resources=replace(run.resources, run_meter=meter))
     if not run.folder.path.exists():
-        asked.created.append(run.folder)
-    asked.add(run, ask_with_bars(run), name)
+        results.created.append(run.folder)
+    results.add(run, ask_with_bars(run), name)
     for notice in run.service.notices:
         if not is_shown(notice):
             tell(f"note: {notice}")
@@ -216,17 +216,17 @@ class _Planned:
     @property
     def told(self) -> str:
         """Its choices, and which solvers are in another folder."""
-        return "; ".join((self.variant.told, *(f"{name} is in {where}" for name, where in self.elsewhere.items())))
+        return "; ".join((self.variant.told, *(f"{name} is in {folder}" for name, folder in self.elsewhere.items())))
 
-    def as_json(self, asked: AskedRuns) -> Json:
+    def as_json(self, results: AskedRuns) -> Json:
         """The run in the output of `--json`."""
         return {
             "run": str(self.folder),
             "chosen": dict(self.variant.chosen),
             "solvers": list(self.solvers),
-            "elsewhere": {name: str(where) for name, where in self.elsewhere.items()},
+            "elsewhere": {name: str(folder) for name, folder in self.elsewhere.items()},
             "options": dict(self.config.options_as_used),
-            "begun": self.variant.told in asked.done,
+            "begun": self.variant.told in results.done,
         }
 
 
@@ -253,53 +253,59 @@ def run_matrix(variants: Sequence[Variant]) -> int:
         run = prepared(config, dry=True)
         folder = run.folder.path
         refuse_hidden(run.benchmark, run.mounted.source.split)
-        if same := [one for one in plan if one.folder == folder]:
-            both = f"{same[0].variant.told} and {variant.told}"
-            raise UsageError(f"{both} are the same run, {folder}: what tells them apart counts for nothing")
+        if same := [other for other in plan if other.folder == folder]:
+            pair = f"{same[0].variant.told} and {variant.told}"
+            raise UsageError(f"{pair} are the same run, {folder}: what tells them apart counts for nothing")
         # What an earlier run asks is not asked again.
         places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
-        elsewhere = {name: where for name, where in places.items() if where != folder}
-        for name, where in elsewhere.items():
-            tell(f"note: {name} would answer as in {where}: it is asked there alone")
-        run = replace(run, solvers={name: one for name, one in run.solvers.items() if name not in elsewhere})
+        elsewhere = {name: other_folder for name, other_folder in places.items() if other_folder != folder}
+        for name, other_folder in elsewhere.items():
+            tell(f"note: {name} would answer as in {other_folder}: it is asked there alone")
+        run = replace(run, solvers={name: solver for name, solver in run.solvers.items() if name not in elsewhere})
         config = changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))})
-        known = (variant, config, folder, run.benchmark.card.name, tuple(run.solvers), elsewhere, run.missing)
-        plan.append(_Planned(*known, asyncio.run(estimate(run)) if options["dry_run"] else None))
+        facts = (variant, config, folder, run.benchmark.card.name, tuple(run.solvers), elsewhere, run.missing)
+        plan.append(_Planned(*facts, asyncio.run(estimate(run)) if options["dry_run"] else None))
     options = variants[0].context.params
     if options["dry_run"]:
-        estimates = {one.variant.name: one.estimate for one in plan if one.estimate is not None}
+        estimates = {planned.variant.name: planned.estimate for planned in plan if planned.estimate is not None}
         return show_estimate(ManyEstimate(estimates), "json" if options["as_json"] else TEXT[options["tables"]])
-    if missing := dict.fromkeys(line for one in plan for line in one.missing):
+    if missing := dict.fromkeys(line for planned in plan for line in planned.missing):
         raise UsageError("; ".join(missing))
-    runs = {one.variant.told: partial(prepared, one.config) for one in plan if one.solvers}
-    kept = [one.folder for one in plan]
-    return ask_and_show(runs, plan[0].config.run_limits, kept, partial(_compared, plan, options))
+    runs = {planned.variant.told: partial(prepared, planned.config) for planned in plan if planned.solvers}
+    folders = [planned.folder for planned in plan]
+    return ask_and_show(runs, plan[0].config.run_limits, folders, partial(_compared, plan, options))
 
 
-def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], asked: AskedRuns) -> Sequence[str]:
+def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], results: AskedRuns) -> Sequence[str]:
     """Print the comparison within each benchmark, the folders, and the commands that print every table."""
     from hybrid.log.folder import RunFolder
     from hybrid.scoring.reports import compare_paths
 
     counting = {name: options[name] for name in ("protocol", "unanswered", "allow_failed")}
     reports: dict[str, ComparisonReport | None] = {}
-    for benchmark in dict.fromkeys(one.benchmark for one in plan):
-        begun = [
-            one.folder / name
-            for one in plan
-            for name in one.solvers
-            if one.benchmark == benchmark and one.variant.told in asked.done and RunFolder(one.folder).finished(name)
+    for benchmark in dict.fromkeys(planned.benchmark for planned in plan):
+        answered_paths = [
+            planned.folder / name
+            for planned in plan
+            for name in planned.solvers
+            if planned.benchmark == benchmark
+            and planned.variant.told in results.done
+            and RunFolder(planned.folder).finished(name)
         ]
-        reports[benchmark] = compare_paths(begun, **counting) if begun else None
-    made, tables = [one for one in plan if one.solvers], options["tables"]
+        reports[benchmark] = compare_paths(answered_paths, **counting) if answered_paths else None
+    asking, tables = [planned for planned in plan if planned.solvers], options["tables"]
     if options["as_json"]:
-        each: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
-        several = {"comparisons": each} if len(each) > 1 else {"comparison": next(iter(each.values()))}
-        click.echo(json.dumps({"runs": [one.as_json(asked) for one in plan], **several}))
+        comparisons: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
+        several = (
+            {"comparisons": comparisons} if len(comparisons) > 1 else {"comparison": next(iter(comparisons.values()))}
+        )
+        click.echo(json.dumps({"runs": [planned.as_json(results) for planned in plan], **several}))
     elif any(reports.values()):
         click.echo("\n".join(report.render(TEXT[tables]) for report in reports.values() if report), nl=False)
-        click.echo(folded("\nruns\n" + "\n".join(f"  {one.folder}  {one.told}" for one in made) + "\n", tables))
+        click.echo(
+            folded("\nruns\n" + "\n".join(f"  {planned.folder}  {planned.told}" for planned in asking) + "\n", tables)
+        )
         for benchmark in reports:
-            places = [str(one.folder) for one in made if one.benchmark == benchmark]
+            places = [str(planned.folder) for planned in asking if planned.benchmark == benchmark]
             click.echo(pasteable(("hybrid", "compare", *places, "--all"), tables, "every table: "))
-    return [*(line for report in reports.values() if report for line in report.failed), *asked.lines]
+    return [*(line for report in reports.values() if report for line in report.failed), *results.lines]

@@ -61,10 +61,10 @@ class RedactedStream:
 
     def write(self, text: str) -> int:
         """Write the text without what must not be shown. Returns how many characters were given."""
-        shown = text if _UP.fullmatch(text) else redact(text).translate(_CONTROLS)
+        output = text if _UP.fullmatch(text) else redact(text).translate(_CONTROLS)
         encoding = self.encoding or "utf-8"
         with self._read_by_somebody():
-            self._stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
+            self._stream.write(output.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:

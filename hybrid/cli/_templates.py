@@ -34,12 +34,12 @@ def filled(kind: str, names: Mapping[str, str]) -> dict[str, str]:
 
 def changed(files: Mapping[str, str], changes: Path, names: Mapping[str, str]) -> dict[str, str]:
     """Files in which the passages of a TOML file `[[change]] file, old, new` are replaced, words as in `filled`."""
-    made = dict(files)
+    edited = dict(files)
     for change in tomllib.loads(_renamed(changes.read_text(), names))["change"]:
-        if change["old"] not in made[change["file"]]:
+        if change["old"] not in edited[change["file"]]:
             raise AssertionError(f"{changes}: {change['file']} has no passage {change['old']!r}")
-        made[change["file"]] = made[change["file"]].replace(change["old"], change["new"])
-    return made
+        edited[change["file"]] = edited[change["file"]].replace(change["old"], change["new"])
+    return edited
 
 
 def write(files: Mapping[Path, str]) -> None:

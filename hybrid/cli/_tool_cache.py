@@ -33,11 +33,11 @@ def show_cache() -> int:
     """Print where the cache lies and how much it holds."""
     from hybrid.serving.cache import size
 
-    kept = open_cache()
-    held = size(kept)
-    click.echo(f"{kept.folder}")
-    click.echo(f"{held.findings:,} findings, {held.findings_bytes / 1e6:,.1f} MB")
-    click.echo(f"{held.pictures:,} pictures, {held.pictures_bytes / 1e6:,.1f} MB")
+    findings = open_cache()
+    usage = size(findings)
+    click.echo(f"{findings.folder}")
+    click.echo(f"{usage.findings:,} findings, {usage.findings_bytes / 1e6:,.1f} MB")
+    click.echo(f"{usage.pictures:,} pictures, {usage.pictures_bytes / 1e6:,.1f} MB")
     return 0
 
 

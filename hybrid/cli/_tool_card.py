@@ -62,18 +62,18 @@ def _card(tool: Tool) -> Iterator[str]:
     if tool.checks:
         # Known answers of a series go by the series, and how many of them must be right.
         sizes = Counter(check.series for check in tool.checks)
-        asked = dict.fromkeys(
+        check_names = dict.fromkeys(
             f"{check.series.name} ({check.series.least} of {sizes[check.series]})" if check.series else check.name
             for check in tool.checks
         )
-        yield from fact("known images", f"{'; '.join(asked)} (hybrid tools check {card.name})")
+        yield from fact("known images", f"{'; '.join(check_names)} (hybrid tools check {card.name})")
     yield ""
     fields = spec(tool, full=True)["function"]["parameters"]
-    named = {name: node for name, node in fields["properties"].items() if name not in (IMAGE, IMAGES)}
-    yield "Arguments (--args JSON)" if named else "Arguments: none"
-    if any(COORDINATES.intersection((_object(node) or {}).get("properties", {})) for node in named.values()):
+    parameters = {name: node for name, node in fields["properties"].items() if name not in (IMAGE, IMAGES)}
+    yield "Arguments (--args JSON)" if parameters else "Arguments: none"
+    if any(COORDINATES.intersection((_object(node) or {}).get("properties", {})) for node in parameters.values()):
         yield from _filled(PLACES, "  ")
-    yield from _fields(named, fields["required"], "  ")
+    yield from _fields(parameters, fields["required"], "  ")
     for backend in card.backends:
         yield ""
         yield from _backend(tool, backend)
@@ -88,9 +88,9 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.name == "learned":
         yield from fact("weights", _weights(tool, backend), "  ")
         yield from fact("here", _here(tool, backend), "  ")
-    elif why := missing_library([tool.card]):
-        yield from fact("here", f"no ({why})", "  ")
-    yield from _known_weights(backend, ours=not is_outside("tools", tool.card.name))
+    elif reason := missing_library([tool.card]):
+        yield from fact("here", f"no ({reason})", "  ")
+    yield from _known_weights(backend, own_code=not is_outside("tools", tool.card.name))
     if backend.needs:
         yield from fact("asks first", _needed(backend.needs), "  ")
     batches = f"of up to {backend.batch}" if backend.batch > 1 else "none, one request at a time"
@@ -101,14 +101,15 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     yield from fact("batches", batches, "  ")
     if backend.weights or backend.reduced:
         # The precision that `--tool-dtype auto` takes on CUDA, and each measurement of fewer bits, a line each.
-        harmless = [one.weights for one in backend.reduced if one.dtype == "bfloat16" and one.harmless]
+        harmless = [reduced.weights for reduced in backend.reduced if reduced.dtype == "bfloat16" and reduced.harmless]
         auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
         yield from fact("precision", auto, "  ")
-        for one in backend.reduced:
-            numbers = f", numbers by at most {one.largest:.2g} ({one.of})" if one.of else ""
+        for reduced in backend.reduced:
+            numbers = f", numbers by at most {reduced.largest:.2g} ({reduced.of})" if reduced.of else ""
             line = (
-                f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}, weights: {one.weights}"
-                f"{'' if one.trained else ', which says little of trained ones'} ({one.device})"
+                f"{reduced.dtype} changed {reduced.changed} of {reduced.questions} decisions{numbers}, "
+                f"weights: {reduced.weights}{'' if reduced.trained else ', which says little of trained ones'} "
+                f"({reduced.device})"
             )
             yield from fact("", line, "  ")
         if not backend.reduced:
@@ -116,26 +117,26 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     yield from fact("right", _reliability(backend), "  ")
 
 
-def _known_weights(backend: BackendCard, *, ours: bool) -> Iterator[str]:
+def _known_weights(backend: BackendCard, *, own_code: bool) -> Iterator[str]:
     """Licence and training images of the default weights, of the others that the card knows, and that no more is known.
 
     Weights of the same licence and images share a line.
     """
     if backend.name == "classical":
-        yield from fact("licence", "that of this project, Apache-2.0" if ours else "not stated", "  ")
+        yield from fact("licence", "that of this project, Apache-2.0" if own_code else "not stated", "  ")
         return
     if not backend.provenances:
         yield from fact("trained on", "nothing of its own" if backend.needs else UNKNOWN, "  ")
         return
     default = (backend.weights, backend.package)
-    first = next((known for known in backend.provenances if known.weights in default), None)
+    first = next((provenance for provenance in backend.provenances if provenance.weights in default), None)
     if first is not None:
         yield from fact("licence", licence(first), "  ")
         yield from fact("trained on", trained_on(first), "  ")
     groups: dict[tuple[str, str], list[str]] = {}
-    for known in backend.provenances:
-        if known is not first:
-            groups.setdefault((licence(known), trained_on(known)), []).append(known.weights)
+    for provenance in backend.provenances:
+        if provenance is not first:
+            groups.setdefault((licence(provenance), trained_on(provenance)), []).append(provenance.weights)
     for (terms, trained), names in groups.items():
         same = first is not None and trained == trained_on(first)
         images = "the same images" if same else trained
@@ -143,19 +144,21 @@ def _known_weights(backend: BackendCard, *, ours: bool) -> Iterator[str]:
     yield from fact("all others", UNKNOWN, "  ")
 
 
-def licence(known: Provenance) -> str:
-    return known.licence + (", not for commercial use (--allow non-commercial)" if known.non_commercial else "")
+def licence(provenance: Provenance) -> str:
+    return provenance.licence + (
+        ", not for commercial use (--allow non-commercial)" if provenance.non_commercial else ""
+    )
 
 
-def trained_on(known: Provenance) -> str:
+def trained_on(provenance: Provenance) -> str:
     """The collections, and which of them may hold any published picture."""
     from hybrid.tool.image_sets import crawled
 
-    if not known.trained_on:
+    if not provenance.trained_on:
         return "images that are not known"
-    open_ended = crawled(known.trained_on)
+    open_ended = crawled(provenance.trained_on)
     doubt = f" (out of the web, so that overlap cannot be ruled out: {', '.join(open_ended)})" if open_ended else ""
-    return ", ".join(known.trained_on) + doubt
+    return ", ".join(provenance.trained_on) + doubt
 
 
 def _weights(tool: Tool, backend: BackendCard) -> str:
@@ -202,8 +205,8 @@ def _reliability(backend: BackendCard) -> str:
     return "\n".join([f"on {backend.counted_on}, by the confidence it states:", *rows])
 
 
-def _fields(named: Mapping[str, Any], required: Sequence[str], indent: str) -> Iterator[str]:
-    for name, node in named.items():
+def _fields(properties: Mapping[str, Any], required: Sequence[str], indent: str) -> Iterator[str]:
+    for name, node in properties.items():
         must = ", required" if name in required else ""
         text = f"{_kind(node)}{must}"
         if description := node.get("description"):

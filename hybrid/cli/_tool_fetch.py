@@ -83,24 +83,24 @@ def fetch(
     from hybrid.serving.loader import refuse_absent
 
     refuse_absent(device)
-    wanted = _Wanted(pairs("--weights", weights), source, dry_run, not no_check, device)
-    found: list[FoundWeights] = []
+    request = _Wanted(pairs("--weights", weights), source, dry_run, not no_check, device)
+    fetched: list[FoundWeights] = []
     absent: list[str] = []
-    asked = [load("tools", name) for name in dict.fromkeys((*tools, *wanted.named))]
-    for tool in asked:
+    selected = [load("tools", name) for name in dict.fromkeys((*tools, *request.named))]
+    for tool in selected:
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
     # Without names, all whose learned backend loads something of its own.
-    for tool in asked or [tool for _, tool in load_each("tools") if _loads(tool)]:
+    for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:
-            found += _brought(tool, wanted)
+            fetched += _brought(tool, request)
         except Exception as error:
             # One broken tool loses no other.
             absent.append(tool.card.name)
-            said = str(error) if isinstance(error, WeightsError) else f"{type(error).__name__}: {error}"
-            click.echo(f"{tool.card.name}: {' '.join(said.split())}", err=True)
+            message = str(error) if isinstance(error, WeightsError) else f"{type(error).__name__}: {error}"
+            click.echo(f"{tool.card.name}: {' '.join(message.split())}", err=True)
     if out is not None:
-        rows = {"weights": [asdict(one) for one in found], "absent": absent}
+        rows = {"weights": [asdict(entry) for entry in fetched], "absent": absent}
         out.write_text(json.dumps(rows, indent=1) + "\n")
         tell(f"wrote {out}")
     return 3 if absent else 0
@@ -111,7 +111,7 @@ def _loads(tool: Tool) -> bool:
     return learned is not None and bool(learned.weights or learned.package or not learned.needs)
 
 
-def _brought(tool: Tool, wanted: _Wanted) -> list[FoundWeights]:
+def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
     """Say what the weights of a tool are, fetch them, check them, and say what to run; none on a dry run.
 
     Raises:
@@ -121,50 +121,50 @@ def _brought(tool: Tool, wanted: _Wanted) -> list[FoundWeights]:
 
     learned, name = tool.backend("learned"), tool.card.name
     assert learned is not None  # noqa: S101 - `_loads` has asked
-    where = weights_in_use(tool, learned, wanted.named)
-    if where is None:
+    reference = weights_in_use(tool, learned, request.named)
+    if reference is None:
         install = f", or install {learned.package}" if learned.package else ""
         raise WeightsError(f"it has no weights by default: name some with --weights {name}=DIR_OR_ID{install}")
-    if name not in wanted.named and where == learned.package:
-        version = f"{where}=={importlib.metadata.version(where)}"
-        _tell(tool, learned, where, f"{version}, whose package brings them")
-        found = FoundWeights(name, version, None, None)
+    if name not in request.named and reference == learned.package:
+        version = f"{reference}=={importlib.metadata.version(reference)}"
+        _tell(tool, learned, reference, f"{version}, whose package brings them")
+        entry = FoundWeights(name, version, None, None)
     else:
-        _tell(tool, learned, where, f"{where}, {_size(where, wanted)}")
-        if wanted.dry_run:
+        _tell(tool, learned, reference, f"{reference}, {_size(reference, request)}")
+        if request.dry_run:
             return []
-        if wanted.source is not None and not Path(where).expanduser().is_dir():
-            keep(where, repository(wanted.source, where))
-        folder = weights_of(tool, learned, wanted.named, download=wanted.source is None)
+        if request.source is not None and not Path(reference).expanduser().is_dir():
+            keep(reference, repository(request.source, reference))
+        folder = weights_of(tool, learned, request.named, download=request.source is None)
         if folder is None or next(folder.rglob("*.safetensors"), None) is None:
             raise WeightsError(f"weights absent: {folder} holds no .safetensors file, and no other format is read")
-        found = FoundWeights(name, where, str(folder), weights_sha256(folder))
+        entry = FoundWeights(name, reference, str(folder), weights_sha256(folder))
         _say("here", str(folder))
-        _say("sha256", str(found.sha256))
-    if not wanted.dry_run:
-        _say("answers", _checked(tool, found.path, wanted))
+        _say("sha256", str(entry.sha256))
+    if not request.dry_run:
+        _say("answers", _checked(tool, entry.path, request))
         pictures = [f"PICTURE_{place}" for place in range(1, tool.card.images[0] + 1)]
-        named = ("--weights", where) if name in wanted.named else ()
-        click.echo(pasteable(["hybrid", "tools", "run", name, *pictures, *named], "wide", "  next: "))
-    return [] if wanted.dry_run else [found]
+        weights_option = ("--weights", reference) if name in request.named else ()
+        click.echo(pasteable(["hybrid", "tools", "run", name, *pictures, *weights_option], "wide", "  next: "))
+    return [] if request.dry_run else [entry]
 
 
 def _say(name: str, text: str) -> None:
     click.echo("\n".join(fact(name, text, "  ")))
 
 
-def _tell(tool: Tool, learned: BackendCard, where: str, what: str) -> None:
+def _tell(tool: Tool, learned: BackendCard, reference: str, what: str) -> None:
     """A tool's weights, their licence and the pictures that they were trained on."""
     from hybrid.weights import provenance_of
 
     click.echo(f"{tool.card.name}: {what}")
-    known = provenance_of(learned, where)
-    _say("licence", UNKNOWN if known is None else licence(known))
-    if known is not None:
-        _say("trained on", trained_on(known))
+    provenance = provenance_of(learned, reference)
+    _say("licence", UNKNOWN if provenance is None else licence(provenance))
+    if provenance is not None:
+        _say("trained on", trained_on(provenance))
 
 
-def _size(where: str, wanted: _Wanted) -> str:
+def _size(reference: str, request: _Wanted) -> str:
     """The size of the files that are fetched, by the folder they lie in or the hub's list of them.
 
     Raises:
@@ -174,23 +174,23 @@ def _size(where: str, wanted: _Wanted) -> str:
 
     from hybrid.weights import find_weights, unfetched
 
-    folder = Path(where).expanduser()
-    if wanted.source is not None and not folder.is_dir():
-        folder = repository(wanted.source, where)
+    folder = Path(reference).expanduser()
+    if request.source is not None and not folder.is_dir():
+        folder = repository(request.source, reference)
     if folder.is_dir():
         return f"{_megabytes(path.stat().st_size for path in _wanted_files(folder))} in {folder}"
     try:
-        files = HfApi().model_info(where, files_metadata=True).siblings or []
+        files = HfApi().model_info(reference, files_metadata=True).siblings or []
     except Exception as error:
         try:
-            folder = find_weights(where, download=False)
+            folder = find_weights(reference, download=False)
         except WeightsError:
-            raise WeightsError(f"weights absent: {where} {unfetched(error)}") from error
+            raise WeightsError(f"weights absent: {reference} {unfetched(error)}") from error
         return f"{_megabytes(path.stat().st_size for path in _wanted_files(folder))} on disk"
-    names = [one.rfilename for one in files]
-    if not any(one.endswith(".safetensors") for one in names):
-        raise WeightsError(f"weights absent: {where} has no .safetensors file at {constants.ENDPOINT}")
-    return f"{_megabytes(one.size or 0 for one in files if _is_wanted(one.rfilename))} at {constants.ENDPOINT}"
+    names = [file.rfilename for file in files]
+    if not any(name.endswith(".safetensors") for name in names):
+        raise WeightsError(f"weights absent: {reference} has no .safetensors file at {constants.ENDPOINT}")
+    return f"{_megabytes(file.size or 0 for file in files if _is_wanted(file.rfilename))} at {constants.ENDPOINT}"
 
 
 def _megabytes(sizes: Iterable[int]) -> str:
@@ -207,15 +207,15 @@ def _wanted_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and _is_wanted(path.name))
 
 
-def repository(source: Path, where: str) -> Path:
+def repository(source: Path, reference: str) -> Path:
     """The folder of a repository in a folder of them. Raises `WeightsError` where it is not there."""
-    for name in (where, where.replace("/", "--")):
+    for name in (reference, reference.replace("/", "--")):
         if (source / name).is_dir():
             return source / name
-    raise WeightsError(f"weights absent: {source} holds neither {where} nor {where.replace('/', '--')}")
+    raise WeightsError(f"weights absent: {source} holds neither {reference} nor {reference.replace('/', '--')}")
 
 
-def keep(where: str, folder: Path) -> None:
+def keep(reference: str, folder: Path) -> None:
     """Copy a repository's folder to the place that it has in the hub's cache, where its id is looked up.
 
     The snapshot is named by its content, as a commit's name cannot be told from the files.
@@ -227,7 +227,7 @@ def keep(where: str, folder: Path) -> None:
 
     from hybrid.weights import CACHED, look_through
 
-    look_through(folder, where)
+    look_through(folder, reference)
     files = _wanted_files(folder)
     if not any(path.suffix == ".safetensors" for path in files):
         raise WeightsError(f"weights absent: {folder} holds no .safetensors file, and no other format is read")
@@ -238,7 +238,7 @@ def keep(where: str, folder: Path) -> None:
                 f"{path.relative_to(folder).as_posix()}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
             )
     revision = content.hexdigest()[:40]
-    place = Path(constants.HF_HUB_CACHE) / (CACHED + where.replace("/", "--"))
+    place = Path(constants.HF_HUB_CACHE) / (CACHED + reference.replace("/", "--"))
     snapshot, part = place / "snapshots" / revision, place / f"part-{os.getpid()}"
     if not snapshot.is_dir():
         shutil.rmtree(part, ignore_errors=True)
@@ -252,16 +252,16 @@ def keep(where: str, folder: Path) -> None:
     (place / "refs" / "main").write_text(revision)
 
 
-def _checked(tool: Tool, folder: str | None, wanted: _Wanted) -> str:
+def _checked(tool: Tool, folder: str | None, request: _Wanted) -> str:
     """The verdict of a tool's known answers on its weights. Raises `WeightsError` where they are wrong."""
     from hybrid.config import BackendChoice
     from hybrid.registry import load
     from hybrid.serving.loader import Loader
 
-    if not wanted.check:
+    if not request.check:
         return f"not asked; `hybrid tools check {tool.card.name}` asks"
     # By the folder, not the id: that would be looked up on the hub again.
     weights = {} if folder is None else {tool.card.name: str(folder)}
-    here: Tool = load("tools", tool.card.name, in_process=True)
-    Loader(BackendChoice("learned", weights, wanted.device)).load(here)
-    return "right, all that are known" if here.checks else "none are known; the tensors fit the network"
+    local_tool: Tool = load("tools", tool.card.name, in_process=True)
+    Loader(BackendChoice("learned", weights, request.device)).load(local_tool)
+    return "right, all that are known" if local_tool.checks else "none are known; the tensors fit the network"

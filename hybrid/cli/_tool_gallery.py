@@ -85,23 +85,23 @@ def gallery(
     from hybrid.serving.service import CachedTools
 
     # A pipe would be waited for.
-    there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
-    if not there:
+    sources = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+    if not sources:
         raise UsageError(f"{folder} holds no image ({', '.join(SUFFIXES)})")
-    files = there[:limit]
-    chosen, left_out = choose(pairs("--args", written))
-    kept = open_cache()
+    files = sources[:limit]
+    selected, left_out = choose(pairs("--args", written))
+    cache = open_cache()
     options = ServiceOptions(backend, timeout_s=max_seconds, pictures="png", isolated=True)
     out.mkdir(parents=True, exist_ok=True)
-    with closing(CachedTools(kept.store, kept, options)) as service:
-        sections = asyncio.run(_sections(service, out, chosen, files))
-    facts = [f"{len(files)} of {len(there)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
+    with closing(CachedTools(cache.store, cache, options)) as service:
+        sections = asyncio.run(_sections(service, out, selected, files))
+    facts = [f"{len(files)} of {len(sources)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
     write_atomic(out / "index.html", page(facts, sections).encode())
     click.echo(f"wrote {out / 'index.html'}")
     return 0
 
 
-def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
+def choose(args_by_tool: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     """The tools to run, and lines that say which are left out and why.
 
     Raises:
@@ -109,9 +109,9 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     """
     from hybrid.registry import load, names
 
-    for name in written:
+    for name in args_by_tool:
         load("tools", name)
-    chosen: list[Chosen] = []
+    selected: list[Chosen] = []
     many: list[str] = []
     bare: list[str] = []
     broken: list[str] = []
@@ -122,24 +122,26 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
             broken.append(f"Not run: {error}.")
             continue
         try:
-            if not isinstance(arguments := json.loads(written.get(name, "{}")), dict):
+            if not isinstance(arguments := json.loads(args_by_tool.get(name, "{}")), dict):
                 raise UsageError("expected a JSON object")
             args = tool.parse(arguments)
         except (ValueError, HybridError) as error:
-            if name in written:
-                raise UsageError(f"--args {name}={written[name]}: {error}") from error
+            if name in args_by_tool:
+                raise UsageError(f"--args {name}={args_by_tool[name]}: {error}") from error
             bare.append(name)
             continue
         if tool.card.images[0] > 2:
             many.append(name)
         else:
-            chosen.append((tool, args))
+            selected.append((tool, args))
     notes = [f"Not run without arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
     notes += [f"Not run, since more than two images are taken: {', '.join(many)}."] if many else []
-    return chosen, [*notes, *broken]
+    return selected, [*notes, *broken]
 
 
-async def _sections(service: CachedTools, out: Path, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
+async def _sections(
+    service: CachedTools, out: Path, selected: Sequence[Chosen], files: Sequence[Path]
+) -> list[Section]:
     from PIL import Image
     from tqdm import tqdm
 
@@ -160,7 +162,7 @@ async def _sections(service: CachedTools, out: Path, chosen: Sequence[Chosen], f
             write_atomic(out / file, service.store.read(ref.image))
         return Shown(name, finding.text, f"{finding.backend}, confidence {finding.confidence:.2f}", files)
 
-    single, double = ([one for one in chosen if one[0].card.images[0] == n] for n in (1, 2))
+    single, double = ([entry for entry in selected if entry[0].card.images[0] == n] for n in (1, 2))
     sections: list[Section] = []
     read: list[tuple[int, str, ImageRef]] = []
     for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
@@ -174,15 +176,15 @@ async def _sections(service: CachedTools, out: Path, chosen: Sequence[Chosen], f
         name, data = f"{number:03d}.jpg", io.BytesIO()
         Image.fromarray(service.store.pixels(image)).save(data, "JPEG", quality=90)
         write_atomic(out / name, data.getvalue())
-        shown = [
+        figures = [
             Shown("the image itself", "", pictures=(name,)),
-            *[await shown_by(*one, [ref], f"{number:03d}") for one in single],
+            *[await shown_by(*entry, [ref], f"{number:03d}") for entry in single],
         ]
-        sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(shown)))
+        sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(figures)))
     for (number, name, ref), (other, second, after) in pairwise(read):
         stem = f"{number:03d}-{other:03d}"
-        shown = [await shown_by(*one, [ref, after], stem) for one in double]
-        sections.append(Section(f"{name} and {second}", "", tuple(shown)))
+        figures = [await shown_by(*entry, [ref, after], stem) for entry in double]
+        sections.append(Section(f"{name} and {second}", "", tuple(figures)))
     return sections
 
 
@@ -199,9 +201,9 @@ def page(facts: Sequence[str], sections: Sequence[Section]) -> str:
 
     html, style = ((TEMPLATES / name).read_text("utf-8") for name in ("page.html", "style.css"))
     # A page in a folder has no origin that is itself, so that its pictures are of `file:`.
-    known = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; img-src 'self' file:; style-src 'sha256-{known}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; img-src 'self' file:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
     environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True, finalize=visible)
     return environment.from_string(html).render(facts=facts, sections=sections, style=style, policy=policy)

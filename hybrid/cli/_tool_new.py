@@ -35,15 +35,15 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
         raise UsageError(f"{name!r}: {no_word('tool')}, and begins with a letter")
     if module and not learned:
         raise UsageError("--module says which network: add --learned")
-    ours = Path(folders("tools")[0])
+    tools_folder = Path(folders("tools")[0])
     option = "" if folder is None else f" --path {shlex.quote(str(folder))}"
-    target = (folder or ours) / f"{name}.py"
-    test = (ours.parent / "tests" / "tools" if folder is None else folder) / f"test_{name}.py"
+    target = (folder or tools_folder) / f"{name}.py"
+    test = (tools_folder.parent / "tests" / "tools" if folder is None else folder) / f"test_{name}.py"
     # A tool of the project's own name would be left out.
-    for place in (target.with_suffix(""), ours / f"{name}.py", ours / name):
+    for place in (target.with_suffix(""), tools_folder / f"{name}.py", tools_folder / name):
         if place.exists():
             raise UsageError(f"{place} is there already")
-    files = tool_files(name, option, learned=learned, module=module, beside=folder is not None)
+    files = tool_files(name, option, learned=learned, module=module, same_folder=folder is not None)
     write({target: files[f"{name}.py"], test: files[f"test_{name}.py"]})
     click.echo(f"wrote {target}\nwrote {test}")
     if learned:
@@ -55,13 +55,13 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
 
 
 def tool_files(
-    name: str, option: str, *, learned: bool = False, module: bool = False, beside: bool = False
+    name: str, option: str, *, learned: bool = False, module: bool = False, same_folder: bool = False
 ) -> dict[str, str]:
     """The file of a tool and its test, by file name; `option` is the `--path` of its commands."""
     files = filled("learned" if learned else "tool", {" --path my_tools": option, "my_tool": name})
     if module:
         files = changed(files, FOLDER / "module.toml", {"my_tool": name})
-    if not beside:
+    if not same_folder:
         test = f"test_{name}.py"
         for passage in (*BESIDE, *(() if learned else ("from pathlib import Path\n",))):
             files[test] = files[test].replace(passage, "")

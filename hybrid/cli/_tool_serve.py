@@ -49,27 +49,27 @@ def serve(
 
     if port is not None and not http:
         raise UsageError("--port goes with --http")
-    chosen, named = _chosen(tool_names), pairs("--weights", weights)
+    selected, weight_options = _chosen(tool_names), pairs("--weights", weights)
     try:
         serve_mcp: Callable[[Toolbox, int | None], None] = plugin("hybrid.tool_servers", "mcp")
     except ImportError as error:
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
     refuse_absent(device)
     # A tool that crashes costs the call and not the server.
-    service = ServiceOptions(backend=backend, weights=named, device=device, isolated=True)
-    with closing(Toolbox.of(chosen, service, None if folder is None else Folder(folder))) as toolbox:
+    service = ServiceOptions(backend=backend, weights=weight_options, device=device, isolated=True)
+    with closing(Toolbox.of(selected, service, None if folder is None else Folder(folder))) as toolbox:
         serve_mcp(toolbox, (port or 0) if http else None)
     return 0
 
 
 def _chosen(tool_names: str | None) -> list[str] | None:
     """The names in the value of `--tools`. Raises `UsageError` for an unknown one."""
-    chosen = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
-    if chosen == []:
+    selected = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
+    if selected == []:
         raise UsageError("--tools names no tool")
-    for name in chosen or ():
+    for name in selected or ():
         try:
             refuse_unknown("tools", name)
         except UsageError as error:
             raise UsageError(f"--tools: {error}") from error
-    return chosen
+    return selected

@@ -107,8 +107,10 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
         verdict = answer.wrong or (f"not asked ({answer.unasked})" if answer.unasked else "right")
         mark = "ok" if answer.wrong is None else "WRONG" if answer.series is None else "missed"
         click.echo(f"{mark:6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
-    for one in seen:
-        click.echo(f"{'ok' if one.wrong is None else 'WRONG':6} {'colours of its input':32} {one.wrong or one.network}")
+    for check in seen:
+        click.echo(
+            f"{'ok' if check.wrong is None else 'WRONG':6} {'colours of its input':32} {check.wrong or check.network}"
+        )
     for reply in empty:
         verdict = f"claims {reply.claim}" if reply.claim else f"refused: {reply.refusal}"[:90]
         verdict = verdict if reply.claim or reply.refusal else "no claim"
@@ -117,7 +119,7 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
         click.echo(f"{mark:6} {reply.name:32} {reply.seconds:6.2f} s  {verdict}")
     for line in failed:
         click.echo(f"failed: {line}")
-    wrong_seen = any(one.wrong is not None for one in seen) or (
+    wrong_seen = any(check.wrong is not None for check in seen) or (
         tool.claims is not None and any(reply.claim for reply in empty)
     )
     return 3 if failed or wrong_seen else 0

@@ -87,8 +87,8 @@ def command(form: str | None, **options: Any) -> int:
     from hybrid.running.resolve import offered_tools
 
     options["solver"] = options["solver"] or DEFAULT_SOLVER
-    given = {**options_of(click.get_current_context(), run_command), "solver": [options["solver"]]}
-    config = config_of({**options, "solver": (options["solver"],)}, given)
+    recorded = {**options_of(click.get_current_context(), run_command), "solver": [options["solver"]]}
+    config = config_of({**options, "solver": (options["solver"],)}, recorded)
     if not load_solver(options["solver"]).offers_tools:
         raise UsageError(f"--solver {options['solver']} offers a model no tools: there is nothing to leave out")
     tools = offered_tools(config)
@@ -125,10 +125,10 @@ def _asked(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: M
     for line in notes:
         tell(f"note: {line}")
 
-    def show(asked: AskedRuns) -> Sequence[str]:
+    def show(results: AskedRuns) -> Sequence[str]:
         if not RunFolder(out / FULL).finished(options["solver"]):
-            return asked.lines
-        return _show(out, options["solver"], options, form, asked.failures)
+            return results.lines
+        return _show(out, options["solver"], options, form, results.failures)
 
     runs = {run.about: partial(prepared, configs[run.name]) for run in plan.runs}
     return ask_and_show(runs, config.run_limits, [out], show)
@@ -143,4 +143,4 @@ def _show(
     report = ablation_at(out, solver, {"unanswered": options["unanswered"], "allow_failed": options["allow_failed"]})
     click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form), nl=False)
     reasons = {**report.failures, **(failures or {})}
-    return [*report.damage, *(f"{question}: {why}" for question, why in reasons.items())]
+    return [*report.damage, *(f"{question}: {reason}" for question, reason in reasons.items())]

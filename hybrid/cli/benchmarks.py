@@ -36,7 +36,7 @@ def list_(tables: Shape) -> int:
 
 @command.command()
 @options("benchmarks show")
-def show(name: str, every: bool, tables: Shape) -> int:
+def show(name: str, show_all: bool, tables: Shape) -> int:
     """Print what a benchmark is: source, licence, tools, images and tasks.
 
     --all: settings, how each metric is reckoned and by whose definition, baselines, and what papers printed of it.
@@ -49,9 +49,9 @@ def show(name: str, every: bool, tables: Shape) -> int:
     from hybrid.scoring.published_tables import published_tables
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
-    for line in (*_facts(card), *(_settings_and_metrics(card) if every else ())):
+    for line in (*_facts(card), *(_settings_and_metrics(card) if show_all else ())):
         click.echo(folded(line, tables, hang=4))
-    if not every:
+    if not show_all:
         click.echo("\nMore: --all (settings, metrics and their formulas, baselines, published numbers)")
         return 0
     if card.baselines:
@@ -76,7 +76,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
         "licence": card.licence,
         "hub": card.hub_id or "not on the hub",
         **({"elsewhere": card.elsewhere} if card.elsewhere else {}),
-        **{f"corrected {one.on}": f"{one.task}: {one.said}" for one in card.corrections},
+        **{f"corrected {correction.on}": f"{correction.task}: {correction.said}" for correction in card.corrections},
         **({"unchecked": card.unchecked} if card.unchecked else {}),
         "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
         "generated": ", ".join(card.sample_tasks) or "none",
@@ -96,12 +96,12 @@ def _settings_and_metrics(card: BenchmarkCard) -> Iterator[str]:
     from hybrid.cli._run_options import common_settings
     from hybrid.scoring.metric_cards import FURTHER
 
-    own = "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
+    own_heading = "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
     common = "\nsettings of every benchmark, which say how a model is asked"
-    for heading, settings in ((own, card.settings), (common, common_settings())):
+    for heading, settings in ((own_heading, card.settings), (common, common_settings())):
         yield heading
-        for each in settings:
-            yield f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}"
+        for setting in settings:
+            yield f"  {setting.name}={setting.default}  {' | '.join(setting.values)}: {setting.help}"
     yield "\nmetrics"
     for metric in (*card.metrics, *FURTHER):
         yield f"  {metric.name}\n    = {metric.formula}"

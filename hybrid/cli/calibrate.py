@@ -18,7 +18,7 @@ from hybrid.errors import UsageError
 @options("calibrate")
 @told_options
 def command(
-    run: Path, folds: int, out: Path, only: tuple[str, ...], tables: Shape, *, every: bool, as_json: bool
+    run: Path, folds: int, out: Path, only: tuple[str, ...], tables: Shape, *, show_all: bool, as_json: bool
 ) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.
 
@@ -39,16 +39,16 @@ def command(
     from hybrid.scoring import calibrate_tables
     from hybrid.scoring.calibrate import measured, measurements, write_trust
 
-    if as_json + every + bool(only) > 1:
+    if as_json + show_all + bool(only) > 1:
         raise UsageError("--only and --all choose tables, and --json has every number: give one of them")
     folder = RunFolder.existing(run)
-    counted = write_trust(folder, out, folds, only)
-    rows = [row for row in measurements(counted) if not only or row[0][0] in only]
-    unchecked = measured(folder.manifest, counted).unchecked
+    answers = write_trust(folder, out, folds, only)
+    rows = [row for row in measurements(answers) if not only or row[0][0] in only]
+    unchecked = measured(folder.manifest, answers).unchecked
     if as_json:
-        told = {"run": str(run), "trust": str(out), "folds": folds, "unchecked": unchecked}
-        click.echo(json.dumps({**told, "measured": calibrate_tables.as_json(rows)}))
-    elif only or every:
+        facts = {"run": str(run), "trust": str(out), "folds": folds, "unchecked": unchecked}
+        click.echo(json.dumps({**facts, "measured": calibrate_tables.as_json(rows)}))
+    elif only or show_all:
         click.echo(RENDERERS[TEXT[tables]](calibrate_tables.by_route(rows)), nl=False)
     else:
         click.echo("\n".join(calibrate_tables.headline(rows)))

@@ -82,15 +82,15 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
     from hybrid.running.generated import generate
 
     bench: Benchmark = load("hybrid.benchmarks", benchmark)
-    wanted = refuse_ungenerated(bench.card, tasks)
+    selected = refuse_ungenerated(bench.card, tasks)
     if wrong := [name for name in replies if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name)]:
         raise UsageError(f"--replies {wrong[0]}: give names of letters, digits, '.', '_' and '-', such as alpha,beta")
     for option, folder in (("--out", out), *(("--replies", Path(name)) for name in replies)):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{option} {folder}: it is not an empty folder; give a new one")
     with complete_or_absent(out):
-        shutil.copytree(generate(bench, home() / "samples", wanted, each, seed), out, dirs_exist_ok=True)
-    click.echo(f"{out}: {each} generated questions of each of {', '.join(wanted)}")
+        shutil.copytree(generate(bench, home() / "samples", selected, each, seed), out, dirs_exist_ok=True)
+    click.echo(f"{out}: {each} generated questions of each of {', '.join(selected)}")
     for period, name in enumerate(replies, 2):
         count = _write_replies(bench, out, Path(name), period)
         click.echo(f"{name}: {count} made-up answers, for --model replay:{name}")
@@ -155,9 +155,9 @@ def check(
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)
     card, store = bench.card, ImageStore(home() / "images")
-    chosen = {**card.counted_with, **pairs("--setting", list(settings))}
+    values = {**card.counted_with, **pairs("--setting", list(settings))}
     try:
-        mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store, images_root=images_root)
+        mounted = mount(bench, where, split=split, tasks=tasks, settings=values, store=store, images_root=images_root)
     except DataError as error:
         if benchmark is not None or not folder.is_dir():
             raise
@@ -193,17 +193,17 @@ class _Checked:
     @cached_property
     def kinds(self) -> dict[str, Counter[str]]:
         """By task how many there are of each kind."""
-        found: dict[str, Counter[str]] = {}
+        kinds: dict[str, Counter[str]] = {}
         for question in self.readable:
             if isinstance(question, Question):
-                found.setdefault(question.task, Counter())[str(question.kind)] += 1
-        return found
+                kinds.setdefault(question.task, Counter())[str(question.kind)] += 1
+        return kinds
 
     @property
     def first(self) -> list[tuple[Question, str]]:
         """The first questions with what counts as right, where the benchmark says it."""
-        sound = itertools.islice((each for each in self.readable if isinstance(each, Question)), SHOWN)
-        return [(each, said) for each in sound if (said := self.benchmark.expected(each)) is not None]
+        sound = itertools.islice((question for question in self.readable if isinstance(question, Question)), SHOWN)
+        return [(question, answer) for question in sound if (answer := self.benchmark.expected(question)) is not None]
 
     def sound(self, task: str) -> int:
         return sum(self.kinds.get(task, Counter()).values())
@@ -218,7 +218,7 @@ class _Checked:
 
     @cached_property
     def same_pictures(self) -> str:
-        return shared_pictures(each.cluster for each in self.readable)
+        return shared_pictures(question.cluster for question in self.readable)
 
     @property
     def complete(self) -> bool:
@@ -239,10 +239,16 @@ class _Checked:
             "split": self.split,
             "complete": self.complete,
             "tasks": tasks,
-            "broken": [{"id": each.id, "task": each.task, "error": each.error} for each in self.broken],
+            "broken": [{"id": question.id, "task": question.task, "error": question.error} for question in self.broken],
             "first": [
-                {"id": each.id, "text": each.text, "images": _sizes(each), "kind": str(each.kind), "expected": said}
-                for each, said in self.first
+                {
+                    "id": question.id,
+                    "text": question.text,
+                    "images": _sizes(question),
+                    "kind": str(question.kind),
+                    "expected": answer,
+                }
+                for question, answer in self.first
             ],
             "doubtful": self.doubts,
             **({"same_pictures": self.same_pictures} if self.same_pictures else {}),
@@ -250,11 +256,11 @@ class _Checked:
 
     def lines(self) -> Iterator[str]:
         """The first questions as they will be asked, the counts, and what is broken or doubtful."""
-        for question, said in self.first:
+        for question, answer in self.first:
             images = f"{len(question.images)} images: " if len(question.images) > 1 else "image: "
             yield f"--- {question.id}  ({question.task}, {question.kind}; {images}{', '.join(_sizes(question))})"
             yield question.text
-            yield f"--> {said}\n"
+            yield f"--> {answer}\n"
         total = sum(self.sound(task) for task in self.kinds)
         yield f"{how_many(total)}, {len(self.broken):,} broken: {'' if self.complete else 'not '}complete"
         if self.same_pictures:
@@ -281,13 +287,13 @@ def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str,
     from hybrid.running.data import chosen_split
     from hybrid.running.hub import listing
 
-    chosen = chosen_split(bench.card, split, tasks)
-    hub_files = listing(bench, chosen, tasks, data.partition("@")[2] or None)
+    selected = chosen_split(bench.card, split, tasks)
+    hub_files = listing(bench, selected, tasks, data.partition("@")[2] or None)
     total = sum(file.size for file in hub_files.files)
     absent = sum(file.size for file in hub_files.files if not file.on_disk)
     if as_json:
         files = [{"path": file.path, "bytes": file.size, "on_disk": file.on_disk} for file in hub_files.files]
-        facts = {"benchmark": bench.card.name, "split": chosen, "id": hub_files.id, "revision": hub_files.revision}
+        facts = {"benchmark": bench.card.name, "split": selected, "id": hub_files.id, "revision": hub_files.revision}
         click.echo(json.dumps({**facts, "gated": hub_files.gated, "bytes": total, "to_fetch": absent, "files": files}))
         return 0
     click.echo(

@@ -33,7 +33,7 @@ TO = click.option(
 @click.command("export", cls=Grouped)
 @options("export", to=TO)
 @told_options
-def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int:
+def command(run: Path, form: str, out: Path, as_json: bool, **format_options: Any) -> int:
     """Write a run as other tools read it. No model is called.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
@@ -52,29 +52,29 @@ def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"-o {out} is there already: name a file or folder that is not")
     exporter: Exporter = load(FORMATS, form)
-    chosen = {name: value for name, value in given.items() if value not in (None, ())}
-    for name in chosen:
+    fields = {name: value for name, value in format_options.items() if value not in (None, ())}
+    for name in fields:
         if name not in exporter.takes:
             raise UsageError(f"--{name.replace('_', '-')}: the format {form} takes no such option")
     exported = ExportedRun.at(run)
     with complete_or_absent(out):
-        written = exporter.export(exported, out, ExportOptions(**chosen))
-    for line in written.notes:
+        output = exporter.export(exported, out, ExportOptions(**fields))
+    for line in output.notes:
         tell(f"note: {line}")
-    if written.rows is not None:
-        tell(f"{written.rows} conversations written, {sum(written.left_out.values())} left out")
+    if output.rows is not None:
+        tell(f"{output.rows} conversations written, {sum(output.left_out.values())} left out")
     for sentence in exported.conclusion:
         tell(sentence.text)
     if as_json:
         # The files, and where the format holds conversations how many it does and how many it does not, by reason.
-        counts = {} if written.rows is None else {"rows": written.rows, "left_out": dict(written.left_out)}
+        counts = {} if output.rows is None else {"rows": output.rows, "left_out": dict(output.left_out)}
         click.echo(
             json.dumps(
-                {"files": [str(path) for path in written.paths], **counts, "notes": list(written.notes)},
+                {"files": [str(path) for path in output.paths], **counts, "notes": list(output.notes)},
                 ensure_ascii=False,
             )
         )
         return 0
-    for file in written.paths:
+    for file in output.paths:
         click.echo(file)
     return 0

@@ -71,23 +71,23 @@ def run(
         benchmark = str(write(questions, home() / "questions"))
     if benchmark is None:
         raise UsageError("hybrid.run takes a benchmark, a path of questions, or questions=[...]")
-    whole = benchmark if isinstance(benchmark, RunConfig) else None
-    if whole is not None and options:
+    full_config = benchmark if isinstance(benchmark, RunConfig) else None
+    if full_config is not None and options:
         raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
-    objects, named = (whole.objects, {}) if whole is not None else with_names(options)
-    told = {name: bool(named.get(name)) for name in ("verbose", "quiet", "debug")}
+    objects, plain_options = (full_config.objects, {}) if full_config is not None else with_names(options)
+    log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
     # A tool that was handed in runs in this process, and so does every other with it.
-    with telling(**told), nullcontext() if objects.tools else described_by(Describer):
-        if whole is not None:
-            return _scored(whole, None, allow_failed=False)
-        return _run_benchmark(str(benchmark), named, objects)
+    with telling(**log_options), nullcontext() if objects.tools else described_by(Describer):
+        if full_config is not None:
+            return _scored(full_config, None, allow_failed=False)
+        return _run_benchmark(str(benchmark), plain_options, objects)
 
 
 def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objects) -> ScoreReport:
     solvers = options.get("solvers")
     # The command knows solvers by name alone.
-    known = [name for name in solvers if name not in objects.solvers] if isinstance(solvers, list) else solvers
-    options = {**options, "solvers": known or None}
+    by_name = [name for name in solvers if name not in objects.solvers] if isinstance(solvers, list) else solvers
+    options = {**options, "solvers": by_name or None}
     try:
         values = values_of(options)
         file = ["--config", values.pop("config")] if "config" in values else []
@@ -125,32 +125,32 @@ def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object
     """
     solvers: dict[str, Any] = {}
     tools: dict[str, Any] = {}
-    named = dict(options)
-    model, told = None, options.get("model")
-    if told is not None and not isinstance(told, str):
+    plain_options = dict(options)
+    model, model_option = None, options.get("model")
+    if model_option is not None and not isinstance(model_option, str):
         from langchain_core.language_models import BaseChatModel
 
-        if not isinstance(told, BaseChatModel):
-            raise UsageError(f"model={told!r:.80}: write provider:name, or hand in a chat model of LangChain's")
-        model = told
-        named["model"] = model_name(model)
-    for key, objects, name_of, taken in (
+        if not isinstance(model_option, BaseChatModel):
+            raise UsageError(f"model={model_option!r:.80}: write provider:name, or hand in a chat model of LangChain's")
+        model = model_option
+        plain_options["model"] = model_name(model)
+    for key, objects, name_of, used_names in (
         ("solvers", solvers, _solver_name, solver_names),
         ("tools", tools, _tool_name, lambda: names("tools")),
     ):
-        given = options.get(key)
-        if given is None or isinstance(given, str):
+        value = options.get(key)
+        if value is None or isinstance(value, str):
             continue
-        named[key] = listed = []
-        for one in given if isinstance(given, Sequence) else [given]:
-            name = one if isinstance(one, str) else name_of(one)
-            if not isinstance(one, str):
+        plain_options[key] = entries = []
+        for entry in value if isinstance(value, Sequence) else [value]:
+            name = entry if isinstance(entry, str) else name_of(entry)
+            if not isinstance(entry, str):
                 if not is_word(name):
                     raise UsageError(f"{key}: {name!r} is no name: give one of lower-case letters, digits, underscores")
-                if name in taken() or objects.setdefault(name, one) is not one:
+                if name in used_names() or objects.setdefault(name, entry) is not entry:
                     raise UsageError(f"{key}: there is another {name!r} already: give this one another name")
-            listed.append(name)
-    return Objects(model, solvers, tools), named
+            entries.append(name)
+    return Objects(model, solvers, tools), plain_options
 
 
 def _solver_name(solver: object) -> str:
@@ -167,26 +167,26 @@ def _tool_name(tool: object) -> str:
 
 def values_of(options: Mapping[str, object]) -> dict[str, Any]:
     """The options as the command takes their defaults, by its names."""
-    known = {option.name: option for option in command.params if isinstance(option, click.Option)}
+    by_name = {option.name: option for option in command.params if isinstance(option, click.Option)}
     values: dict[str, Any] = {}
     for key, value in options.items():
         if key not in RunKeywords.__annotations__:
             hint = did_you_mean(key, list(RunKeywords.__annotations__))
             raise UsageError(f"hybrid.run has no option {key!r}{hint}: it takes those of `hybrid run --help`")
-        option = known[RENAMED.get(key, key)]
+        option = by_name[RENAMED.get(key, key)]
         # What is switched off is left out, as on a command line.
         if value is None or (option.is_flag and not value):
             continue
         if isinstance(value, bool):
-            said: Any = option.is_flag or ("on" if value else "off")
+            click_value: Any = option.is_flag or ("on" if value else "off")
         elif isinstance(value, Mapping):
-            said = [f"{name}={part}" for name, part in value.items()]
+            click_value = [f"{name}={part}" for name, part in value.items()]
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            said = [str(one) for one in value] if option.multiple else ",".join(map(str, value))
+            click_value = [str(item) for item in value] if option.multiple else ",".join(map(str, value))
         else:
             # As a text: click takes the whole part of a number where it wants a whole one.
-            said = [str(value)] if option.multiple else str(value)
-        values[RENAMED.get(key, key)] = said
+            click_value = [str(value)] if option.multiple else str(value)
+        values[RENAMED.get(key, key)] = click_value
     return values
 
 
@@ -206,8 +206,8 @@ def _signature() -> Signature:
 def _documented() -> str:
     """The docstring of `run` with a line for each option, in the words of its declaration."""
     helps = {option.name: option.help for option in command.params if isinstance(option, click.Option)}
-    said = {name: str(helps[RENAMED.get(name, name)]) for name in RunKeywords.__annotations__}
-    lines = [f"    {name}: {' '.join(text.split())}" for name, text in said.items()]
+    texts = {name: str(helps[RENAMED.get(name, name)]) for name in RunKeywords.__annotations__}
+    lines = [f"    {name}: {' '.join(text.split())}" for name, text in texts.items()]
     return "\n".join([inspect.cleandoc(run.__doc__ or ""), *lines])
 
 

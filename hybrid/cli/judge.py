@@ -72,7 +72,7 @@ def command(
 
     verdicts = asyncio.run(judged())
     show(verdicts, run, tables, as_json=as_json)
-    return 3 if any(one.failed or one.refused for one in verdicts) else 0
+    return 3 if any(verdict.failed or verdict.refused for verdict in verdicts) else 0
 
 
 def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
@@ -92,19 +92,28 @@ def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool)
     from hybrid.cli.score import name_failed
     from hybrid.display.tables import RENDERERS, Column, Table
 
-    name_failed([f"{line} ({one.solver})" for one in verdicts for line in one.failed])
+    name_failed([f"{line} ({verdict.solver})" for verdict in verdicts for line in verdict.failed])
     if as_json:
-        solvers = {one.solver: {name: n for name, n in vars(one).items() if name != "solver"} for one in verdicts}
+        solvers = {
+            verdict.solver: {name: n for name, n in vars(verdict).items() if name != "solver"} for verdict in verdicts
+        }
         click.echo(json.dumps({"run": str(run), "solvers": solvers}))
         return
-    counted = ("unparsed", "asked now", "decided", "none", "unreadable", "failed", "as the parser")
-    columns = (Column("solver", "left"), *map(Column, counted), Column("answers", "left"))
+    headings = ("unparsed", "asked now", "decided", "none", "unreadable", "failed", "as the parser")
+    columns = (Column("solver", "left"), *map(Column, headings), Column("answers", "left"))
     rows = []
-    for one in verdicts:
-        counts = (one.unparsed, one.asked, one.decided, one.none, one.unreadable, len(one.failed))
-        answers = ", ".join(f"{letter} {n}" for letter, n in one.letters.items())
-        rows.append((one.solver, *map(str, counts), f"{one.alike}/{one.mixed}", answers))
-    refused = [one.solver for one in verdicts if one.refused]
+    for verdict in verdicts:
+        counts = (
+            verdict.unparsed,
+            verdict.asked,
+            verdict.decided,
+            verdict.none,
+            verdict.unreadable,
+            len(verdict.failed),
+        )
+        answers = ", ".join(f"{letter} {n}" for letter, n in verdict.letters.items())
+        rows.append((verdict.solver, *map(str, counts), f"{verdict.alike}/{verdict.mixed}", answers))
+    refused = [verdict.solver for verdict in verdicts if verdict.refused]
     notes = (f"`hybrid score {run} --verdicts judge` shows the numbers with these verdicts and without.",)
     if refused:
         notes = (f"Not used for {', '.join(refused)}: it reads too few readable replies as the parser does.",)

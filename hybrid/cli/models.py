@@ -43,16 +43,16 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
     for parameter in model_options():
         value = context.params[str(parameter.name)]
         if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
-            each = value if isinstance(value, tuple) else (value,)
-            words += [word for one in each for word in (parameter.opts[0], str(one))]
+            values = value if isinstance(value, tuple) else (value,)
+            words += [word for item in values for word in (parameter.opts[0], str(item))]
     words += checked.options
     if as_json:
         click.echo(json.dumps({**asdict(checked), "model": model, "command": words}))
     else:
         columns = tuple(Column(name, "left") for name in ("asked", "came", "means"))
-        rows = tuple((one.asked, one.came, one.means) for one in checked.found)
+        rows = tuple((check.asked, check.came, check.means) for check in checked.found)
         click.echo(RENDERERS[TEXT[tables]](Table("", columns, rows)))
         if checked.requests:
             click.echo(f"{checked.requests} requests in {checked.seconds:.1f} s; to run with:\n")
             click.echo(pasteable(words, tables))
-    return 3 if any(one.refused for one in checked.found) else 0
+    return 3 if any(check.refused for check in checked.found) else 0

@@ -53,9 +53,9 @@ def command(
         raise UsageError(
             "give one of the two: --difference D, or for what can be shown --questions N, --tasks, RUN, DATA"
         )
-    if not all(one.isdecimal() and int(one) for one in tasks):
+    if not all(task.isdecimal() and int(task) for task in tasks):
         raise UsageError(f"--tasks {','.join(tasks)}: needs numbers of questions, such as 120,60,20")
-    design, measured = Design.of([int(one) for one in tasks] or [questions or cluster], cluster), None
+    design, measured = Design.of([int(task) for task in tasks] or [questions or cluster], cluster), None
     if where:
         design, measured = _of_run(where) if (where / "manifest.json").is_file() else (_of_data(where, benchmark), None)
     share, whose = discordant, ASSUMED if discordant is None else "given"
@@ -90,10 +90,10 @@ def _of_run(run: Path) -> tuple[Design, float | None]:
 
     comparison = compare_paths([run]).comparison
     pairs = [(group.alone, group.hybrid) for group in comparison.groups if group.alone is not None]
-    for pair in pairs or [(one, one) for one in comparison.solvers]:
-        both = comparison.overlap(*pair).headline(pair[0].unanswered)
-        if both is not None:
-            design, share = measured_design(both[0], both[1])
+    for pair in pairs or [(solver, solver) for solver in comparison.solvers]:
+        metrics = comparison.overlap(*pair).headline(pair[0].unanswered)
+        if metrics is not None:
+            design, share = measured_design(metrics[0], metrics[1])
             return design, share if pairs and share else None
     raise UsageError(f"{run}: no solver has an answer to plan by")
 
@@ -112,6 +112,6 @@ def _of_data(data: Path, name: str | None) -> Design:
     benchmark: Benchmark = load("hybrid.benchmarks", name or benchmark_of(str(data)))
     card, store = benchmark.card, ImageStore(home() / "images")
     source = mount(benchmark, str(data), split=None, tasks=(), settings=card.counted_with, store=store).source
-    rows = Counter((each.task, each.unit) for each in questions(benchmark, source, None).sound)
-    tasks = {task: tuple(float(n) for (own, _), n in rows.items() if own == task) for task, _ in rows}
+    rows = Counter((question.task, question.unit) for question in questions(benchmark, source, None).sound)
+    tasks = {task: tuple(float(n) for (name, _), n in rows.items() if name == task) for task, _ in rows}
     return Design(tuple(tasks.values()), card.headline[0].endswith("_macro"))

@@ -121,7 +121,7 @@ def summarise(report: ComparisonReport, shape: Shape) -> tuple[str, ...]:
 
     if nothing := nothing_answered_by(report.solvers):
         return (nothing.strip(),)
-    sentences = [each.text for each in report.conclusion if each.id.partition(".")[0] in SENTENCES]
+    sentences = [sentence.text for sentence in report.conclusion if sentence.id.partition(".")[0] in SENTENCES]
     conclusion = "\n".join(line for text in sentences for line in filled(text, NARROW))
     _, *tables = headline_tables(report.comparison)
     by_task = [RENDERERS[TEXT[shape]](replace(table, title="")).replace("\n\n", "\n").strip() for table in tables]
@@ -151,11 +151,11 @@ def trained_matcher(run: Path) -> OverviewSection | None:
 
     tool: Tool = load("tools", TASKS[MATCHED])
     learned = tool.backend("learned")
-    asked = [one for one in RunFolder(run).questions().by_id.values() if one.task == MATCHED]
-    if not asked or learned is None or not learned.package or not importable(learned.package):
+    questions = [question for question in RunFolder(run).questions().by_id.values() if question.task == MATCHED]
+    if not questions or learned is None or not learned.package or not importable(learned.package):
         return None
     tell(f"{tool.card.name}: asking the trained weights of {learned.package} about one pair ...")
-    question = asked[0]
+    question = questions[0]
     assert isinstance(question, Question)  # noqa: S101 - generated questions are whole
     images = show(question.images)
     cached = open_cache()
@@ -164,9 +164,9 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     with closing(CachedTools(cached.store, cached, options)) as service:
         finding = asyncio.run(service.call(tool, tool.parse({}), images))
     pictures = Pictures(home() / "images")
-    named = [replace(one, name=f"{one.parent} {tool.card.name}") for one in finding.images]
-    drawn = Drawn(tool.card.name, {one.name: (one.image.width, one.image.height) for one in images})
-    files = [str(cached.store.path(one.image.sha256)) for one in images]
+    drawings = [replace(image, name=f"{image.parent} {tool.card.name}") for image in finding.images]
+    overlay = Drawn(tool.card.name, {image.name: (image.image.width, image.image.height) for image in images})
+    files = [str(cached.store.path(image.image.sha256)) for image in images]
     return OverviewSection(
         "trained-matcher",
         "An example beside the run: a trained matcher on one pair",
@@ -175,8 +175,8 @@ def trained_matcher(run: Path) -> OverviewSection | None:
         (),
         shlex.join(("hybrid", "tools", "run", tool.card.name, *files, "--backend", "learned")),
         (
-            *(pictures.of(one, "image of the question") for one in images),
-            *(pictures.of(one, "drawn matches", drawn) for one in named),
+            *(pictures.of(image, "image of the question") for image in images),
+            *(pictures.of(image, "drawn matches", overlay) for image in drawings),
         ),
     )
 
@@ -186,13 +186,13 @@ def mishaps(solvers: Sequence[Scored]) -> list[str]:
     from hybrid.types import Outcome
 
     lines = []
-    for one in solvers:
-        ends = Counter(score.outcome for score in one.scores)
+    for solver in solvers:
+        ends = Counter(score.outcome for score in solver.scores)
         bad = (Outcome.UNPARSED, Outcome.BUDGET, Outcome.TOOL_FAULT)
         counts = [f"{ends[kind]} {kind}" for kind in bad if ends[kind]]
-        if one.usage and one.usage.tool_faults:
-            counts.append(f"{one.usage.tool_faults} lost")
+        if solver.usage and solver.usage.tool_faults:
+            counts.append(f"{solver.usage.tool_faults} lost")
         if counts:
-            place = one.folder.path / one.recorded if one.folder else one.solver
+            place = solver.folder.path / solver.recorded if solver.folder else solver.solver
             lines.append(f"  {place}: {', '.join(counts)}")
     return ["\n".join((MISHAPS, *lines))] if lines else []

@@ -63,12 +63,15 @@ def command(
     def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
         yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5, disable=is_quiet())
 
-    shown = [replace(one, questions=counted(one.questions, one.n, one.key)) for one in pages.benchmarks]
-    index = None if out is None else write_site(replace(pages, benchmarks=tuple(shown)), out)
+    benchmarks = [
+        replace(benchmark, questions=counted(benchmark.questions, benchmark.n, benchmark.key))
+        for benchmark in pages.benchmarks
+    ]
+    index = None if out is None else write_site(replace(pages, benchmarks=tuple(benchmarks)), out)
     if as_json:
-        click.echo(data_files.as_json({one.key: one.overview for one in pages.benchmarks}))
+        click.echo(data_files.as_json({benchmark.key: benchmark.overview for benchmark in pages.benchmarks}))
     if index is not None:
         (tell if as_json else click.echo)(f"wrote {index}")
-    damage = damage_of([one.scored for one in scored])
+    damage = damage_of([entry.scored for entry in scored])
     name_failed(damage)
     return 3 if damage else 0

@@ -109,7 +109,7 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
         notes.append("--setting samples=2 doubles the calls and changes no vote: of two that differ the first wins")
     if not options["dry_run"]:
         left_out = (*run.tools.foreign.left_out.values(), *run.tools.left_out)
-        notes += [f"not offered: {redact(why)}" for why in left_out]
+        notes += [f"not offered: {redact(reason)}" for reason in left_out]
     for line in (*notes, *map(redact, run.tools.notes)):
         tell(f"note: {line}")
     if options["dry_run"]:
@@ -121,14 +121,14 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     return ask_and_show({"": lambda: run}, config.run_limits, [run.folder.path], partial(_show, run, options))
 
 
-def _show(run: ResolvedRun, options: Mapping[str, Any], asked: AskedRuns) -> Sequence[str]:
+def _show(run: ResolvedRun, options: Mapping[str, Any], results: AskedRuns) -> Sequence[str]:
     """Print the scores of a run."""
     from hybrid.cli.score import show
 
     report = scores_of(run, options["unanswered"], allow_failed=options["allow_failed"])
     show(report, options["tables"], as_json=options["as_json"])
-    failures = {**report.failures, **asked.failures}
-    return [*report.damage, *(f"{question}: {why}" for question, why in failures.items())]
+    failures = {**report.failures, **results.failures}
+    return [*report.damage, *(f"{question}: {reason}" for question, reason in failures.items())]
 
 
 def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
@@ -139,8 +139,8 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
     from hybrid.scoring.reports import ScoreReport
     from hybrid.scoring.runs import score_run
 
-    rule, split, begun = unanswered or DEFAULT_RULE, run.mounted.source.split, run.folder.solvers()
-    names = tuple(name for name in run.solvers if name in begun)
+    rule, split, with_answers = unanswered or DEFAULT_RULE, run.mounted.source.split, run.folder.solvers()
+    names = tuple(name for name in run.solvers if name in with_answers)
     if split in run.benchmark.card.hidden_splits:
         names = ()
         submission = f"`hybrid score {run.folder.path}` writes the submission"

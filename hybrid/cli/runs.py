@@ -22,7 +22,7 @@ def command() -> None:
 
 @command.command("list")
 @options("runs list")
-def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) -> int:
+def list_(folders: tuple[Path, ...], show_all: bool, tables: Shape, as_json: bool) -> int:
     """Print the newest runs in these folders; those in runs/ where none is given.
 
     ANSWERED counts the questions that every solver of the run has finished. STATE is finished, open (the command that
@@ -60,12 +60,12 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
             f"{run.date.astimezone():%Y-%m-%d %H:%M}",
             run.state + (f", {run.in_batches:,} in batches" if run.in_batches else ""),
         )
-        for run in (runs if every else runs[:NEWEST])
+        for run in (runs if show_all else runs[:NEWEST])
     )
     headings = ("name", "benchmark", "model", "solvers", "answered", "control", "date", "state")
     columns = tuple(Column(name, "right" if name == "answered" else "left") for name in headings)
     click.echo(RENDERERS[TEXT[tables]](Table("", columns, tuple(rows))), nl=False)
-    if len(runs) > NEWEST and not every:
+    if len(runs) > NEWEST and not show_all:
         click.echo(f"and {len(runs) - NEWEST} more: --all")
     return 0
 

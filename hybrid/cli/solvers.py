@@ -29,7 +29,7 @@ def list_(tables: Shape, as_json: bool) -> int:
     """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
     from hybrid.registry import SOLVERS, load_each, solver_docstring
 
-    solvers: dict[str, Solver] = dict(sorted(one for package in SOLVERS for one in load_each(package)))
+    solvers: dict[str, Solver] = dict(sorted(entry for package in SOLVERS for entry in load_each(package)))
     facts = []
     for name, solver in solvers.items():
         # The first paragraph of the docstring of the solver's file, without the name before it.
@@ -40,7 +40,7 @@ def list_(tables: Shape, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps({"solvers": facts}))
         return 0
-    for one in facts:
-        model = "needs a model" if one["needs_model"] else "no model"
-        click.echo(folded(f"{one['name']:12} {one['role']:11} {model:14} {one['summary']}", tables, hang=4))
+    for fact in facts:
+        model = "needs a model" if fact["needs_model"] else "no model"
+        click.echo(folded(f"{fact['name']:12} {fact['role']:11} {model:14} {fact['summary']}", tables, hang=4))
     return 0

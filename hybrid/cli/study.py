@@ -70,8 +70,8 @@ def command(form: str | None, **options: Any) -> int:
     solver = options["solver"]
     if load_solver(solver).role != "hybrid":
         raise UsageError(f"--solver {solver} is no solver with tools: there is no gain to explain")
-    given = {**options_of(click.get_current_context(), run_command), "solver": [solver]}
-    config = config_of({**options, "solver": (solver,), "tool_output": "real", "show": "both"}, given)
+    recorded = {**options_of(click.get_current_context(), run_command), "solver": [solver]}
+    config = config_of({**options, "solver": (solver,), "tool_output": "real", "show": "both"}, recorded)
     fit = fitting(config.model)
     style = fit.name if config.tool_style == PLAIN.name and not fit.is_plain else ""
     cells = cells_of(options["depth"], solver, style)
@@ -111,48 +111,52 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
             return None
         return prepared(cell.config(config, out))
 
-    def compared(asked: AskedRuns) -> Sequence[str]:
+    def compared(results: AskedRuns) -> Sequence[str]:
         from hybrid.scoring.reports import compare_paths
         from hybrid.types import Outcome
 
         places = [(cell.folder(out), cell.changes["solvers"]) for cell in cells]
-        begun = [place for place, solvers in places if place.is_dir() and any(map(RunFolder(place).finished, solvers))]
-        if not begun:
-            return asked.lines
-        report = compare_paths(begun, unanswered=options.get("unanswered"), allow_failed=options["allow_failed"])
-        show(report, begun)
+        answered_folders = [
+            place for place, solvers in places if place.is_dir() and any(map(RunFolder(place).finished, solvers))
+        ]
+        if not answered_folders:
+            return results.lines
+        report = compare_paths(
+            answered_folders, unanswered=options.get("unanswered"), allow_failed=options["allow_failed"]
+        )
+        show(report, answered_folders)
         # Questions that failed for good, as one that a recording lacks; an outage is asked anew.
         unanswerable = (
-            f"{score.id} ({one.solver}): {one.reasons.get(score.id, score.outcome.value)}"
-            for one in report.solvers
-            for score in one.scores
+            f"{score.id} ({solver.solver}): {solver.reasons.get(score.id, score.outcome.value)}"
+            for solver in report.solvers
+            for score in solver.scores
             if score.outcome.failed and score.outcome is not Outcome.OUTAGE
         )
-        return [*asked.lines, *report.failed, *unanswerable]
+        return [*results.lines, *report.failed, *unanswerable]
 
     runs = {f"{cell.name} ({cell.about})": partial(made, cell) for cell in cells}
     return ask_and_show(runs, config.run_limits, [out], compared)
 
 
-def study_as_json(report: ComparisonReport, begun: Sequence[Path]) -> str:
+def study_as_json(report: ComparisonReport, folders: Sequence[Path]) -> str:
     """The comparison of a study as one JSON object, with the folder of each cell that has answers."""
-    return json.dumps({"study": {path.name: str(path) for path in begun}, **report.as_json()})
+    return json.dumps({"study": {path.name: str(path) for path in folders}, **report.as_json()})
 
 
-def _shown(form: str, shape: Shape, report: ComparisonReport, begun: Sequence[Path]) -> None:
+def _shown(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[Path]) -> None:
     """Print the conclusion and the tables of a study."""
     from hybrid.cli.compare import paint_head
     from hybrid.display.tables import RENDERERS
     from hybrid.scoring.study_tables import study_tables
 
     if form == "json":
-        click.echo(study_as_json(report, begun))
+        click.echo(study_as_json(report, folders))
     elif form == "csv":
         click.echo(report.render(form), nl=False)
     else:
         tables = "\n".join(map(RENDERERS[form], study_tables(report.sections)))
         click.echo(f"{paint_head(report.render(form), form)}\n{tables}", nl=False)
-        click.echo(pasteable(("hybrid", "report", *map(str, begun), "-o", "site"), shape, "\nevery question: "))
+        click.echo(pasteable(("hybrid", "report", *map(str, folders), "-o", "site"), shape, "\nevery question: "))
 
 
 def _recorded(files: Sequence[Path], benchmark: str | None, form: str) -> int:

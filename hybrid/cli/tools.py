@@ -44,7 +44,7 @@ def command() -> None:
 
 @command.command("list")
 @options("tools list")
-def list_(tables: Shape, every: bool) -> int:
+def list_(tables: Shape, show_all: bool) -> int:
     """Print every tool, its backends and what it answers, a line each. Ends with 3 where one cannot be loaded.
 
     `hybrid tools show NAME` prints all of one tool.
@@ -72,9 +72,9 @@ def list_(tables: Shape, every: bool) -> int:
         backends = ", ".join(backend.name for backend in card.backends)
         line = f"{name:24} {backends:20} {card.summary}"
         width = NARROW if tables == "narrow" else WIDE_FROM
-        click.echo(folded(line, tables, hang=4) if every else opening(line, width))
-    if why := missing_library(cards):
-        tell(f"note: {why}")
+        click.echo(folded(line, tables, hang=4) if show_all else opening(line, width))
+    if reason := missing_library(cards):
+        tell(f"note: {reason}")
     return failed
 
 
@@ -108,9 +108,9 @@ def run_(
     refuse_taken("tools", name)
     tool: Tool = load("tools", name)
     check_learned(tool, weights, device)
-    chosen = {name: weights} if weights else {}
+    weight_options = {name: weights} if weights else {}
     options = ServiceOptions(
-        backend, chosen, device, unchecked=unchecked, timeout_s=max_seconds, pictures="png", isolated=True
+        backend, weight_options, device, unchecked=unchecked, timeout_s=max_seconds, pictures="png", isolated=True
     )
     cached_findings = open_cache(keeps=not no_cache)
     try:
@@ -134,15 +134,15 @@ def run_(
 
 
 async def _find(
-    kept: FindingCache, options: ServiceOptions, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...]
+    cache: FindingCache, options: ServiceOptions, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...]
 ) -> Finding:
     """The finding of the tool about the images, which are put into the store. Raises as `CachedTools.call`."""
     from hybrid.images import read_image_file
     from hybrid.serving.service import CachedTools
     from hybrid.types import ImageRef
 
-    with closing(CachedTools(kept.store, kept, options)) as service:
-        stored = [kept.store.put(read_image_file(path, str(path)), str(path)) for path in images]
+    with closing(CachedTools(cache.store, cache, options)) as service:
+        stored = [cache.store.put(read_image_file(path, str(path)), str(path)) for path in images]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
         return await service.call(tool, tool.parse(arguments), refs)
 

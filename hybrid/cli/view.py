@@ -33,7 +33,7 @@ def wait_for_run(run: Path, tell: Callable[[str], None]) -> None:
 
 @click.command("view")
 @options("view")
-def command(run: Path, port: int, title: str, opened: bool) -> int:
+def command(run: Path, port: int, title: str, open_browser: bool) -> int:
     """Show a run in a browser on this machine; the pages offer what is new as answers arrive. Ctrl-C ends it.
 
     The run may be going on in another terminal: its folder is only read. The pages are those of `hybrid report`. They
@@ -54,11 +54,11 @@ def command(run: Path, port: int, title: str, opened: bool) -> int:
     wait_for_run(run, tell)
     with LiveSite(RunFolder.existing(run), title, tell=tell) as site, PageServer(site, port) as server:
         click.echo(f"{server.url} shows {run}; Ctrl-C ends it", err=True)
-        if opened:
+        if open_browser:
             import webbrowser
 
             webbrowser.open(server.url)
-        before = {number: signal.getsignal(number) for number in SIGNALS}
+        previous = {number: signal.getsignal(number) for number in SIGNALS}
         try:
             # A shell starts what runs in its background with SIGINT ignored; SIGTERM would leave the pages behind.
             for number in SIGNALS:
@@ -67,6 +67,6 @@ def command(run: Path, port: int, title: str, opened: bool) -> int:
         except KeyboardInterrupt:
             click.echo("ended; the run is as it was", err=True)
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
     return 0

@@ -29,9 +29,11 @@ VARIABLES: Final = (
         "The folder of images, findings of tools and generated data; else `hybrid` in `$XDG_CACHE_HOME` or `~/.cache`.",
     ),
     *(
-        Variable(one.variable, f"Default of `{one.name}`{'; ' * bool(one.about_variable)}{one.about_variable}.")
-        for one in (field.option for field in option_fields(RunConfig))
-        if one.variable
+        Variable(
+            option.variable, f"Default of `{option.name}`{'; ' * bool(option.about_variable)}{option.about_variable}."
+        )
+        for option in (field.option for field in option_fields(RunConfig))
+        if option.variable
     ),
     Variable(PATH.variable, f"Folders of plug-ins, as `{PATH.name}` takes them, divided as in `PATH`."),
     Variable(

@@ -47,12 +47,12 @@ class Price:
     cached_usd: float | None = None
     written_usd: float | None = None
 
-    def of(self, read: float, written: float, cached: float = 0.0, stored: float = 0.0) -> float:
+    def of(self, read: float, output: float, cached: float = 0.0, stored: float = 0.0) -> float:
         """Dollars for so many tokens; `cached` and `stored` (put into the cache) are among those read."""
-        again = self.input_usd if self.cached_usd is None else self.cached_usd
+        cached_price = self.input_usd if self.cached_usd is None else self.cached_usd
         storing = self.input_usd if self.written_usd is None else self.written_usd
         new = (read - cached - stored) * self.input_usd
-        return (new + cached * again + stored * storing + written * self.output_usd) / TOKENS_PER_PRICE
+        return (new + cached * cached_price + stored * storing + output * self.output_usd) / TOKENS_PER_PRICE
 
 
 def parse_price(text: str) -> Price:
@@ -166,19 +166,19 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that does not fit.
     """
-    given = pairs("--model-arg", items)
+    arguments = pairs("--model-arg", items)
     values: dict[str, Json] = {}
-    for key, text in given.items():
+    for key, text in arguments.items():
         try:
             values[key] = text if key == "price" else json.loads(text, parse_constant=lambda name: name)
         except ValueError:
             values[key] = text
-    named: dict[str, Any] = {
+    fields: dict[str, Any] = {
         field.path[0]: _checked(field, values.pop(field.option.name))
         for field in option_fields(ModelSettings, "--model-arg")
         if field.option.name in values
     }
-    return ModelSettings(extra=values, **named)
+    return ModelSettings(extra=values, **fields)
 
 
 def _checked(field: OptionField, value: Json) -> object:

@@ -52,13 +52,13 @@ class Node:
             return float(self.text)
 
 
-def of_json(value: Json, where: str) -> Node:
+def of_json(value: Json, location: str) -> Node:
     """Values that were read already, all in one place."""
     if isinstance(value, dict):
-        return Node("mapping", where, entries={key: of_json(part, where) for key, part in value.items()})
+        return Node("mapping", location, entries={key: of_json(part, location) for key, part in value.items()})
     if isinstance(value, list):
-        return Node("list", where, items=tuple(of_json(part, where) for part in value))
-    return Node(_kind(value), where, text=value if isinstance(value, str) else json.dumps(value))
+        return Node("list", location, items=tuple(of_json(part, location) for part in value))
+    return Node(_kind(value), location, text=value if isinstance(value, str) else json.dumps(value))
 
 
 def _kind(value: Any) -> Kind:
@@ -108,9 +108,9 @@ def _line(mark: Any) -> str:
 def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
     import yaml
 
-    where = f"{path}, line {node.start_mark.line + 1}"
+    location = f"{path}, line {node.start_mark.line + 1}"
     if isinstance(node, yaml.SequenceNode):
-        return Node("list", where, items=tuple(_from_yaml(loader, item, path) for item in node.value))
+        return Node("list", location, items=tuple(_from_yaml(loader, item, path) for item in node.value))
     if isinstance(node, yaml.MappingNode):
         nodes: dict[str, Node] = {}
         for key, value in node.value:
@@ -120,5 +120,5 @@ def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
             if key.value in nodes:
                 raise UsageError(f"{at}: {key.value}: given twice")
             nodes[key.value] = _from_yaml(loader, value, path)
-        return Node("mapping", where, entries=nodes)
-    return Node(_kind(loader.construct_object(node)), where, text=node.value)
+        return Node("mapping", location, entries=nodes)
+    return Node(_kind(loader.construct_object(node)), location, text=node.value)

@@ -103,7 +103,7 @@ class _Words:
 
 
 _WORDS: Final = read_card(Path(__file__).with_name("options.toml"), _Words)
-_BY_NAME: Final = {(one.parent, one.name): one for one in _WORDS.option}
+_BY_NAME: Final = {(word.parent, word.name): word for word in _WORDS.option}
 
 
 def option(name: str, parent: Parent = "") -> Option:
@@ -161,29 +161,29 @@ def _walk(
     group: type, above: tuple[str, ...], only: Mapping[str, Option] | None, defaults: object, *, counts: bool
 ) -> Iterator[OptionField]:
     hints = get_type_hints(group, include_extras=True)
-    for one in fields(group):
-        hint = hints[one.name]
+    for group_field in fields(group):
+        hint = hints[group_field.name]
         marks = getattr(hint, "__metadata__", ())
         bare = get_args(hint)[0] if marks else hint
-        path = (*above, one.name)
-        default = None if one.default is MISSING else one.default
+        path = (*above, group_field.name)
+        default = None if group_field.default is MISSING else group_field.default
         if defaults is not None:
-            default = getattr(defaults, one.name)
-        elif one.default_factory is not MISSING:
-            default = one.default_factory()
-        here = counts or IDENTITY_OF_SOLVERS in marks or any(isinstance(mark, InIdentity) for mark in marks)
+            default = getattr(defaults, group_field.name)
+        elif group_field.default_factory is not MISSING:
+            default = group_field.default_factory()
+        affects_identity = counts or IDENTITY_OF_SOLVERS in marks or any(isinstance(mark, InIdentity) for mark in marks)
         if is_dataclass(bare) and isinstance(bare, type):
             renamed = next((mark.options for mark in marks if isinstance(mark, SubOptions)), None)
-            yield from _walk(bare, path, renamed, default, counts=here)
+            yield from _walk(bare, path, renamed, default, counts=affects_identity)
             continue
-        options = [mark for mark in marks if isinstance(mark, Option)] if only is None else [only.get(one.name)]
+        options = [mark for mark in marks if isinstance(mark, Option)] if only is None else [only.get(group_field.name)]
         kind, optional = bare, False
         if get_origin(bare) in (Union, types.UnionType):
             parts = [part for part in get_args(bare) if part is not types.NoneType]
             kind, optional = parts[0], len(parts) < len(get_args(bare))
         for option in options:
             if option is not None:
-                yield OptionField(path, option, kind, optional, default, here)
+                yield OptionField(path, option, kind, optional, default, affects_identity)
 
 
 def _class(hint: Any) -> type:

@@ -144,8 +144,8 @@ class RunConfig:
         yield captions, f"--setting caption-model={self.captioner}: a recorded model describes no image"
         reasoned = self.reasoning == "first" and likelihood
         yield reasoned, "--setting reasoning=first: likelihoods are of the options alone; nothing is reasoned before"
-        texts, said = self.context is None and self.context_missing != "refuse", self.context_missing
-        yield texts, f"--setting context-missing={said}: give the texts with --setting context=FILE"
+        texts, policy = self.context is None and self.context_missing != "refuse", self.context_missing
+        yield texts, f"--setting context-missing={policy}: give the texts with --setting context=FILE"
         traced = self.trace is not None
         untraced = self.trace_text and not traced
         yield untraced, "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
@@ -155,10 +155,10 @@ class RunConfig:
         yield answers, "--trace-text: what --tool-output oracle tells a model are the answers: leave one away"
         cold = self.model_settings.temperature == 0
         samples, repeats = (self.samples, cold, SAMPLES_AT_0), (self.repeats, cold and self.model, REPEATS_AT_0)
-        for key, (times, alike, at_0) in (("samples", samples), ("repeats", repeats)):
+        for key, (times, deterministic, at_0) in (("samples", samples), ("repeats", repeats)):
             wrong, more = f"--setting {key}={times}", times != 1
             yield times < 1, f"{wrong}: at least 1"
             yield more and recorded, f"{wrong}: a recorded model has one reply to a question, {NOT_AGAIN}"
             same = f"{wrong}: likelihoods are the same every time"
             yield more and likelihood, f"{same}; give one of answer=likelihood and {key}"
-            yield more and bool(alike), f"{wrong}: at temperature 0 {at_0}"
+            yield more and bool(deterministic), f"{wrong}: at temperature 0 {at_0}"

@@ -29,7 +29,7 @@ def loads(owner: Hashable, what: Sequence[str]) -> None:
     else:
         del _now[owner]
     for show in tuple(_shows):
-        show([one for each in tuple(_now.values()) for one in each])
+        show([entry for entries in tuple(_now.values()) for entry in entries])
 
 
 @contextmanager

@@ -45,8 +45,8 @@ def is_quiet() -> bool:
 @contextmanager
 def quietly(*, quiet: bool = True) -> Iterator[None]:
     """Leave out the notes of what runs inside."""
-    before = _quiet.set(quiet)
+    token = _quiet.set(quiet)
     try:
         yield
     finally:
-        _quiet.reset(before)
+        _quiet.reset(token)

@@ -90,7 +90,7 @@ def as_narrow(table: Table) -> str:
     else:
         # The first names become lines of their own where they repeat, and folding the headings is not enough.
         names, sides = [row[0] for row in table.rows], [column.align for column in table.columns]
-        runs = sum(name != before for name, before in zip(names, [None, *names], strict=False))
+        runs = sum(name != previous for name, previous in zip(names, [None, *names], strict=False))
         wide = _total([_widths(table, place).most for place in range(len(sides))])
         grouped = sides[:2] == ["left", "left"] and wide > NARROW and 2 * runs <= len(names)
         blocks = [list(_block(table, widths, grouped=grouped)) for widths in _blocks(table, grouped=grouped)]
@@ -196,24 +196,24 @@ class _Widths:
 def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
     """The columns of each block of a narrow table with their widths, by place; without the first of a grouped one."""
     # Lines below a group are set in, so that they have less room.
-    start, whole = (1, NARROW - GAP) if grouped else (0, NARROW)
+    start, total = (1, NARROW - GAP) if grouped else (0, NARROW)
     widths = [_widths(table, place) for place in range(len(table.columns))]
     # Columns of names, at least one, begin every block, as far as they leave room.
     sides = [column.align for column in table.columns[start:]]
     count = sides.index("right") if "right" in sides else len(sides)
-    while count > 1 and _total([each.least for each in widths[start : start + count]]) > NAMED:
+    while count > 1 and _total([width.least for width in widths[start : start + count]]) > NAMED:
         count -= 1
     names = range(start, start + max(1, count))
     first = {place: widths[place] for place in names}
-    room = whole - _total([each.least for each in first.values()]) - GAP
+    room = total - _total([column.least for column in first.values()]) - GAP
     block = dict(first)
     for place in range(names.stop, len(widths)):
         fitting = _Widths(min(widths[place].most, room), min(widths[place].least, room))
-        if len(block) > len(names) and _total([each.least for each in (*block.values(), fitting)]) > whole:
-            yield _shrunk(block, whole)
+        if len(block) > len(names) and _total([column.least for column in (*block.values(), fitting)]) > total:
+            yield _shrunk(block, total)
             block = dict(first)
         block[place] = fitting
-    yield _shrunk(block, whole)
+    yield _shrunk(block, total)
 
 
 def _widths(table: Table, place: int) -> _Widths:
@@ -230,10 +230,10 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
 
 
-def _shrunk(block: Mapping[int, _Widths], whole: int) -> dict[int, int]:
+def _shrunk(block: Mapping[int, _Widths], total: int) -> dict[int, int]:
     """Widths that fit together: as wide as can be, the widest folded first."""
-    widths = {place: min(each.most, whole) for place, each in block.items()}
-    while (over := _total(list(widths.values())) - whole) > 0:
+    widths = {place: min(column.most, total) for place, column in block.items()}
+    while (over := _total(list(widths.values())) - total) > 0:
         wide = max(widths, key=lambda place: (widths[place] > block[place].least, widths[place]))
         others = [width for place, width in widths.items() if place != wide]
         widths[wide] = max(block[wide].least, widths[wide] - over, min(widths[wide] - 1, max(others, default=0)))
@@ -255,10 +255,10 @@ def _block(table: Table, widths: Mapping[int, int], *, grouped: bool) -> Iterato
 
     yield from padded([[""] * (most - len(head)) + head for head in heads])
     yield from padded([["-" * width] for width in widths.values()])
-    before = None
+    previous = None
     for row in table.rows:
-        if grouped and row[0] != before:
-            before = row[0]
+        if grouped and row[0] != previous:
+            previous = row[0]
             yield from filled(one_line(row[0]), NARROW)
         cells = [
             filled(one_line(row[place]), width, GAP if column.align == "left" and width > MIN_WIDTH // 2 else 0)

@@ -23,10 +23,10 @@ Shape = Literal["wide", "narrow"]
 TEXT = {"wide": "text", "narrow": "narrow"}  # The name of each shape's form in `hybrid.display.tables.RENDERERS`
 
 
-def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:
+def shape_of(requested: Literal["wide", "narrow", "auto"]) -> Shape:
     """The shape of tables; `auto` is narrow where stdout is a terminal of fewer than `WIDE_FROM` columns."""
-    if wanted != "auto":
-        return wanted
+    if requested != "auto":
+        return requested
     watched = sys.stdout is not None and sys.stdout.isatty()
     return "narrow" if watched and shutil.get_terminal_size().columns < WIDE_FROM else "wide"
 
@@ -114,14 +114,14 @@ def folded(text: str, shape: Shape, hang: int = 2) -> str:
     return "\n".join(lines)
 
 
-def pasteable(words: Sequence[str], shape: Shape, before: str = "") -> str:
+def pasteable(words: Sequence[str], shape: Shape, prefix: str = "") -> str:
     """A command to be pasted as it stands, after a word of ours; narrow over several lines, never within a word."""
     if shape == "wide":
-        return before + shlex.join(words)
-    lines = [before]
+        return prefix + shlex.join(words)
+    lines = [prefix]
     for word in map(shlex.quote, words):
         # Room for a space and the sign that the command goes on.
-        if lines[-1].strip() and display_width(lines[-1]) + display_width(word) > NARROW - 2 and lines[-1] != before:
+        if lines[-1].strip() and display_width(lines[-1]) + display_width(word) > NARROW - 2 and lines[-1] != prefix:
             lines[-1] += "\\"
             lines.append("    ")
         lines[-1] += f"{word} "

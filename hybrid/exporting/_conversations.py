@@ -81,8 +81,10 @@ class LeftOutRows:
 
     def sentences(self) -> tuple[str, ...]:
         """A sentence for each damaged line, and for each reason."""
-        counted = (f"left out, {reason}: {len(names)} ({first(names)})" for reason, names in self.by_reason.items())
-        return (*self.damage, *counted)
+        left_out_lines = (
+            f"left out, {reason}: {len(names)} ({first(names)})" for reason, names in self.by_reason.items()
+        )
+        return (*self.damage, *left_out_lines)
 
 
 @dataclass
@@ -181,8 +183,10 @@ def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
     """Those chosen solvers whose model called tools of the run. Raises `UsageError` where there is none."""
     if "imported" in run.identity:
         raise UsageError(f"{form}: {run.folder.path} was imported, and holds no tool calls")
-    known = solver_names()
-    calling = tuple(name for name in run.solvers if word_of(name) in known and load_solver(word_of(name)).offers_tools)
+    all_names = solver_names()
+    calling = tuple(
+        name for name in run.solvers if word_of(name) in all_names and load_solver(word_of(name)).offers_tools
+    )
     if not calling:
         raise UsageError(
             f"{form} holds conversations in which a model is offered tools by this program, which no solver of "
@@ -199,7 +203,7 @@ def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out:
     with asyncio.Runner() as runner:
         for name in solvers:
             enactment = Enactment.of(run, name)
-            (scored,) = (one for one in run.scored if one.recorded == name)
+            (scored,) = (solver for solver in run.scored if solver.recorded == name)
             scores = _scores(scored)
             alone = _scores(_alone(run, name)) if options.only == "helped" else {}
             for question, attempt in _attempts(run, scored, out):
@@ -210,8 +214,8 @@ def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out:
                 for ask in range(len(attempt.exchanges)):
                     try:
                         conversation = runner.run(enactment.conversation(question, attempt, ask))
-                    except LeftOut as left:
-                        out.note(str(left), question.id)
+                    except LeftOut as error:
+                        out.note(str(error), question.id)
                         continue
                     if options.max_turns is not None and conversation.turns > options.max_turns:
                         out.note(f"more than {options.max_turns} turns", question.id)
@@ -255,15 +259,15 @@ def _unwanted(options: ExportOptions, correct: float | None, alone: float | None
 
 def _alone(run: ExportedRun, solver: str) -> Scored:
     """The MLLM of this run without tools, in this run. Raises `UsageError` where the run did not ask it."""
-    there = run.folder.solvers()
+    available = run.folder.solvers()
     names = (name_of(ALONE, number_of(solver)), ALONE)
-    found = next((name for name in names if name in there), None)
-    if found is None:
+    solver_name = next((name for name in names if name in available), None)
+    if solver_name is None:
         raise UsageError(
             f"--only helped compares with the MLLM alone, which {run.folder.path} has not asked: continue the run with "
             f"--solver {ALONE}"
         )
-    (scored,) = score_run(run.folder, run.options, (found,), keep=False)
+    (scored,) = score_run(run.folder, run.options, (solver_name,), keep=False)
     return scored
 
 

@@ -86,10 +86,10 @@ class _MetLog(Log):
     def note(self, step: Step) -> None:
         """Meet one step."""
 
-        def facts(one: Step) -> str:
-            return _json([one.name, one.text, one.fault, one.data])
+        def facts(candidate: Step) -> str:
+            return _json([candidate.name, candidate.text, candidate.fault, candidate.data])
 
-        self.trace.take(step.kind, lambda one: facts(one) == facts(step))
+        self.trace.take(step.kind, lambda candidate: facts(candidate) == facts(step))
 
 
 def _json(value: object) -> str:
@@ -112,14 +112,14 @@ class _TracedModel:
         step = self.trace.take("model")
         if step.fault is not None:
             raise BudgetSpent(step.text)
-        going, offered = self.style.outgoing(messages, tools)
+        going, tool_specs = self.style.outgoing(messages, tools)
         arranged = arrange(going, self.kept.pictures_kept, can_recall=bool(self.kept.keep_pictures))
         if arranged != arrange(going, len(images_of(going)), can_recall=bool(self.kept.keep_pictures)):
             raise LeftOut("requests left older pictures out (--keep-pictures)")
         sent: Any = step.data.get("images_sent")
         if sent is not None:
-            asked = [(ref.name, ref.image.sha256) for ref in images_of(arranged)]
-            if asked != [(image["name"], image["sha256"]) for image in sent]:
+            image_hashes = [(ref.name, ref.image.sha256) for ref in images_of(arranged)]
+            if image_hashes != [(image["name"], image["sha256"]) for image in sent]:
                 raise LeftOut(UNLIKE)
             self.sent |= {image["sha256"]: image["sent_sha256"] for image in sent}
         data: Mapping[str, Any] = step.data
@@ -138,7 +138,7 @@ class _TracedModel:
             reasoning=str(data.get("reasoning", "")),
             unreadable=None if unreadable is None else UnreadableCall(**unreadable),
         )
-        self.messages, self.tools = (*arranged, reply), self.tools or tuple(offered)
+        self.messages, self.tools = (*arranged, reply), self.tools or tuple(tool_specs)
         return reply
 
 
@@ -153,14 +153,16 @@ class _TracedTools:
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         self.meter.take_tool_call()
         call = _json([name, list(images), dict(args)])
-        step = self.trace.take("tool", lambda one: _json([one.name, *map(one.data.get, ("images", "args"))]) == call)
-        told = str(step.data.get(SHOWN, step.text))
+        step = self.trace.take(
+            "tool", lambda candidate: _json([candidate.name, *map(candidate.data.get, ("images", "args"))]) == call
+        )
+        message = str(step.data.get(SHOWN, step.text))
         if step.fault is not None:
-            raise NoBackend(told) if step.fault is Fault.ABSENT else ToolError(told, step.fault)
+            raise NoBackend(message) if step.fault is Fault.ABSENT else ToolError(message, step.fault)
         of = images[0] if images else f"img:{name}"
         if any(self.images.add(ref, ref.parent or of) != ref for ref in step.images):
             raise LeftOut(UNLIKE)
-        return Finding(told, {}, 0.0, "", "", step.images)
+        return Finding(message, {}, 0.0, "", "", step.images)
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,8 @@ class Enactment:
         identity, manifest = run.identity, run.folder.manifest
         facts = manifest["solvers"][name]
         solver = load_solver(word_of(name))
-        known: tuple[Reasoning, ...] = get_args(Reasoning)
-        reasoning = next((word for word in known if REASONING[word] == identity["prompts"].get("reasoning")), None)
+        levels: tuple[Reasoning, ...] = get_args(Reasoning)
+        reasoning = next((word for word in levels if REASONING[word] == identity["prompts"].get("reasoning")), None)
         wording = Wording(bool(identity["prompts"]["format_line"]), reasoning)
         if int(identity.get("samples", 1)) > 1:
             raise UsageError(f"{run.folder.path}: with --setting samples a vote answered, and no single conversation")
@@ -235,8 +237,8 @@ class Enactment:
         # Money, tokens and seconds were spent in the run: what they ended has no answer.
         limits = replace(Limits(**identity["limits"]), seconds=None, tokens=None, cost_usd=None)
         meter = Meter(limits, used)
-        named = {key: identity["model"][key] for key in ("keep_images", "keep_pictures") if key in identity["model"]}
-        model = _TracedModel(trace, ModelSettings(**named), self.style)
+        settings = {key: identity["model"][key] for key in ("keep_images", "keep_pictures") if key in identity["model"]}
+        model = _TracedModel(trace, ModelSettings(**settings), self.style)
         ctx = SolverContext(
             model=model,
             tool=_TracedTools(trace, meter, images),
@@ -260,33 +262,33 @@ class Enactment:
         """The prompt in the form in which the model got it; its captions, and a text beside it, are in the trace."""
 
         async def describe(image: ImageRef) -> str:
-            return trace.take("rule", lambda one: one.name == "caption" and one.data.get("image") == image.name).text
+            return trace.take("rule", lambda step: step.name == "caption" and step.data.get("image") == image.name).text
 
         def supplied(step: Step) -> bool:
             return step.kind == "rule" and step.name == "supplied text"
 
         form, joint = self.solver.images or self.run.identity["images"], self.run.benchmark.card.joint
         store = ImageStore(home() / "images")
-        shown = await shown_parts(prompt, form, describe, store, labelled=labelled, joint=joint)
-        return (*shown, trace.take("rule", supplied).text) if any(map(supplied, trace.steps)) else shown
+        parts = await shown_parts(prompt, form, describe, store, labelled=labelled, joint=joint)
+        return (*parts, trace.take("rule", supplied).text) if any(map(supplied, trace.steps)) else parts
 
 
 def _again(run: ExportedRun) -> str:
     """How to come by the code of a run, in words."""
     commits = [command.get("commit") for command in run.folder.manifest.get("commands", ())]
-    commit = next((one for one in reversed(commits) if one), None)
+    commit = next((commit for commit in reversed(commits) if commit), None)
     return f"export it with the code that made it ({f'commit {commit}' if commit else 'its manifest names no commit'})"
 
 
 def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
     """The tools that the solver offered, in order. Raises `UsageError` for one that is another now."""
     facts: Mapping[str, Any] = run.folder.manifest["solvers"][name]["tools"]
-    named = run.folder.manifest.get("options", {}).get("tools") or ()
-    offered = []
+    named_tools = run.folder.manifest.get("options", {}).get("tools") or ()
+    tool_list = []
     for tool_name in run.identity["tools_offered"] or ():
         fact = facts.get(tool_name)
         # A tool that could not answer was offered only where the user had named it.
-        if fact is None or (fact["backend"] == ABSENT and tool_name not in named):
+        if fact is None or (fact["backend"] == ABSENT and tool_name not in named_tools):
             continue
         try:
             tool: Tool = load("tools", tool_name)
@@ -297,8 +299,8 @@ def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
                 f"{run.folder.path}: the tool {tool_name}, and so its schema, may be another than in the run; "
                 f"{_again(run)}"
             )
-        offered.append(tool)
-    return tuple(offered)
+        tool_list.append(tool)
+    return tuple(tool_list)
 
 
 def _style(run: ExportedRun) -> Style:
@@ -306,8 +308,8 @@ def _style(run: ExportedRun) -> Style:
     fact = run.identity.get("tool_style")
     if fact is None or fact["name"] == PLAIN.name:
         return PLAIN
-    given = run.folder.manifest.get("options", {}).get("tool-style")
-    style = style_of(given if given and given.endswith(".toml") else fact["name"], None)
+    style_option = run.folder.manifest.get("options", {}).get("tool-style")
+    style = style_of(style_option if style_option and style_option.endswith(".toml") else fact["name"], None)
     if style.sha256 != fact["sha256"]:
         raise UsageError(
             f"{run.folder.path}: the file of --tool-style {style.name} is not there as it was; {_again(run)}"
@@ -317,11 +319,11 @@ def _style(run: ExportedRun) -> Style:
 
 def _trust(run: ExportedRun) -> TrustFile | None:
     """The trust file, which the system message quotes. Raises `UsageError` where it is not there as it was."""
-    wanted = run.identity.get("trust")
-    if wanted is None:
+    recorded = run.identity.get("trust")
+    if recorded is None:
         return None
     path = run.folder.manifest.get("options", {}).get("trust")
     trust = read_trust(Path(path)) if path else None
-    if trust is None or trust.sha256 != wanted:
+    if trust is None or trust.sha256 != recorded:
         raise UsageError(f"{run.folder.path}: its trust file, which the system message quotes, is not there as it was")
     return trust

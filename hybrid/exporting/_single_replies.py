@@ -35,7 +35,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
         raise UsageError(
             f"{form} cannot hold a run with --rotate: rotated questions are no rows of the benchmark's data"
         )
-    (scored,) = (one for one in run.scored if one.recorded == solver)
+    (scored,) = (scored_solver for scored_solver in run.scored if scored_solver.recorded == solver)
     places: Counter[str] = Counter()
     rows: list[SingleReply] = []
     alone: dict[str, Attempt] = {}
@@ -46,16 +46,16 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
             prompt, reply = attempt.exchanges[-1].prompt, attempt.exchanges[-1].reply.text
             right = gold(run.benchmark, question, prompt)
             rows.append(SingleReply(question, prompt, reply, right, score, places[question.task]))
-            shown = Prompt(
+            plain_prompt = Prompt(
                 (question.text,) if question.text else (), question.kind, question.choices, route=question.route
             )
-            alone[question.id] = Attempt(question.id, (Exchange(shown, Reply(reply)),), 0.0)
+            alone[question.id] = Attempt(question.id, (Exchange(plain_prompt, Reply(reply)),), 0.0)
         places[question.task] += 1
     if not rows:
         raise UsageError(f"{run.folder.path}/{solver} has no finished question that could be exported")
     # The format keeps the last reply alone: a score that needs more would be another one there.
-    again = tally_replies(run.benchmark, Replies([row.question for row in rows], alone), run.options)
-    read = {score.id: (score.correct, score.values) for score in again.scores}
+    new_tally = tally_replies(run.benchmark, Replies([row.question for row in rows], alone), run.options)
+    read = {score.id: (score.correct, score.values) for score in new_tally.scores}
     changed = [row.score.id for row in rows if (row.score.correct, row.score.values) != read[row.score.id]]
     if changed:
         raise UsageError(

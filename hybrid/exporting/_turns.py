@@ -47,34 +47,34 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
 
     for exchange in attempt.exchanges:
         yield Turn("user", tuple(part for part in exchange.prompt.parts if part != ""))
-        traced, said = iter(calls_of(exchange)), None
+        traced, last_text = iter(calls_of(exchange)), None
         waiting: list[Call] = []
         # By the tool that ran the name under which a model called it that was trained on another form of tools.
         dressed: dict[object, object] = {}
         for step in exchange.reply.steps:
             if step.kind == "model":
-                written = step.data.get("tool_calls")
-                each = written if isinstance(written, Sequence) and not isinstance(written, str) else ()
-                found = filter(None, map(_mapping, each))
-                waiting = [call(one.get("tool", ""), _mapping(one.get("args"))) for one in found]
-                said = step.text
+                tool_calls = step.data.get("tool_calls")
+                entries = tool_calls if isinstance(tool_calls, Sequence) and not isinstance(tool_calls, str) else ()
+                call_records = filter(None, map(_mapping, entries))
+                waiting = [call(record.get("tool", ""), _mapping(record.get("args"))) for record in call_records]
+                last_text = step.text
                 yield Turn("assistant", (step.text,), tuple(waiting), step=step)
             elif step.name == AS_TRAINED:
                 dressed[_mapping(step.data.get("ran")).get("tool")] = _mapping(step.data.get("wrote")).get("tool")
             elif step.kind == "tool":
                 args, names = next(traced).args, (step.name, dressed.get(step.name))
-                asked = next((one for one in waiting if one.tool in names), None)
-                if asked is None:
+                model_call = next((candidate for candidate in waiting if candidate.tool in names), None)
+                if model_call is None:
                     # A rule called the tool, or the model's call stands in no trace.
-                    asked = call(step.name, args)
-                    yield Turn("assistant", ("",), (asked,))
+                    model_call = call(step.name, args)
+                    yield Turn("assistant", ("",), (model_call,))
                 else:
-                    waiting.remove(asked)
+                    waiting.remove(model_call)
                 # A fault may name files of this machine; what a tool found is not ours to change.
                 text = step.text if step.fault is None else hide_paths(step.text)
-                yield Turn("tool", (*filter(None, (text,)), *step.images), answers=asked, step=step)
-                said = None
-        if said != exchange.reply.text or waiting:
+                yield Turn("tool", (*filter(None, (text,)), *step.images), answers=model_call, step=step)
+                last_text = None
+        if last_text != exchange.reply.text or waiting:
             yield Turn("assistant", (exchange.reply.text,))
 
 

@@ -187,7 +187,7 @@ class ExportedRun:
     def began(self, scored: Scored) -> float:
         """When a solver was first asked, in seconds of Unix time; 0 where that was not recorded."""
         attempts = self.folder.recorded(scored.recorded).without_steps.values()
-        return min((one.started for one in attempts if one.started is not None), default=0.0)
+        return min((attempt.started for attempt in attempts if attempt.started is not None), default=0.0)
 
     def mllm_of(self, scored: Scored) -> str | None:
         """The MLLM that gave a solver's answers, or had a part in them; None for specialists alone and chance."""

@@ -54,14 +54,14 @@ def openai_message(message: Message, tools: Sequence[Tool]) -> dict[str, Json]:
         if part != ""
     ]
     # Some chat templates look at the first part of every message.
-    written: dict[str, Json] = {"role": message.role, "content": parts or [{"type": "text", "text": ""}]}
+    record: dict[str, Json] = {"role": message.role, "content": parts or [{"type": "text", "text": ""}]}
     if isinstance(message, ToolMessage):
-        written |= {"tool_call_id": message.call, "name": message.name}
+        record |= {"tool_call_id": message.call, "name": message.name}
     if isinstance(message, AssistantMessage) and message.calls:
-        written["tool_calls"] = [
+        record["tool_calls"] = [
             {"id": call.id, "type": "function", "function": function_of(call, tools)} for call in message.calls
         ]
-    return written
+    return record
 
 
 EXPORTER = Conversations()

@@ -45,17 +45,17 @@ class EveryEvalEver(Exporter):
         """See `Exporter.export`."""
         run.refuse_generated(self.form, options)
         paths: list[Path] = []
-        lost = 0
+        failures = 0
         for scored in run.scored:
             evaluation = _Evaluation(run, scored, shown=options.questions == "shown")
             rows = list(evaluation.rows())
-            lost += sum(row["error"] is not None for row in rows)
+            failures += sum(row["error"] is not None for row in rows)
             # The same whenever the run is exported, in the form of a random one, which the store asks for.
             digest = hashlib.sha256(f"{run.sha256} {scored.solver}".encode()).digest()
             place = Path("data", *map(folder_part, (run.data.name, *evaluation.model["id"].split("/"))))
             name = str(uuid.UUID(bytes=digest[:16], version=4))
             lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-            whole = evaluation.aggregate() | {
+            document = evaluation.aggregate() | {
                 "detailed_evaluation_results": {
                     "format": "jsonl",
                     "file_path": (place / f"{name}_samples.jsonl").as_posix(),
@@ -64,12 +64,14 @@ class EveryEvalEver(Exporter):
                     "total_rows": len(rows),
                 }
             }
-            texts = {f"{name}.json": json.dumps(whole, ensure_ascii=False, indent=1), f"{name}_samples.jsonl": lines}
+            texts = {f"{name}.json": json.dumps(document, ensure_ascii=False, indent=1), f"{name}_samples.jsonl": lines}
             for file, text in texts.items():
                 paths.append(path / place / file)
                 write_atomic(paths[-1], text.encode())
         notes = (
-            [f"{how_many(lost, 'row', ('has', 'have'))} an error and no answer: counted in no value"] if lost else []
+            [f"{how_many(failures, 'row', ('has', 'have'))} an error and no answer: counted in no value"]
+            if failures
+            else []
         )
         return Written(tuple(paths), tuple(notes))
 
@@ -98,8 +100,8 @@ class _Evaluation:
     @property
     def model(self) -> dict[str, Any]:
         """The model as `DEVELOPER/NAME`; what answered without one is ours."""
-        named = self.run.mllm_of(self.scored)
-        provider, _, name = named.partition(":") if named else ("hybrid", "", self.scored.solver)
+        mllm = self.run.mllm_of(self.scored)
+        provider, _, name = mllm.partition(":") if mllm else ("hybrid", "", self.scored.solver)
         *developer, last = (name or provider).split("/")
         local = provider in ("hf", "embedded", "hybrid")
         details = {
@@ -108,7 +110,7 @@ class _Evaluation:
             "provider": provider,
         }
         identity = "/".join((developer[-1] if developer else provider, last)).replace(":", "-")
-        return {"name": named or self.scored.solver, "id": identity, "additional_details": _words(details)}
+        return {"name": mllm or self.scored.solver, "id": identity, "additional_details": _words(details)}
 
     @property
     def head(self) -> dict[str, str]:
@@ -125,17 +127,17 @@ class _Evaluation:
             source["samples_number"] = len(self.scored.scores)
         settings, limits = settings_of(identity), identity.get("limits") or {}
         tools = identity.get("tools_offered", ()) if role(self.scored) in ("hybrid", "specialist") else ()
-        given = {name: settings[name] for name in ("temperature", "max_tokens") if settings.get(name) is not None}
+        parameters = {name: settings[name] for name in ("temperature", "max_tokens") if settings.get(name) is not None}
         if tools:
-            given["agentic_eval_config"] = {"available_tools": [{"name": name} for name in tools]}
+            parameters["agentic_eval_config"] = {"available_tools": [{"name": name} for name in tools]}
             names = {"time_limit": "seconds", "message_limit": "turns", "token_limit": "tokens"}
-            budget = {name: limits.get(own) for name, own in names.items()}
-            given["eval_limits"] = {name: int(value) for name, value in budget.items() if value is not None}
+            budget = {name: limits.get(limit) for name, limit in names.items()}
+            parameters["eval_limits"] = {name: int(value) for name, value in budget.items() if value is not None}
         details = {"settings": identity.get("settings"), "limits": limits, "show": identity.get("show")}
         moment = f"{run.began(self.scored):.0f}"
         shared = {
             "source_data": source,
-            "generation_config": {"generation_args": given, "additional_details": _words(details)},
+            "generation_config": {"generation_args": parameters, "additional_details": _words(details)},
         }
         return {
             **self.head,
@@ -165,7 +167,7 @@ class _Evaluation:
                 "confidence_level": LEVEL,
                 "method": "over clusters of questions, linearised",
             }
-        about = next((one.formula for one in card.metrics if one.name == name), "")
+        about = next((metric.formula for metric in card.metrics if metric.name == name), "")
         return {
             "evaluation_result_id": name,
             "evaluation_name": f"{self.run.data.name}/{name}",
@@ -188,7 +190,7 @@ class _Evaluation:
     def rows(self) -> Iterator[dict[str, Any]]:
         """A record for each question."""
         attempts = self.run.folder.recorded(self.scored.recorded).by_id
-        first = next((one.name for one in self.scored.metrics if one.value is not None), "")
+        first = next((metric.name for metric in self.scored.metrics if metric.value is not None), "")
         head = self.head | {
             "model_id": self.model["id"],
             "evaluation_name": f"{self.run.data.name}/{first}",
@@ -215,27 +217,27 @@ class _Evaluation:
 
     def asked(self, question: Question | None, attempt: Attempt | None) -> dict[str, Any]:
         """The question, with the right answer where it was asked."""
-        asked, reference, choices = "", list[str](), None
+        prompt_text, reference, choices = "", list[str](), None
         if question is not None:
-            asked = "\n".join((question.text, *question.choices, *(image.sha256 for image in question.images)))
+            prompt_text = "\n".join((question.text, *question.choices, *(image.sha256 for image in question.images)))
             choices = list(map(self.text, question.choices)) or None
             if attempt is not None and attempt.exchanges:
                 reference = [gold(self.run.benchmark, question, attempt.exchanges[-1].prompt)]
-        given = {"raw": self.text(asked), "reference": reference, "choices": choices}
-        return {"sample_hash": _sha256(asked), "input": given}
+        sample_input = {"raw": self.text(prompt_text), "reference": reference, "choices": choices}
+        return {"sample_hash": _sha256(prompt_text), "input": sample_input}
 
     def answered(self, score: Score, attempt: Attempt | None) -> dict[str, Any]:
         """One reply, or every message where tools were called or several things asked; the score and the costs."""
         exchanges = () if attempt is None else attempt.exchanges
-        called = sum(len(calls_of(one)) for one in exchanges)
+        call_count = sum(len(calls_of(exchange)) for exchange in exchanges)
         row: dict[str, Any] = {
             "interaction_type": "single_turn",
-            "output": {"raw": [one.reply.text for one in exchanges]},
+            "output": {"raw": [exchange.reply.text for exchange in exchanges]},
         }
         last, source = 0, "output.raw"
-        if attempt is not None and (called or len(exchanges) > 1):
-            messages = [{"turn_idx": turn, **one} for turn, one in enumerate(self.messages(attempt))]
-            row = {"interaction_type": "agentic" if called else "multi_turn", "messages": messages}
+        if attempt is not None and (call_count or len(exchanges) > 1):
+            messages = [{"turn_idx": turn, **message} for turn, message in enumerate(self.messages(attempt))]
+            row = {"interaction_type": "agentic" if call_count else "multi_turn", "messages": messages}
             last, source = len(messages) - 1, "messages[turn_idx].content"
         attribution = {
             "turn_idx": last,
@@ -249,9 +251,9 @@ class _Evaluation:
             "score": 0.0 if score.outcome.failed or score.correct is None else score.correct,
             "is_correct": not score.outcome.failed and score.correct == 1.0,
         }
-        usage = sum((one.reply.usage for one in exchanges), Usage())
+        usage = sum((exchange.reply.usage for exchange in exchanges), Usage())
         if exchanges:
-            row["evaluation"] |= {"num_turns": max(1, usage.model_calls), "tool_calls_count": called}
+            row["evaluation"] |= {"num_turns": max(1, usage.model_calls), "tool_calls_count": call_count}
         if attempt is not None:
             row["token_usage"] = {
                 "input_tokens": usage.input_tokens,
@@ -266,7 +268,7 @@ class _Evaluation:
     def messages(self, attempt: Attempt) -> Iterator[dict[str, Any]]:
         """The turns, prompts as texts of questions; a call that no model wrote stands beside no words."""
         for turn in turns(attempt):
-            calls = [{"id": one.id, "name": one.tool, "arguments": _words(one.args)} for one in turn.calls]
+            calls = [{"id": call.id, "name": call.tool, "arguments": _words(call.args)} for call in turn.calls]
             match turn.role:
                 case "user":
                     yield {"role": "user", "content": self.text(turn.text)}

@@ -79,8 +79,8 @@ class Inspect(Exporter):
                 if store is None:
                     notes.append("images are left out: a line with their sha256 stands in their place")
         except BaseException:
-            for written in paths:
-                written.unlink(missing_ok=True)
+            for output in paths:
+                output.unlink(missing_ok=True)
             raise
         if path.suffix.lower() == ".json" and not LISTED.match(path.name):
             notes.append(
@@ -111,7 +111,7 @@ class _Log:
         run, scored = self.run, self.scored
         card, identity = run.benchmark.card, run.shown_identity
         attempts = run.folder.recorded(scored.recorded).without_steps.values()
-        ended = max(((one.started or 0.0) + one.seconds for one in attempts), default=0.0)
+        end = max(((attempt.started or 0.0) + attempt.seconds for attempt in attempts), default=0.0)
         samples = [self.sample(*answer) for answer in run.answers(scored)]
         task_id = hashlib.sha256(f"{run.sha256} {scored.recorded}".encode()).hexdigest()[:ID_CHARS]
         spec = EvalSpec(
@@ -138,7 +138,7 @@ class _Log:
             metadata={**run.facts, "identity": dict(identity)},
         )
         usage = {self.model: _usage(scored.usage)} if scored.usage is not None else {}
-        stats = EvalStats(started_at=_time(run.began(scored)), completed_at=_time(ended), model_usage=usage)
+        stats = EvalStats(started_at=_time(run.began(scored)), completed_at=_time(end), model_usage=usage)
         return EvalLog(status="success", eval=spec, results=self.results(len(samples)), stats=stats, samples=samples)
 
     def results(self, samples: int) -> Any:
@@ -168,7 +168,7 @@ class _Log:
             explanation=f"{score.outcome.value}, rule {score.rule}",
             metadata={"values": dict(score.values)},
         )
-        began = attempt.started
+        start = attempt.started
         return EvalSample(
             id=question.id,
             epoch=1,
@@ -182,8 +182,8 @@ class _Log:
             metadata={"task": question.task, "outcome": score.outcome.value, "asks": len(attempt.exchanges)}
             | dict(question.groups),
             model_usage={self.model: _usage(usage)},
-            started_at=None if began is None else _time(began),
-            completed_at=None if began is None else _time(began + attempt.seconds),
+            started_at=None if start is None else _time(start),
+            completed_at=None if start is None else _time(start + attempt.seconds),
             total_time=attempt.seconds,
             working_time=usage.seconds,
             attachments=attachments,
@@ -204,15 +204,15 @@ class _Log:
             "working_start": 0.0,
         }
         events: list[Any] = []
-        said: list[Any] = []
+        parts: list[Any] = []
         for message in messages:
             if message.role == "user":
-                said = []
+                parts = []
             elif message.role == "assistant":
                 choice = ChatCompletionChoice(message=message, stop_reason="stop")
                 output = ModelOutput(model=self.model, choices=[choice])
-                events.append(ModelEvent(uuid=f"{message.id}/call", input=list(said), output=output, **shared))
-            said.append(message)
+                events.append(ModelEvent(uuid=f"{message.id}/call", input=list(parts), output=output, **shared))
+            parts.append(message)
         return events
 
     def messages(self, question: Question, attempt: Attempt, attachments: dict[str, str]) -> Iterator[Any]:
@@ -247,15 +247,15 @@ class _Log:
                     None if step.fault is None else ToolCallError("unknown", hide_paths(step.text) or str(step.fault))
                 )
                 # Under the name that the model called it by, also where one of our tools ran in its place.
-                named = {"tool_call_id": turn.answers.id, "function": turn.answers.tool}
-                yield ChatMessageTool(content=list(map(content, turn.parts)), error=error, id=id_, **named)
+                answer_fields = {"tool_call_id": turn.answers.id, "function": turn.answers.tool}
+                yield ChatMessageTool(content=list(map(content, turn.parts)), error=error, id=id_, **answer_fields)
 
     def said(self, turn: Turn, id_: str) -> Any:
         """A reply of the model with its thoughts, as far as the trace has them, and its tool calls."""
         from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText
         from inspect_ai.tool import ToolCall
 
-        calls = [ToolCall(id=one.id, function=one.tool, arguments=dict(one.args)) for one in turn.calls]
+        calls = [ToolCall(id=call.id, function=call.tool, arguments=dict(call.args)) for call in turn.calls]
         thought = "" if turn.step is None else str(turn.step.data.get("reasoning", ""))
         content = [ContentReasoning(reasoning=thought), ContentText(text=turn.text)] if thought else turn.text
         return ChatMessageAssistant(content=content, tool_calls=calls or None, model=self.model, id=id_)

@@ -80,15 +80,15 @@ def _results(
     run: ExportedRun, scored: Scored, by_task: Mapping[str, Sequence[SingleReply]], date: str
 ) -> Mapping[str, Json]:
     """The file of aggregated numbers: the benchmark's metrics for all, and the accuracy of each task."""
-    whole, model = run.data.name, run.model_of(scored)
+    group_name, model = run.data.name, run.model_of(scored)
     metrics = {f"{metric.name},none": metric.value for metric in scored.metrics}
-    results: dict[str, Json] = {whole: {"alias": whole, **metrics}}
+    results: dict[str, Json] = {group_name: {"alias": group_name, **metrics}}
     for task, rows in by_task.items():
-        known = [row.score.correct for row in rows if row.score.correct is not None]
-        results[task] = {"alias": f" - {task}", f"{METRIC},none": sum(known) / len(known) if known else None}
+        verdicts = [row.score.correct for row in rows if row.score.correct is not None]
+        results[task] = {"alias": f" - {task}", f"{METRIC},none": sum(verdicts) / len(verdicts) if verdicts else None}
     return {
         "results": results,
-        "group_subtasks": {whole: list(by_task)},
+        "group_subtasks": {group_name: list(by_task)},
         "n-samples": {task: {"original": len(rows), "effective": len(rows)} for task, rows in by_task.items()},
         "config": {"model": model, "limit": None, "seed": run.identity.get("seed"), **run.facts},
         "date": date,

@@ -45,11 +45,11 @@ class ShareGpt(Exporter):
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`."""
-        written = write_conversations(run, path, options, self.form, _row)
+        output = write_conversations(run, path, options, self.form, _row)
         columns = {"messages": "conversations", "system": "system", "tools": "tools", "images": "images"}
         info = {DATASET: {"file_name": FILE, "formatting": "sharegpt", "columns": columns}}
         write_atomic(path / INFO, json.dumps(info, indent=2).encode() + b"\n")
-        return Written((*written.paths, path / INFO), written.notes, written.rows, written.left_out)
+        return Written((*output.paths, path / INFO), output.notes, output.rows, output.left_out)
 
 
 def _row(row: Row, images: list[str]) -> dict[str, Json]:
@@ -70,16 +70,16 @@ def sharegpt_turns(messages: Sequence[Message], tools: Sequence[Tool]) -> list[d
         LeftOut: a text holds a word that has a meaning in this form.
     """
     turns: list[dict[str, str]] = []
-    spoken = (message for message in messages if not isinstance(message, SystemMessage))
-    for model, group in groupby(spoken, lambda message: isinstance(message, AssistantMessage)):
+    dialogue = (message for message in messages if not isinstance(message, SystemMessage))
+    for model, group in groupby(dialogue, lambda message: isinstance(message, AssistantMessage)):
         between = list(group)
         for message in between:
             if isinstance(message, AssistantMessage):
                 turn = {"from": "gpt", "value": _free(message.text)}
                 if message.calls:
                     calls = _free(json.dumps([function_of(call, tools) for call in message.calls], ensure_ascii=False))
-                    said = f"{turn['value']}\n{CALL[0]}{calls}{CALL[1]}" if turn["value"] else calls
-                    turn = {"from": "function_call", "value": said}
+                    value = f"{turn['value']}\n{CALL[0]}{calls}{CALL[1]}" if turn["value"] else calls
+                    turn = {"from": "function_call", "value": value}
                 turns.append(turn)
         if model:
             continue

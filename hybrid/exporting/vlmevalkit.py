@@ -55,10 +55,10 @@ def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
     more = {"dataset": data.name, "split": data.named_split} if data.generated else {}
     sheet: list[Row] = [("index", "question", *options, "answer", "category", "idx", "cluster", *more, "prediction")]
     for index, row in enumerate(rows):
-        asked = row.question
-        choices = (*asked.choices, *[""] * (len(options) - len(asked.choices)))
-        facts = (row.gold, asked.task, asked.id, asked.cluster, *more.values())
-        sheet.append((index, asked.text, *choices, *facts, row.text))
+        question = row.question
+        choices = (*question.choices, *[""] * (len(options) - len(question.choices)))
+        facts = (row.gold, question.task, question.id, question.cluster, *more.values())
+        sheet.append((index, question.text, *choices, *facts, row.text))
     try:
         WRITERS[path.suffix.lower()](path, sheet)
         _refuse_loss(path, rows)

@@ -17,16 +17,16 @@ from hybrid.scoring.reference import ReferenceLine
 from hybrid.scoring.result import Result, Section, SectionResult
 
 
-def charts_of(comparison: Comparison, made: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
+def charts_of(comparison: Comparison, result: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
     """The charts of one section; none where it asks for none or has no number to show."""
-    made_of = _charts(comparison, made.section, shown(made), marks)
+    made_of = _charts(comparison, result.section, shown(result), marks)
     return tuple(chart for chart in made_of if chart.rows)
 
 
-def shown(made: SectionResult) -> list[Result]:
+def shown(result: SectionResult) -> list[Result]:
     """The rows that the chart of a section may show, with a value; details only in a waterfall, which may start so."""
-    section = made.section
-    rows = [row for row in made.rows if not section.charted or row.quantity in section.charted]
+    section = result.section
+    rows = [row for row in result.rows if not section.charted or row.quantity in section.charted]
     return [row for row in rows if row.value is not None and (section.signs or not row.detail)]
 
 
@@ -42,9 +42,11 @@ def _charts(
             grouped = of_main_pairs(comparison, rows)
             yield Chart(kind, f"Paired differences by {comparison.grouping}, 95 % intervals", grouped)
         case "bars":
-            whole = headlines(comparison, overall)
+            headline_rows = headlines(comparison, overall)
             # A number that is no fraction (an error in pixels) has no place on an axis of accuracies.
-            fractions = tuple(row for row in rows if (row.group or row in whole) and 0 <= (row.value or 0.0) <= 1)
+            fractions = tuple(
+                row for row in rows if (row.group or row in headline_rows) and 0 <= (row.value or 0.0) <= 1
+            )
             tasks = {row.group or row.metric for row in fractions}
             yield Chart(kind, "Values, 95 % intervals", fractions, tuple(m for m in marks if m.task in tasks))
         case "counts":
@@ -71,8 +73,10 @@ def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]
     steps = sorted((row for row in rows if not row.metric), key=lambda row: section.charted.index(row.quantity))
     for by in ("", f" by {comparison.grouping}"):
         for a, b in dict.fromkeys((row.a, row.b) for row in rows):
-            own = tuple(row for row in steps if (row.a, row.b) == (a, b) and bool(row.group) is bool(by))
-            yield Chart("waterfall", f"From {a} to {b}{by}", own, signs=tuple(signs[row.quantity] for row in own))
+            pair_steps = tuple(row for row in steps if (row.a, row.b) == (a, b) and bool(row.group) is bool(by))
+            yield Chart(
+                "waterfall", f"From {a} to {b}{by}", pair_steps, signs=tuple(signs[row.quantity] for row in pair_steps)
+            )
 
 
 def headlines(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:

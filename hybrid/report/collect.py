@@ -64,7 +64,7 @@ def scored_behind(paths: Sequence[str | Path], **options: Unpack[CompareArgument
         DataError: a file that cannot be used.
     """
     sets = by_model(paths, options)
-    scored = [Found(one, path, (path, *more)) for path, *more in sets for one in scored_at(path, options, more)]
+    scored = [Found(solver, path, (path, *more)) for path, *more in sets for solver in scored_at(path, options, more)]
     if not scored:
         raise UsageError(f"nothing to report: no solver behind {', '.join(map(str, paths))} has scores")
     return tuple(scored)
@@ -77,10 +77,10 @@ def collect(scored: Sequence[Found], report: ReportOptions | None = None, **opti
         UsageError: as `hybrid compare`.
         DataError: tags of what the report does not have.
     """
-    known_group(options.get("by"), [one.scored for one in scored])
+    known_group(options.get("by"), [entry.scored for entry in scored])
     tabs: dict[str, list[Found]] = {}
-    for one in scored:
-        tabs.setdefault(one.scored.benchmark, []).append(one)
+    for entry in scored:
+        tabs.setdefault(entry.scored.benchmark, []).append(entry)
     return _pages([*tabs.values()], report or ReportOptions(), options)
 
 
@@ -103,60 +103,60 @@ def collect_run(folder: RunFolder, title: str = "") -> Pages:
     refuse_hidden(load("hybrid.benchmarks", name), split)
     scored = score_run(folder, options_for({}, folder), keep=False) if folder.solvers() else ()
     report = ReportOptions(title, made_by=shlex.join(("hybrid", "view", folder.path.as_posix())))
-    if any(one.scores for one in scored):
-        shown = [Found(one, folder.path, (folder.path,)) for one in scored]
-        return replace(collect(shown, report), live=True)
+    if any(solver.scores for solver in scored):
+        entries = [Found(solver, folder.path, (folder.path,)) for solver in scored]
+        return replace(collect(entries, report), live=True)
     questions = folder.questions()
     overview = unanswered_overview(folder, len(questions))
-    book = QuestionBook(overview.benchmark, (), Pictures(home() / "images"), asked=questions.by_id)
+    book = QuestionBook(overview.benchmark, (), Pictures(home() / "images"), questions=questions.by_id)
     pages = BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages())
     return replace(_site(report, [pages], ()), live=True)
 
 
 def _pages(tabs: Sequence[Sequence[Found]], report: ReportOptions, options: CompareArguments) -> Pages:
-    paths = [list(dict.fromkeys(path.as_posix() for one in tab for path in one.files)) for tab in tabs]
-    made = []
-    for tab, own in zip(tabs, paths, strict=True):
-        solvers, compared = side_by_side([(one.scored, one.path.as_posix()) for one in tab], options)
-        overview = overview_of(compare(solvers, compared), (*own, *_words(options)))
+    paths = [list(dict.fromkeys(path.as_posix() for entry in tab for path in entry.files)) for tab in tabs]
+    benchmark_pages = []
+    for tab, tab_paths in zip(tabs, paths, strict=True):
+        solvers, compared = side_by_side([(entry.scored, entry.path.as_posix()) for entry in tab], options)
+        overview = overview_of(compare(solvers, compared), (*tab_paths, *_words(options)))
         sampled = error_sheet(solvers, report.sample_errors, report.seed)
         book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)
-        made.append(BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages()))
+        benchmark_pages.append(BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages()))
     tags: tuple[Tag, ...] = ()
     if report.tags is not None:
         tags = read_tags(report.tags)
-        known = {}
-        for one, tab in zip(made, tabs, strict=True):
-            ids = frozenset(name for found in tab for name in found.scored.questions)
-            known[one.key] = ([solver.name for solver in one.overview.solvers], ids)
-        check_tags(tags, known, report.tags)
+        by_benchmark = {}
+        for benchmark, tab in zip(benchmark_pages, tabs, strict=True):
+            ids = frozenset(name for entry in tab for name in entry.scored.questions)
+            by_benchmark[benchmark.key] = ([solver.name for solver in benchmark.overview.solvers], ids)
+        check_tags(tags, by_benchmark, report.tags)
         words = (*_words(options), "--tags", report.tags.as_posix())
-        for place, one in enumerate(made):
-            if tagged := [tag for tag in tags if tag.benchmark == one.key]:
+        for place, benchmark in enumerate(benchmark_pages):
+            if tagged := [tag for tag in tags if tag.benchmark == benchmark.key]:
                 section = _tag_section(tabs[place], tagged, (*paths[place], *words))
-                overview = replace(one.overview, sections=(*one.overview.sections, section))
-                made[place] = replace(one, overview=overview)
+                overview = replace(benchmark.overview, sections=(*benchmark.overview.sections, section))
+                benchmark_pages[place] = replace(benchmark, overview=overview)
     if not report.made_by:
         words = ("hybrid", "report", *chain.from_iterable(paths), *_words(options))
         report = replace(report, made_by=shlex.join(words))
-    return _site(report, made, tags)
+    return _site(report, benchmark_pages, tags)
 
 
 def _site(report: ReportOptions, benchmarks: Sequence[BenchmarkPages], tags: Sequence[Tag]) -> Pages:
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    title = report.title or ", ".join(dict.fromkeys(one.overview.title for one in benchmarks))
+    title = report.title or ", ".join(dict.fromkeys(benchmark.overview.title for benchmark in benchmarks))
     made_by = f"{report.made_by} (hybrid {__version__}, {now})"
     return Pages(title, made_by, tuple(benchmarks), home() / "images", tuple(tags))
 
 
-def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], given: Sequence[str]) -> OverviewSection:
+def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], arguments: Sequence[str]) -> OverviewSection:
     """The counts of the tags of one benchmark."""
     names = {tag.question for tag in tags}
-    tasks = {name: one.scored.questions[name].task for one in tab for name in names & one.scored.questions.keys()}
+    tasks = {name: entry.scored.questions[name].task for entry in tab for name in names & entry.scored.questions.keys()}
     answers = len({(tag.question, tag.solver) for tag in tags})
     different = len({tag.tag for tag in tags if tag.tag})
     lead = f"Answers that people looked at and noted: {answers}; different tags: {different}."
-    command = shlex.join(("hybrid", "report", *given, "--json"))
+    command = shlex.join(("hybrid", "report", *arguments, "--json"))
     return OverviewSection("error-tags", "Error tags", lead, (), tag_tables(tags, tasks), command)
 
 
@@ -173,5 +173,5 @@ def _words(options: CompareArguments) -> tuple[str, ...]:
             words += [flag, str(value)]
         else:
             assert isinstance(value, Sequence)  # noqa: S101 - `pairs`, the one option that is given several times
-            words += [word for each in value for word in (flag, str(each))]
+            words += [word for item in value for word in (flag, str(item))]
     return tuple(words)

@@ -93,7 +93,7 @@ def without_shared_openings(texts: Sequence[str]) -> list[str]:
         # Of texts in order, what the first and the last begin with all between them do.
         ends = ordered[start], ordered[start + sharers - 1]
         shared = next(
-            (at for at, (one, other) in enumerate(zip(*ends, strict=False)) if one != other), min(map(len, ends))
+            (at for at, (first, other) in enumerate(zip(*ends, strict=False)) if first != other), min(map(len, ends))
         )
         for text in ordered[start : start + sharers]:
             longest[text] = max(longest[text], shared)
@@ -128,7 +128,9 @@ class QuestionList:
     """
 
     def __init__(self, solvers: int, by: str) -> None:
-        group = Column(by, by, "choice", "", lambda page: {one.name: one.value for one in page.groups}.get(by, "-"))
+        group = Column(
+            by, by, "choice", "", lambda page: {entry.name: entry.value for entry in page.groups}.get(by, "-")
+        )
         self._columns = (*QUESTION_COLUMNS, *(() if by == "task" else (group,)))
         self.ids: list[str] = []
         # Questions that a solver was asked, each solver for itself; questions on the error sheet.
@@ -152,9 +154,9 @@ class QuestionList:
     def values(self, starts: Sequence[int]) -> dict[str, Any]:
         """The list as the pages read it; `starts` has the row that each file of questions begins with."""
         cells = _written(self._cells)
-        shown = [cut(text, TEXT_SHOWN) for text in without_shared_openings(cells[WORDS]["values"])]
+        texts = [cut(text, TEXT_SHOWN) for text in without_shared_openings(cells[WORDS]["values"])]
         heads = [
-            [{key: getattr(one, key) for key in ("name", "title", "filter", "width")} for one in columns]
+            [{key: getattr(column, key) for key in ("name", "title", "filter", "width")} for column in columns]
             for columns in (self._columns, SOLVER_COLUMNS)
         ]
         return {
@@ -162,7 +164,7 @@ class QuestionList:
             "starts": list(starts),
             "columns": heads[0],
             "solver_columns": heads[1],
-            "cells": {**cells, WORDS: {**cells[WORDS], "shown": shown}},
+            "cells": {**cells, WORDS: {**cells[WORDS], "shown": texts}},
             "solvers": [_written(cells) for cells in self._of_solvers],
         }
 

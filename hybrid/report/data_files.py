@@ -65,7 +65,7 @@ def _finite(value: Any) -> Any:
 
 def overview_values(overview: Overview, places: Mapping[str, int]) -> dict[str, Any]:
     """The first page: of the sections only title and conclusion, as each has a file of its own."""
-    heads = [{"id": one.id, "title": one.title, "lead": one.lead} for one in overview.sections]
+    heads = [{"id": section.id, "title": section.title, "lead": section.lead} for section in overview.sections]
     return {**vars(overview), "sections": heads, "front": _charts(overview.front, places)}
 
 
@@ -76,15 +76,15 @@ def section_values(section: OverviewSection, places: Mapping[str, int]) -> dict[
 
 def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str, Any]]:
     """Charts with the rows of the list that each count opens, by `places`; `absent` counts ids that no row has."""
-    made = []
+    records = []
     for chart in charts:
         rows: list[dict[str, Any]] = [row.as_json() for row in chart.rows]
         for row, values in zip(chart.rows, rows, strict=True):
             if values.pop("ids", None):
                 values["questions"] = sorted({places[name] for name in row.ids if name in places})
                 values["absent"] = sum(name not in places for name in row.ids)
-        made.append({**vars(chart), "rows": rows})
-    return made
+        records.append({**vars(chart), "rows": rows})
+    return records
 
 
 def chunks(questions: Iterable[QuestionPage]) -> Iterator[tuple[int, str, frozenset[str]]]:

@@ -20,12 +20,14 @@ def error_sheet(solvers: Sequence[Scored], per_task: int, seed: int = 0) -> froz
     if not (solvers and per_task):
         return frozenset()
     # Whose errors are looked at: the first hybrid solver's, else those of the first solver.
-    subject = next((one for one in solvers if role(one) == "hybrid"), solvers[0])
-    judged = [one for one in subject.scores if not one.outcome.failed and one.correct is not None]
+    subject = next((solver for solver in solvers if role(solver) == "hybrid"), solvers[0])
+    judged = [score for score in subject.scores if not score.outcome.failed and score.correct is not None]
     # Wrong, partly right, or without a readable answer.
-    wrong = [one for one in judged if (one.correct or 0.0) < 1]
+    wrong = [score for score in judged if (score.correct or 0.0) < 1]
     return frozenset(
         identity
-        for task, own in grouped(wrong, lambda one: one.task).items()
-        for identity in random.Random(f"{seed} {task}").sample(sorted(one.id for one in own), min(per_task, len(own)))
+        for task, members in grouped(wrong, lambda score: score.task).items()
+        for identity in random.Random(f"{seed} {task}").sample(
+            sorted(score.id for score in members), min(per_task, len(members))
+        )
     )

@@ -34,8 +34,8 @@ def card(scored: Scored) -> SolverCard:
 def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
     """Data, model, settings, tools, controls, dates and version; a fact that differs between runs names its run."""
     runs: dict[object, list[Scored]] = {}
-    for one in solvers:
-        runs.setdefault(one.folder.path.resolve() if one.folder else one.solver, []).append(one)
+    for solver in solvers:
+        runs.setdefault(solver.folder.path.resolve() if solver.folder else solver.solver, []).append(solver)
     by_run = {}
     for members in runs.values():
         first = members[0]
@@ -44,22 +44,22 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
             origin = " ".join(first.origin.lines()) if first.origin else ""
             name, record = first.solver, {"data": str(first.data), "predictions": origin}
         else:
-            known = run_facts(first.folder, [one.recorded for one in members])
-            name, record = first.folder.path.as_posix(), {fact.name: fact.value for fact in known}
-        counts = {one.solver: len(one.scores) for one in members}
+            run_details = run_facts(first.folder, [member.recorded for member in members])
+            name, record = first.folder.path.as_posix(), {fact.name: fact.value for fact in run_details}
+        counts = {member.solver: len(member.scores) for member in members}
         same = len(set(counts.values())) == 1
-        record["questions"] = str(len(first.scores)) if same else ", ".join(f"{one} {n}" for one, n in counts.items())
+        record["questions"] = str(len(first.scores)) if same else ", ".join(f"{name} {n}" for name, n in counts.items())
         by_run[name] = {fact: value for fact, value in record.items() if value}
-    listed: list[Fact] = []
+    common_facts: list[Fact] = []
     for name in dict.fromkeys(name for record in by_run.values() for name in record):
         values = {origin: record.get(name, "") for origin, record in by_run.items()}
         if name == RUN:
-            listed.append(Fact("runs" if len(values) > 1 else RUN, ", ".join(filter(None, values.values()))))
+            common_facts.append(Fact("runs" if len(values) > 1 else RUN, ", ".join(filter(None, values.values()))))
         elif len(set(values.values())) == 1:
-            listed.append(Fact(name, next(iter(values.values()))))
+            common_facts.append(Fact(name, next(iter(values.values()))))
         else:
-            listed += [Fact(f"{name} ({origin})", value) for origin, value in values.items() if value]
-    return tuple(listed)
+            common_facts += [Fact(f"{name} ({origin})", value) for origin, value in values.items() if value]
+    return tuple(common_facts)
 
 
 def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...]:
@@ -67,9 +67,9 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
     manifest = folder.manifest
     identity: Mapping[str, Any] = manifest["identity"]
     # The tools that the solvers had, each with what answered: `depth classical:cues-2`.
-    known, backends = manifest.get("solvers", {}), dict[str, dict[str, None]]()
-    for name in solvers or known:
-        for tool, facts_of_tool in known.get(name, {}).get("tools", {}).items():
+    solver_records, backends = manifest.get("solvers", {}), dict[str, dict[str, None]]()
+    for name in solvers or solver_records:
+        for tool, facts_of_tool in solver_records.get(name, {}).get("tools", {}).items():
             backends.setdefault(tool, {})[str(facts_of_tool.get("backend", ""))] = None
     record: dict[str, str] = {
         "benchmark": load("hybrid.benchmarks", identity["benchmark"]).card.title,
@@ -80,7 +80,9 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
         "settings": _listed(identity.get("settings", {})),
         **{name: str(identity.get(key, "")) for name, key in SAID.items()},
         "limits": _listed(identity.get("limits", {})),
-        "tools": ", ".join(f"{tool} {' or '.join(own)}".strip() for tool, own in sorted(backends.items())),
+        "tools": ", ".join(
+            f"{tool} {' or '.join(backend_names)}".strip() for tool, backend_names in sorted(backends.items())
+        ),
         "imported": _named(identity.get("imported"), "name"),
         "asked": _asked_when(folder, solvers),
         "hybrid": str(identity.get("hybrid", "")),
@@ -92,7 +94,7 @@ def _named(record: Mapping[str, Any] | None, name: str) -> str:
     """`embedded (temperature 0.0, seed 0)`: what is called by `name`, then what else is set."""
     record = record or {}
     left_out = (name, *HASHES)
-    rest = {key: one for key, one in record.items() if key not in left_out and not isinstance(one, Mapping)}
+    rest = {key: value for key, value in record.items() if key not in left_out and not isinstance(value, Mapping)}
     return f"{record.get(name, '')} ({_listed(rest)})" if rest else str(record.get(name, ""))
 
 

@@ -150,20 +150,20 @@ class LiveSite:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _make_anew(self) -> None:
-        began, made = self._clock(), None
+        start, pages = self._clock(), None
         try:
-            made = self._make()
+            pages = self._make()
         except (HybridError, OSError) as error:
             # The run may be writing what was just read: the next look makes them.
             self._tell(f"the pages are as they were: {error}")
         finally:
             with self._changed:
-                self._not_before = self._clock() + max(self._pause_s, SHARE * (self._clock() - began))
-                if made is not None:
-                    self._kept.append(made)
+                self._not_before = self._clock() + max(self._pause_s, SHARE * (self._clock() - start))
+                if pages is not None:
+                    self._kept.append(pages)
                 old, self._kept = self._kept[:-KEPT], self._kept[-KEPT:]
-            for each in old:
-                shutil.rmtree(each.folder, ignore_errors=True)
+            for outdated in old:
+                shutil.rmtree(outdated.folder, ignore_errors=True)
             with self._changed:
                 self._making = False
                 self._changed.notify_all()
@@ -242,13 +242,13 @@ class _Handler(BaseHTTPRequestHandler):
             data = None
         status = refused or (HTTPStatus.NOT_FOUND if data is None else HTTPStatus.OK)
         media_type = "text/plain; charset=utf-8" if file is None or data is None else MEDIA_TYPES[file.suffix]
-        said = f"{status.value} {status.phrase}\n".encode() if data is None else data
+        body = f"{status.value} {status.phrase}\n".encode() if data is None else data
         self.send_response(status)
         self.send_header("Content-Type", media_type)
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(said)
+            self.wfile.write(body)
 
     do_HEAD = do_GET  # noqa: N815 - the name of the standard library
 

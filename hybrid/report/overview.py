@@ -34,29 +34,29 @@ DECOMPOSITION, VALUES, DIFFERENCES, TASKS = "decomposition", "metrics", "differe
 GAIN = "What the gain is made of"
 
 
-def overview_of(comparison: Comparison, given: Sequence[str]) -> Overview:
+def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
     """The overview of solvers side by side; there is at least one.
 
-    `given` are the words of `hybrid compare` that print its numbers: paths, and options that change what is counted.
+    `arguments` are the arguments of `hybrid compare` that print its numbers: paths and options that change them.
     """
-    made = {one.name: one for one in results(comparison)}
-    marks = reference_lines(comparison, made["chance"].rows if "chance" in made else ())
+    by_name = {result.name: result for result in results(comparison)}
+    marks = reference_lines(comparison, by_name["chance"].rows if "chance" in by_name else ())
     sections = [
         OverviewSection(
-            one.name.replace("_", "-"),
-            one.section.title,
-            one.lead,
-            charts_of(comparison, one, marks),
-            tables_of(comparison, one),
-            shlex.join(("hybrid", "compare", *given, "--all")),
+            result.name.replace("_", "-"),
+            result.section.title,
+            result.lead,
+            charts_of(comparison, result, marks),
+            tables_of(comparison, result),
+            shlex.join(("hybrid", "compare", *arguments, "--all")),
         )
-        for one in made.values()
+        for result in by_name.values()
     ]
     # No paper printed numbers of generated questions.
     if cells_of(comparison):
-        command = shlex.join(("hybrid", "compare", *given, "--published"))
+        command = shlex.join(("hybrid", "compare", *arguments, "--published"))
         sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))
-    rows = {name: shown(one) for name, one in made.items()}
+    rows = {name: shown(result) for name, result in by_name.items()}
     return Overview(
         benchmark=comparison.benchmark.card.name,
         title=comparison.benchmark.card.short_title,
@@ -65,13 +65,13 @@ def overview_of(comparison: Comparison, given: Sequence[str]) -> Overview:
         warnings=(
             *filter(None, (rule_line(comparison.solvers),)),
             *warnings(comparison.solvers),
-            *(f"{one.name}: {one.fault}" for one in made.values() if one.fault is not None),
+            *(f"{result.name}: {result.fault}" for result in by_name.values() if result.fault is not None),
         ),
         solvers=tuple(map(card, comparison.solvers)),
         pairs=tuple((pair.a, pair.b) for pair in comparison.pairs),
         sections=tuple(sections),
         conclusion=tuple(sentence.text for sentence in conclusion(comparison)),
-        front=tuple(_front(comparison, made, rows, marks)),
+        front=tuple(_front(comparison, by_name, rows, marks)),
         headline=headline_tables(comparison),
         by=comparison.grouping,
     )
@@ -79,7 +79,7 @@ def overview_of(comparison: Comparison, given: Sequence[str]) -> Overview:
 
 def _front(
     comparison: Comparison,
-    made: Mapping[str, SectionResult],
+    by_name: Mapping[str, SectionResult],
     rows: Mapping[str, Sequence[Result]],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
@@ -87,20 +87,20 @@ def _front(
 
     The first is over all questions, a chart for each pair, as its section begins too: its steps open their questions.
     """
-    if DECOMPOSITION in made:
-        steps = [chart for chart in charts_of(comparison, made[DECOMPOSITION]) if not chart.rows[0].group]
+    if DECOMPOSITION in by_name:
+        steps = [chart for chart in charts_of(comparison, by_name[DECOMPOSITION]) if not chart.rows[0].group]
         for chart in steps:
             # Of several, a menu has the names of the solvers, and a heading with them fills a phone's screen.
             yield replace(chart, title=GAIN) if len(steps) > 1 else chart
     if values := headlines(comparison, rows.get(VALUES, ())):
         metric = values[0].metric
         # Of each kind of reference line the highest; of chance the guess, which comes first.
-        kept: dict[str, ReferenceLine] = {}
-        for mark in (one for one in marks if one.task == metric):
-            other = kept.setdefault(mark.kind, mark)
+        by_kind: dict[str, ReferenceLine] = {}
+        for mark in (mark for mark in marks if mark.task == metric):
+            other = by_kind.setdefault(mark.kind, mark)
             if mark.kind != "chance" and mark.value > other.value:
-                kept[mark.kind] = mark
-        yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(kept.values()))
+                by_kind[mark.kind] = mark
+        yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(by_kind.values()))
     by = comparison.grouping
     if differing := of_main_pairs(comparison, rows.get(DIFFERENCES, ())):
         yield Chart("intervals", f"Difference by {by}", differing)

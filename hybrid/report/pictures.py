@@ -51,13 +51,13 @@ class Pictures:
             self._files[image] = name if self._store.path(image.sha256).is_file() else None
         return self._files[image]
 
-    def of(self, ref: ImageRef, what: str, drawn: Drawn | None = None) -> PicturePayload:
+    def of(self, ref: ImageRef, what: str, drawing: Drawn | None = None) -> PicturePayload:
         """A picture of an image that was shown, or of one that a tool made; `what` opens its caption."""
         file = self.file(ref.image)
         over, size = None, (ref.image.width, ref.image.height)
-        if drawn is not None and ref.parent not in (None, ref.name) and ref.box in (None, Box(0, 0, *size)):
+        if drawing is not None and ref.parent not in (None, ref.name) and ref.box in (None, Box(0, 0, *size)):
             # It lies over an image of its size that it is made of all of; a crop does not.
-            over = ref.parent if drawn.sizes.get(ref.parent or "") == size else None
+            over = ref.parent if drawing.sizes.get(ref.parent or "") == size else None
         facts = [what, f"{ref.image.width} x {ref.image.height} pixels"]
         if over is not None:
             facts.insert(0, f"drawn over {over}")

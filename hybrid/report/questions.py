@@ -46,9 +46,9 @@ def entry_of(rows: SolverRows, question: AnyQuestion, pictures: Pictures) -> Sol
     failed = row.score().outcome.failed
     if attempt is None and not note and recorded is not None and not failed:
         note = "its answer is no longer on disk"
-    why = [scored.reasons.get(question.id), attempt.error if attempt else None, note]
+    reasons = [scored.reasons.get(question.id), attempt.error if attempt else None, note]
     if failed and recorded is not None:
-        why.append(recorded.unfinished.get(question.id))
+        reasons.append(recorded.unfinished.get(question.id))
     rule = row.fact("rule")
     return SolverEntry(
         solver=scored.solver,
@@ -56,9 +56,9 @@ def entry_of(rows: SolverRows, question: AnyQuestion, pictures: Pictures) -> Sol
         outcome=row.fact("outcome"),
         answer=row.fact("answer") or "",
         rule="" if rule == "none" else rule,
-        why=hide_paths("; ".join(dict.fromkeys(filter(None, why)))),
+        why=hide_paths("; ".join(dict.fromkeys(filter(None, reasons)))),
         wall_s=None if attempt is None or is_imported(scored) else row.fact("seconds"),
-        asks=() if attempt is None else tuple(_ask(each, question, pictures) for each in attempt.exchanges),
+        asks=() if attempt is None else tuple(_ask(exchange, question, pictures) for exchange in attempt.exchanges),
     )
 
 
@@ -70,7 +70,7 @@ class QuestionBook:
         solvers: in the order of the overview.
         pictures: where images lie.
         sampled: ids of the questions on the error sheet.
-        asked: the questions of a run without any answer, by id.
+        questions: the questions of a run without any answer, by id.
     """
 
     def __init__(
@@ -79,18 +79,23 @@ class QuestionBook:
         solvers: Sequence[Scored],
         pictures: Pictures,
         sampled: frozenset[str] = frozenset(),
-        asked: Mapping[str, AnyQuestion] | None = None,
+        questions: Mapping[str, AnyQuestion] | None = None,
     ) -> None:
         self._benchmark: Benchmark = load("hybrid.benchmarks", benchmark)
         self._pictures = pictures
         self._sampled = sampled
         self._again = commands_again(solvers)
-        self._solvers = tuple(SolverRows(one, steps=True) for one in solvers)
+        self._solvers = tuple(SolverRows(solver, steps=True) for solver in solvers)
         # The questions by id, those of one folder once.
         sources: dict[object, Mapping[str, AnyQuestion]] = {}
-        for one in solvers:
-            sources.setdefault(id(one.questions) if one.folder is None else one.folder.path.resolve(), one.questions)
-        self._sources: tuple[Mapping[str, AnyQuestion], ...] = (*sources.values(), *(() if asked is None else (asked,)))
+        for solver in solvers:
+            sources.setdefault(
+                id(solver.questions) if solver.folder is None else solver.folder.path.resolve(), solver.questions
+            )
+        self._sources: tuple[Mapping[str, AnyQuestion], ...] = (
+            *sources.values(),
+            *(() if questions is None else (questions,)),
+        )
         self.ids = tuple(dict.fromkeys(identity for source in self._sources for identity in source))
 
     def pages(self) -> Iterator[QuestionPage]:
@@ -99,7 +104,9 @@ class QuestionBook:
             # From the source that knows most of it: with images, else with a text.
             question = max(
                 (source[identity] for source in self._sources if identity in source),
-                key=lambda one: isinstance(one, Question) and 1 + 2 * bool(one.images) + bool(one.text),
+                key=lambda question: (
+                    isinstance(question, Question) and 1 + 2 * bool(question.images) + bool(question.text)
+                ),
             )
             groups = tuple(Fact(name, value) for name, value in question.groups.items())
             entries = tuple(entry_of(rows, question, self._pictures) for rows in self._solvers)
@@ -122,7 +129,7 @@ class QuestionBook:
 
 def own_words(text: str, texts: Mapping[str, str]) -> str:
     """A question without the texts of its benchmark that it begins with; unchanged if nothing else is in it."""
-    openings = (opening for each in texts.values() if (opening := each.strip()) and text.startswith(opening))
+    openings = (opening for value in texts.values() if (opening := value.strip()) and text.startswith(opening))
     return text.removeprefix(max(openings, key=len, default="")).strip() or text
 
 
@@ -149,11 +156,11 @@ def target_in_words(benchmark: Benchmark, question: Question) -> str:
         return ""
     prompt = Prompt((question.text,), question.kind, question.choices, question.given, question.route)
     try:
-        said = benchmark.oracle_answer(question, prompt)
+        oracle = benchmark.oracle_answer(question, prompt)
     except (DataError, LookupError, TypeError, ValueError):
         # Predictions hold as much of a question as their program kept.
-        said = None
-    answer = (str(question.target) if said is None else said).removeprefix("Answer: ")
+        oracle = None
+    answer = (str(question.target) if oracle is None else oracle).removeprefix("Answer: ")
     letter = re.fullmatch(r"\(?([A-Z])\)?", answer)
     if letter is None or (place := LETTERS.index(letter[1])) >= len(question.choices):
         return answer
@@ -161,16 +168,16 @@ def target_in_words(benchmark: Benchmark, question: Question) -> str:
 
 
 def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEntry:
-    asked, reply = exchange.prompt, exchange.reply
-    known = {ref.name: (ref.image.width, ref.image.height) for ref in (*asked.images, *asked.derived)}
+    ask_prompt, reply = exchange.prompt, exchange.reply
+    sizes = {ref.name: (ref.image.width, ref.image.height) for ref in (*ask_prompt.images, *ask_prompt.derived)}
     steps = []
     for step in reply.steps:
-        drawn = Drawn(step.name, dict(known))
+        drawing = Drawn(step.name, dict(sizes))
         fault = None if step.fault is None else step.fault.value
-        shown = tuple(pictures.of(ref, f"by {step.name}", drawn) for ref in step.images)
-        steps.append(StepEntry(step.kind, step.name, step.text, step.seconds, fault, step.data, shown))
-        known |= {ref.name: (ref.image.width, ref.image.height) for ref in step.images}
-    prompt = asked.parts
+        images = tuple(pictures.of(ref, f"by {step.name}", drawing) for ref in step.images)
+        steps.append(StepEntry(step.kind, step.name, step.text, step.seconds, fault, step.data, images))
+        sizes |= {ref.name: (ref.image.width, ref.image.height) for ref in step.images}
+    prompt = ask_prompt.parts
     if not isinstance(question, BrokenQuestion):
         parts: tuple[Any, ...] = tuple(part.image if isinstance(part, ImageRef) else part for part in prompt)
         text = (question.text,) if question.text else ()
@@ -178,7 +185,7 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         if parts in ((*text, *question.images), (*question.images, *text)):
             prompt = ()
     return AskEntry(
-        prompt=tuple(one if isinstance(one, str) else pictures.of(one, "shown in the prompt") for one in prompt),
+        prompt=tuple(part if isinstance(part, str) else pictures.of(part, "shown in the prompt") for part in prompt),
         steps=tuple(steps),
         reply=reply.text,
         outcome=reply.outcome.value,

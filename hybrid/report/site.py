@@ -64,10 +64,10 @@ def write_site(pages: Pages, out: Path) -> Path:
     """
     place = out.resolve()
     refuse_other(place)
-    keys = [one.key for one in pages.benchmarks]
-    ids = [[section.id for section in one.overview.sections] for one in pages.benchmarks]
+    keys = [benchmark.key for benchmark in pages.benchmarks]
+    ids = [[section.id for section in benchmark.overview.sections] for benchmark in pages.benchmarks]
     # A key becomes a folder and a part of links.
-    of_sections = [("the id of a section", _SECTION, own) for own in ids]
+    of_sections = [("the id of a section", _SECTION, section_ids) for section_ids in ids]
     for what, pattern, names in [("the key of a benchmark", _KEY, keys), *of_sections]:
         for name in names:
             if not pattern.fullmatch(name) or names.count(name) > 1:
@@ -103,8 +103,8 @@ def refuse_other(place: Path) -> None:
         marker = json.loads((place / MARKER).read_bytes())
     except (OSError, ValueError):
         marker = None
-    ours = isinstance(marker, dict) and marker.get("report") == "hybrid"
-    if not ours and any(place.iterdir()):
+    is_report = isinstance(marker, dict) and marker.get("report") == "hybrid"
+    if not is_report and any(place.iterdir()):
         raise UsageError(f"{place} holds something else than a report ({MARKER} is not there): choose another folder")
 
 
@@ -127,38 +127,40 @@ def _write(pages: Pages, folder: Path) -> None:
     from jinja2 import Environment
 
     version = uuid.uuid4().hex[:12]
-    ours = files("hybrid.report")
-    with as_file(ours / "assets") as assets:
+    package = files("hybrid.report")
+    with as_file(package / "assets") as assets:
         shutil.copytree(assets, folder / "assets")
-    template = Environment(autoescape=True).from_string((ours / "templates" / "index.html").read_text("utf-8"))
+    template = Environment(autoescape=True).from_string((package / "templates" / "index.html").read_text("utf-8"))
     pages = dataclasses.replace(pages, made_by=hide_paths(pages.made_by))
-    overviews = [hide_paths_in(one.overview) for one in pages.benchmarks]
+    overviews = [hide_paths_in(benchmark.overview) for benchmark in pages.benchmarks]
     page = template.render(pages=pages, overviews=overviews, scripts=SCRIPTS)
     (folder / "index.html").write_text(page, "utf-8", errors="replace")
     bring = partial(_bring, ImageStore(pages.images), folder, set[str]())
-    lists = [_write_benchmark(one, folder, version, bring) for one in pages.benchmarks]
-    answers = sum(listed.answers for listed in lists)
+    lists = [_write_benchmark(benchmark, folder, version, bring) for benchmark in pages.benchmarks]
+    answers = sum(question_list.answers for question_list in lists)
     (folder / "data").mkdir(exist_ok=True)
-    named = [(one.key, [solver.name for solver in one.overview.solvers]) for one in pages.benchmarks]
+    solver_names = [
+        (benchmark.key, [solver.name for solver in benchmark.overview.solvers]) for benchmark in pages.benchmarks
+    ]
     site = {
         # Notes kept by a browser for one report are not shown in another, and outlive its being written anew.
-        "id": hashlib.sha256(json.dumps([pages.title, named]).encode()).hexdigest()[:16],
+        "id": hashlib.sha256(json.dumps([pages.title, solver_names]).encode()).hexdigest()[:16],
         "title": pages.title,
-        "heading": ": ".join([pages.title, *(" | ".join(one.head) for one in overviews if one.head)]),
+        "heading": ": ".join([pages.title, *(" | ".join(overview.head) for overview in overviews if overview.head)]),
         "made_by": hide_paths(pages.made_by),
         "live": pages.live,
         "answers": answers,
         "tags": pages.tags,
         "benchmarks": [
             {
-                "key": one.key,
-                "benchmark": one.overview.benchmark,
-                "title": one.overview.title,
-                "questions": len(listed.ids),
-                "sampled": listed.sampled,
-                "solvers": [{"name": solver.name, "role": solver.role} for solver in one.overview.solvers],
+                "key": benchmark.key,
+                "benchmark": benchmark.overview.benchmark,
+                "title": benchmark.overview.title,
+                "questions": len(question_list.ids),
+                "sampled": question_list.sampled,
+                "solvers": [{"name": solver.name, "role": solver.role} for solver in benchmark.overview.solvers],
             }
-            for one, listed in zip(pages.benchmarks, lists, strict=True)
+            for benchmark, question_list in zip(pages.benchmarks, lists, strict=True)
         ],
     }
     (folder / "data" / "site.js").write_bytes(script("site", version, site))
@@ -177,34 +179,34 @@ def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, bring: p
     def put(name: str, values: Any) -> None:
         (place / f"{name}.js").write_bytes(script(f"{pages.key}/{name}", version, values))
 
-    listed, starts = QuestionList(len(overview.solvers), overview.by), []
+    question_list, starts = QuestionList(len(overview.solvers), overview.by), []
 
     def counted() -> Iterator[QuestionPage]:
         for page in pages.questions:
-            listed.add(page)
+            question_list.add(page)
             yield page
 
-    for number, (start, text, shown) in enumerate(chunks(counted())):
-        bring(shown)
+    for number, (start, text, names) in enumerate(chunks(counted())):
+        bring(names)
         starts.append(start)
         data = wrapped(f"{pages.key}/questions/{number}", version, text)
         (place / "questions" / f"{number}.js").write_bytes(data)
-    put("list", listed.values(starts))
-    rows = {name: row for row, name in enumerate(listed.ids)}
+    put("list", question_list.values(starts))
+    rows = {name: row for row, name in enumerate(question_list.ids)}
     put("overview", overview_values(overview, rows))
     for section in overview.sections:
         bring(picture.file for picture in section.pictures if picture.file is not None)
         put(f"sections/{section.id}", section_values(section, rows))
-    return listed
+    return question_list
 
 
-def _bring(store: ImageStore, folder: Path, there: set[str], names: Iterable[str]) -> None:
+def _bring(store: ImageStore, folder: Path, present: set[str], names: Iterable[str]) -> None:
     """Link or copy images out of the store, each once: those that are `there` are left.
 
     Raises `DataError` for one that the store lacks, `ValueError` for another kind of name.
     """
     for name in names:
-        if name in there:
+        if name in present:
             continue
         parts = _IMAGE.fullmatch(name)
         if parts is None:
@@ -218,4 +220,4 @@ def _bring(store: ImageStore, folder: Path, there: set[str], names: Iterable[str
         except OSError:
             # Another disk, or one that knows no links.
             shutil.copyfile(source, target)
-        there.add(name)
+        present.add(name)

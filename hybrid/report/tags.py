@@ -46,53 +46,55 @@ def read_tags(path: Path) -> tuple[Tag, ...]:
         raise DataError(f"{path}: expected tags of format {FORMAT}, found {content.get('format')!r}")
     tags: dict[Tag, int] = {}
     for number, row in enumerate(content["tags"], 1):
-        where = f"{path}, row {number}"
+        location = f"{path}, row {number}"
         if not isinstance(row, dict):
-            raise DataError(f"{where}: expected an object, found {type(row).__name__}")
-        if (first := tags.setdefault(_tag(row, where), number)) != number:
-            raise DataError(f"{where}: the same as row {first}")
+            raise DataError(f"{location}: expected an object, found {type(row).__name__}")
+        if (first := tags.setdefault(_tag(row, location), number)) != number:
+            raise DataError(f"{location}: the same as row {first}")
     return tuple(tags)
 
 
-def _tag(row: Mapping[str, Any], where: str) -> Tag:
+def _tag(row: Mapping[str, Any], location: str) -> Tag:
     for name in (*row, *COLUMNS):
         if name not in COLUMNS:
-            raise DataError(f"{where}: there is no field {name!r}; there are: {', '.join(COLUMNS)}")
+            raise DataError(f"{location}: there is no field {name!r}; there are: {', '.join(COLUMNS)}")
         value = row.get(name, "" if name == "note" else None)
         if not isinstance(value, str):
             raise DataError(
-                f"{where}: {name} must be a text, found {'none' if value is None else type(value).__name__}"
+                f"{location}: {name} must be a text, found {'none' if value is None else type(value).__name__}"
             )
     tag = Tag(**row)
     if not tag.question:
-        raise DataError(f"{where}: question is empty")
+        raise DataError(f"{location}: question is empty")
     if not (tag.tag or tag.note):
-        raise DataError(f"{where}: tag and note are empty")
+        raise DataError(f"{location}: tag and note are empty")
     return tag
 
 
-def check_tags(tags: Sequence[Tag], known: Mapping[str, tuple[Collection[str], Collection[str]]], path: Path) -> None:
+def check_tags(
+    tags: Sequence[Tag], contents: Mapping[str, tuple[Collection[str], Collection[str]]], path: Path
+) -> None:
     """Raise `DataError` for tags of what a report does not have, naming them.
 
     Args:
         tags: what `path` holds.
-        known: by benchmark the solvers and the questions of the report.
+        contents: by benchmark the solvers and the questions of the report.
         path: the file, for the message.
     """
     unknown = {}
     for number, tag in enumerate(tags, 1):
-        where = f"{path}, row {number}: the report"
-        if tag.benchmark not in known:
-            raise DataError(f"{where} has no benchmark {tag.benchmark!r}; it has: {', '.join(known)}")
-        solvers, questions = known[tag.benchmark]
+        location = f"{path}, row {number}: the report"
+        if tag.benchmark not in contents:
+            raise DataError(f"{location} has no benchmark {tag.benchmark!r}; it has: {', '.join(contents)}")
+        solvers, questions = contents[tag.benchmark]
         if tag.solver not in solvers:
-            raise DataError(f"{where} of {tag.benchmark} has no solver {tag.solver!r}; it has: {', '.join(solvers)}")
+            raise DataError(f"{location} of {tag.benchmark} has no solver {tag.solver!r}; it has: {', '.join(solvers)}")
         if tag.question not in questions:
             unknown[tag.question] = number
     if unknown:
-        named = ", ".join(f"{name!r} (row {number})" for name, number in list(unknown.items())[:UNKNOWN_SHOWN])
+        examples = ", ".join(f"{name!r} (row {number})" for name, number in list(unknown.items())[:UNKNOWN_SHOWN])
         more = f" and {len(unknown) - UNKNOWN_SHOWN} more" if len(unknown) > UNKNOWN_SHOWN else ""
-        raise DataError(f"{path}: the report does not have the questions {named}{more}")
+        raise DataError(f"{path}: the report does not have the questions {examples}{more}")
 
 
 def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ...]:
@@ -110,16 +112,16 @@ def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ..
 Given = tuple[str, str, tuple[str, str]]
 
 
-def _crossed(title: str, given: Sequence[Given]) -> Table:
-    heads = sorted({head for _, head, _ in given})
+def _crossed(title: str, cells: Sequence[Given]) -> Table:
+    heads = sorted({head for _, head, _ in cells})
 
     def cell(name: str | None, head: str | None) -> set[tuple[str, str]]:
         """The answers with a tag, or any, in a column, or in all."""
-        return {it for n, h, it in given if name in (None, n) and head in (None, h)}
+        return {it for n, h, it in cells if name in (None, n) and head in (None, h)}
 
     columns = (*heads, None)
     tagged = [cell(None, head) for head in columns]
-    names = sorted({name for name, _, _ in given}, key=lambda name: (-len(cell(name, None)), name))
+    names = sorted({name for name, _, _ in cells}, key=lambda name: (-len(cell(name, None)), name))
     rows = []
     for name in names:
         some = [len(cell(name, head)) for head in columns]

@@ -132,8 +132,8 @@ class AblationReport(Report):
         Differences are adjusted in the families of `hybrid compare`: the headline metric, others, the tasks of each
         pair.
         """
-        made = (one for report in self.comparisons for one in results(report.comparison, SECTIONS))
-        rows = dict.fromkeys(replace(row, p_holm=None) for one in made for row in one.rows)
+        section_results = (result for report in self.comparisons for result in results(report.comparison, SECTIONS))
+        rows = dict.fromkeys(replace(row, p_holm=None) for result in section_results for row in result.rows)
         of_metric = {True: Family("all sets of tools left out"), False: OTHER_METRICS}
         return tuple(
             adjusted([*rows], lambda row: family_of_tasks(row) if row.group else of_metric[row.metric == self.metric])
@@ -171,7 +171,7 @@ class AblationReport(Report):
         """Plain sentences on what could be shown and what could not."""
         waiting = {run.scored.solver: run.scored.open for run in self.runs if run.scored.open}
         compared = len(self.runs) > 1
-        called = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
+        has_calls = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
         on_single = []
         if self.against_none is not None:
             tools_offered_by = {run.scored.solver: run.tools_offered for run in self.runs}
@@ -179,7 +179,7 @@ class AblationReport(Report):
             of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
             on_single = self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
         return (
-            *([UNCALLED.format(runs=len(self.runs))] if compared and not called else ()),
+            *([UNCALLED.format(runs=len(self.runs))] if compared and not has_calls else ()),
             *self._on_missing(),
             *on_single,
             *(f"{name}: {how_many(count)} not finished yet, left out." for name, count in waiting.items()),
@@ -188,11 +188,9 @@ class AblationReport(Report):
 
     def _differences(self, reference: str) -> list[Result]:
         """The paired differences of the headline metric over all tasks to a run."""
-        wanted = ("differences", "difference", "", self.metric, reference, False)
+        key = ("differences", "difference", "", self.metric, reference, False)
         return [
-            row
-            for row in self.results
-            if (row.section, row.quantity, row.group, row.metric, row.a, row.detail) == wanted
+            row for row in self.results if (row.section, row.quantity, row.group, row.metric, row.a, row.detail) == key
         ]
 
     def _on_missing(self) -> list[str]:
@@ -209,8 +207,8 @@ class AblationReport(Report):
             if self._lacks_one(run) and run.tools_offered and run.scored.solver in rows
         ]
         # Offered to the run with all tools, and never called there.
-        called = {one.tool for one in tool_faults(self.full.scored)}
-        idle = frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called
+        called_tools = {fault.tool for fault in tool_faults(self.full.scored)}
+        idle = frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called_tools
         sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", idle)
         if of_one_tool:
             sentences.append(COVER + ("" if self.against_none else ALONE))
@@ -220,9 +218,9 @@ class AblationReport(Report):
         self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str, idle: Collection[str] = ()
     ) -> list[str]:
         """A sentence for each tool whose difference is shown, and one with all others; `idle` were never called."""
-        family = [row for one in self.comparisons for row in self._differences(one.comparison.solvers[0].solver)]
+        family = [row for report in self.comparisons for row in self._differences(report.comparison.solvers[0].solver)]
         tested = sorted(
-            ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda one: one[1].value or 0
+            ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda pair: pair[1].value or 0
         )
         never = {
             tool: f", though {self.full.scored.solver} never called it" if tool in idle else "" for tool, _ in tested
@@ -237,18 +235,18 @@ class AblationReport(Report):
             if sentences:
                 several = f"Of the other {len(open_)} none changes"
                 nothing = several if len(open_) > 1 else "The other one does not change"
-            told = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
+            differences = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
             # How large a difference must be to be shown by itself: half of its interval, widened by the adjustment.
             tests = sum(row.p_holm is not None for row in family)
             wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
             ends = (row.interval for _, row in open_ if row.interval is not None)
-            halves = sorted(wider * (one.high - one.low) / 2 for one in ends)
+            halves = sorted(wider * (interval.high - interval.low) / 2 for interval in ends)
             least, most = fraction(halves[0]), fraction(halves[-1])
             about = least if least == most else f"{least} to {most}"
-            shown = f"a difference of about {about} or more would have been shown."
-            adjusted = f"Adjusted for {how_many(tests, 'test')}, {shown}"
+            detectable = f"a difference of about {about} or more would have been shown."
+            adjusted = f"Adjusted for {how_many(tests, 'test')}, {detectable}"
             sentences.append(
-                f"{nothing} {self.metric} measurably on {how_many(open_[0][1].n or 0)}: {told}. {adjusted}"
+                f"{nothing} {self.metric} measurably on {how_many(open_[0][1].n or 0)}: {differences}. {adjusted}"
             )
         if len(tested) < len(rows):
             sentences.append(f"{len(rows) - len(tested)} of {how_many(len(rows), 'difference')} could not be tested.")
@@ -281,12 +279,12 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
     identity = RunFolder(full).manifest["identity"]
     refuse_hidden(load("hybrid.benchmarks", identity["benchmark"]), identity["split"])
     if not solver:
-        named = [name for name in RunFolder(full).solvers() if REPEAT not in name and name in solver_names()]
-        known = [name for name in named if load_solver(name).offers_tools]
-        if len(known) != 1:
-            offering = ", ".join(known) or "no solver that offers tools"
+        candidates = [name for name in RunFolder(full).solvers() if REPEAT not in name and name in solver_names()]
+        with_tools = [name for name in candidates if load_solver(name).offers_tools]
+        if len(with_tools) != 1:
+            offering = ", ".join(with_tools) or "no solver that offers tools"
             raise UsageError(f"{full} has answers of {offering}: give --solver")
-        (solver,) = known
+        (solver,) = with_tools
     runs = []
     for planned in ablation(identity.get("tools_offered") or (), add_one=True).runs:
         run = RunFolder(folder / planned.name)

@@ -94,10 +94,10 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
             value = None if score is None or score.answer is None else worth(benchmark, score)
             if value is not None:
                 # The MLLM's own answer, which could be read.
-                asked = attempt.exchanges[-1]
-                key = (*MODEL, counted_route(asked.prompt))
-                confidence = confidence_in(asked.reply.steps)
-                claimed = AnswerConfidence(benchmark.card.prior_accuracy.usual(asked.prompt), confidence)
+                last_exchange = attempt.exchanges[-1]
+                key = (*MODEL, counted_route(last_exchange.prompt))
+                confidence = confidence_in(last_exchange.reply.steps)
+                claimed = AnswerConfidence(benchmark.card.prior_accuracy.usual(last_exchange.prompt), confidence)
                 case = CountedAnswer(question.id, question.unit, key, confidence, value, claimed)
                 by_key.setdefault((attempt.id, key, b""), case)
             for exchange in attempt.exchanges:
@@ -122,15 +122,26 @@ def worth(benchmark: Benchmark, score: Score) -> float | None:
 def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[CountedAnswer]:
     """The specialist answers given in one ask."""
     prompt = exchange.prompt
-    for given in (step.data.get("specialist_answer") for step in exchange.reply.steps):
-        heard = _as_reply(question, attempt, exchange, given) if isinstance(given, Mapping) else None
-        if not isinstance(given, Mapping) or heard is None:
+    for specialist_answer in (step.data.get("specialist_answer") for step in exchange.reply.steps):
+        exchanges = (
+            _as_reply(question, attempt, exchange, specialist_answer)
+            if isinstance(specialist_answer, Mapping)
+            else None
+        )
+        if not isinstance(specialist_answer, Mapping) or exchanges is None:
             continue
-        value = worth(benchmark, benchmark.score(question, heard, OPTIONS))
-        if value is not None and isinstance(given["confidence"], int | float):
-            tool, backend, confidence = str(given["tool"]), str(given["backend"]), float(given["confidence"])
+        value = worth(benchmark, benchmark.score(question, exchanges, OPTIONS))
+        if value is not None and isinstance(specialist_answer["confidence"], int | float):
+            tool, backend, confidence = (
+                str(specialist_answer["tool"]),
+                str(specialist_answer["backend"]),
+                float(specialist_answer["confidence"]),
+            )
             # As the arbiter takes it before anything is measured.
-            stated, on_card = None if prompt.kind is Kind.SCANPATH else confidence, given.get("on_card") is True
+            stated, on_card = (
+                None if prompt.kind is Kind.SCANPATH else confidence,
+                specialist_answer.get("on_card") is True,
+            )
             guess = benchmark.card.prior_accuracy.guess(prompt)
             claimed = claimed_by(_tool(tool), backend, stated, guess, on_card=on_card)
             key = (tool, backend, counted_route(prompt))
@@ -163,9 +174,9 @@ def _as_reply(
         if prompt.kind is not question.kind or text is None or question.choices.count(text) != 1:
             return None
         return (Exchange(prompt, Reply(f"Answer: ({LETTERS[question.choices.index(text)]})")),)
-    heard = Exchange(prompt, Reply(str(specialist_answer["answer"])))
+    replacement = Exchange(prompt, Reply(str(specialist_answer["answer"])))
     return tuple(
-        heard if other is exchange else other
+        replacement if other is exchange else other
         for other in attempt.exchanges
         if other is exchange or not _same_ask(question, other.prompt)
     )
@@ -196,20 +207,22 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
     counted_answers = cases(folder)
     if not counted_answers:
         raise UsageError(f"{folder.path} holds no specialist answers: run the specialist or the arbiter in it first")
-    known = dict.fromkeys(case.key[0] for case in counted_answers)
+    tool_names = dict.fromkeys(case.key[0] for case in counted_answers)
     for name in asked_for:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise UsageError(f"--only {name}: no answer of it was counted{hint}; there are: {', '.join(sorted(known))}")
+        if name not in tool_names:
+            hint = did_you_mean(name, tool_names)
+            raise UsageError(
+                f"--only {name}: no answer of it was counted{hint}; there are: {', '.join(sorted(tool_names))}"
+            )
 
     def rows(without: int | None) -> list[Json]:
-        kept = (case for case in counted_answers if fold_of(case.unit, folds) != without)
-        return [measurement_as_json(key, each) for key, each in measurements(kept)]
+        training_cases = (case for case in counted_answers if fold_of(case.unit, folds) != without)
+        return [measurement_as_json(key, measurement) for key, measurement in measurements(training_cases)]
 
     places: dict[str, int] = {}
-    asked = folder.questions().by_id
+    questions = folder.questions().by_id
     for case in counted_answers:
-        pictures = getattr(asked[case.id], "images", ())
+        pictures = getattr(questions[case.id], "images", ())
         for name in (base_id(case.id), case.unit, *map(picture_name, pictures)):
             places.setdefault(name, fold_of(case.unit, folds))
     content = trust_content(measured(manifest, counted_answers), [*map(rows, range(folds))], rows(None), places)
@@ -225,14 +238,16 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
         UsageError: two solvers of the run were given findings of a tool by different backends or code.
     """
     identity, solvers = manifest["identity"], manifest["solvers"].values()
-    counted = {case.key[:2] for case in answers}
+    tool_backends = {case.key[:2] for case in answers}
     # The tools, and those whose findings they are given.
-    relied, waiting = set[str](), {tool for tool, _ in counted - {MODEL}}
+    relied, waiting = set[str](), {tool for tool, _ in tool_backends - {MODEL}}
     while waiting:
         relied |= waiting
         cards = [_tool(name).card for name in waiting]
-        needs = (own for card in cards for own in (card.needs, *(backend.needs for backend in card.backends)))
-        waiting = {need.tool for own in needs for need in own} - relied
+        needs = (
+            card_needs for card in cards for card_needs in (card.needs, *(backend.needs for backend in card.backends))
+        )
+        waiting = {need.tool for card_needs in needs for need in card_needs} - relied
     tools: dict[str, Json] = {}
     for name, facts in (entry for solver in solvers for entry in solver.get("tools", {}).items()):
         if name in relied and tools.setdefault(name, facts) != facts:
@@ -241,10 +256,10 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
         benchmark=identity["benchmark"],
         split=identity["split"],
         data=identity["data"],
-        model=identity["model"] if MODEL in counted else None,
+        model=identity["model"] if MODEL in tool_backends else None,
         tools=dict(sorted(tools.items())),
         control=identity["tool_output"],
-        samples=identity.get("samples", 1) if MODEL in counted else 1,
+        samples=identity.get("samples", 1) if MODEL in tool_backends else 1,
         unchecked=tuple(sorted({name for solver in solvers for name in solver.get("unchecked_weights", ())} & relied)),
     )
 
@@ -254,22 +269,26 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
     for case in answers:
         by_key[case.key].append(case)
-    counted: dict[Key, Measurement] = {}
-    for key, own in sorted(by_key.items()):
-        said = [log_odds(case.claimed.said) for case in own if case.claimed.said is not None]
-        counted[key] = Measurement(sum(case.score for case in own), len(own), mean(said) if said else None)
-    trust, contests = Trust(counted), list[Contest]()
+    measurement_by_key: dict[Key, Measurement] = {}
+    for key, route_cases in sorted(by_key.items()):
+        stated = [log_odds(case.claimed.said) for case in route_cases if case.claimed.said is not None]
+        measurement_by_key[key] = Measurement(
+            sum(case.score for case in route_cases), len(route_cases), mean(stated) if stated else None
+        )
+    trust, contests = Trust(measurement_by_key), list[Contest]()
     own_answers = {(case.id, key[2]): case for key, cases in by_key.items() if key[:2] == MODEL for case in cases}
     for key, case in ((key, case) for key, cases in by_key.items() if key[:2] != MODEL for case in cases):
         other = own_answers.get((case.id, key[2]))
         if other is not None and case.score != other.score:
             tool = trust.tool(key, case.claimed)
             model = trust.model(key[2], other.claimed.rate, other.claimed.said)
-            apart = {key[:2]: tool.apart, MODEL: -model.apart}
-            known, distance = log_odds(tool.rate) - log_odds(model.rate), case.score - other.score
-            contests.append((known, apart, distance > 0, abs(distance)))
+            deviations = {key[:2]: tool.apart, MODEL: -model.apart}
+            rate_gap, distance = log_odds(tool.rate) - log_odds(model.rate), case.score - other.score
+            contests.append((rate_gap, deviations, distance > 0, abs(distance)))
     slopes = _slopes(contests)
-    return tuple((key, replace(one, slope=slopes.get(key[:2], CLAIM))) for key, one in counted.items())
+    return tuple(
+        (key, replace(measurement, slope=slopes.get(key[:2], CLAIM))) for key, measurement in measurement_by_key.items()
+    )
 
 
 # A question on which tool and MLLM are not equally right, in log-odds that the tool is the better one: of their
@@ -278,22 +297,22 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
 Contest = tuple[float, Mapping[tuple[str, str], float], bool, float]
 
 
-def _slopes(known: Sequence[Contest]) -> dict[tuple[str, str], float]:
+def _slopes(contests: Sequence[Contest]) -> dict[tuple[str, str], float]:
     """The most probable slopes, none below 0, with normal priors of mean `CLAIM`, one after another.
 
     The function is concave in all of them, and no step lowers it (Boehning and Lindsay 1988).
     """
-    slopes = dict.fromkeys((name for _, apart, _, _ in known for name in apart), CLAIM)
+    slopes = dict.fromkeys((name for _, deviations, _, _ in contests for name in deviations), CLAIM)
     for _ in range(ROUNDS):
-        before = dict(slopes)
+        previous = dict(slopes)
         for name in slopes:
             up, curved = (CLAIM - slopes[name]) / SPREAD**2, 1 / SPREAD**2
-            for rates, apart, won, weight in (one for one in known if name in one[1]):
-                p = probability(rates + sum(slopes[other] * y for other, y in apart.items()))
-                up += weight * (won - p) * apart[name]
+            for rates, deviations, won, weight in (contest for contest in contests if name in contest[1]):
+                p = probability(rates + sum(slopes[other] * y for other, y in deviations.items()))
+                up += weight * (won - p) * deviations[name]
                 # The most that it can be curved, p being 1/2: no step goes too far.
-                curved += weight * apart[name] * apart[name] / 4
+                curved += weight * deviations[name] * deviations[name] / 4
             slopes[name] = max(0.0, slopes[name] + up / curved)
-        if all(abs(slopes[name] - was) < CLOSE for name, was in before.items()):
+        if all(abs(slopes[name] - was) < CLOSE for name, was in previous.items()):
             break
     return slopes

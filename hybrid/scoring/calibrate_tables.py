@@ -27,15 +27,15 @@ def headline(measured: Measurements) -> list[str]:
     """Sentences on which tool was right most and least often, then a table over all routes."""
     # By tool and backend, of the MLLM alone too: routes, right answers and answers on all of them.
     pooled: dict[tuple[str, str], tuple[int, float, int]] = {}
-    for (tool, backend, _), one in measured:
+    for (tool, backend, _), measurement in measured:
         routes, right, n = pooled.get((tool, backend), (0, 0.0, 0))
-        pooled[tool, backend] = routes + 1, right + one.right, n + one.n
+        pooled[tool, backend] = routes + 1, right + measurement.right, n + measurement.n
     of = {key: _count(right, n, " of ") for key, (_, right, n) in pooled.items()}
     tools = sorted(of.keys() - {MODEL}, key=lambda key: (-pooled[key][1] / pooled[key][2], [*pooled].index(key)))
-    named = [f"{clipped(key[0], NAME)} ({of[key]})" for key in tools]
-    most = f"Right most often: {named[0]}; least often: {named[-1]}." if len(named) > 1 else ""
-    said = [most] if most else [f"Right: {name}." for name in named]
-    said += [f"The MLLM alone: {of[MODEL]}."] if MODEL in of else []
+    labels = [f"{clipped(key[0], NAME)} ({of[key]})" for key in tools]
+    most = f"Right most often: {labels[0]}; least often: {labels[-1]}." if len(labels) > 1 else ""
+    sentences = [most] if most else [f"Right: {name}." for name in labels]
+    sentences += [f"The MLLM alone: {of[MODEL]}."] if MODEL in of else []
     columns = (Column("tool", "left"), Column("backend", "left"), Column("routes"), *COUNTS)
     rows = tuple(
         (clipped(tool, NAME), clipped(backend, BACKEND), str(routes), *_counts(right, n))
@@ -43,15 +43,26 @@ def headline(measured: Measurements) -> list[str]:
     )
     hidden = [f"and {len(pooled) - SHOWN} more"] if len(pooled) > SHOWN else []
     table = as_narrow(Table("", columns, rows)).strip("\n").splitlines()
-    return [*(line for one in said for line in filled(one, NARROW)), "", *table, *hidden, *filled(MORE, NARROW, 2)]
+    return [
+        *(line for sentence in sentences for line in filled(sentence, NARROW)),
+        "",
+        *table,
+        *hidden,
+        *filled(MORE, NARROW, 2),
+    ]
 
 
 def by_route(measured: Measurements) -> Table:
     """A row for each tool, or the MLLM alone, on each route."""
     columns = (*(Column(name, "left") for name in ("tool", "backend", "route")), *COUNTS)
     rows = tuple(
-        (*key, *_counts(one.right, one.n), NONE if one.usually is None else f"{one.usually:+.2f}", f"{one.slope:.2f}")
-        for key, one in measured
+        (
+            *key,
+            *_counts(measurement.right, measurement.n),
+            NONE if measurement.usually is None else f"{measurement.usually:+.2f}",
+            f"{measurement.slope:.2f}",
+        )
+        for key, measurement in measured
     )
     title = (
         "How often an answer was right; what it usually says of itself, in log-odds, and how much more or less tells"
@@ -63,8 +74,16 @@ def as_json(measured: Measurements) -> list[Json]:
     """An object for each row of `by_route`, unrounded."""
     names = ("tool", "backend", "route", "right", "n", "reliability", "low", "high", "usually", "slope")
     rows = (
-        (*key, one.right, one.n, one.right / one.n, *ends_of(_interval(one.right, one.n)), one.usually, one.slope)
-        for key, one in measured
+        (
+            *key,
+            measurement.right,
+            measurement.n,
+            measurement.right / measurement.n,
+            *ends_of(_interval(measurement.right, measurement.n)),
+            measurement.usually,
+            measurement.slope,
+        )
+        for key, measurement in measured
     )
     return [dict(zip(names, row, strict=True)) for row in rows]
 

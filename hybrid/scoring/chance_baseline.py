@@ -80,14 +80,14 @@ class Guess:
             if end.score.answer is not None and end.score.correct is not None:
                 right[end.score.answer] += end.probability * end.score.correct
                 total[end.score.answer] += end.probability
-        return {answer: worth / total[answer] for answer, worth in right.items()}
+        return {answer: value / total[answer] for answer, value in right.items()}
 
     @cached_property
     def expected(self) -> Score:
         """The expected verdict and values in the form of a score."""
         first = self.ends[0].score
-        named = [name for name in first.values if all(name in end.score.values for end in self.ends)]
-        values = {name: math.fsum(end.probability * end.score.values[name] for end in self.ends) for name in named}
+        names = [name for name in first.values if all(name in end.score.values for end in self.ends)]
+        values = {name: math.fsum(end.probability * end.score.values[name] for end in self.ends) for name in names}
         return replace(first, correct=self.correct, values=values)
 
 
@@ -123,12 +123,12 @@ class Guesser:
         # All that dialogue and verdict depend on: not the words of a question, nor its pictures.
         target = json.dumps([question.target, question.protocol], sort_keys=True, default=str)
         variant, images = question.id.removeprefix(question.base), len(question.images)
-        said = (question.task, question.kind, question.choices, question.route, question.given)
-        key = question.id if question.kind is Kind.SCANPATH else (*said, target, variant, images)
+        facts = (question.task, question.kind, question.choices, question.route, question.given)
+        key = question.id if question.kind is Kind.SCANPATH else (*facts, target, variant, images)
         if key not in self._known:
-            listed = self._listed(question)
-            drawn = () if listed else (End(1 / self._draws, self._drawn(question, n)) for n in range(self._draws))
-            self._known[key] = Guess(listed or tuple(drawn), exact=listed is not None)
+            ends = self._listed(question)
+            draws = () if ends else (End(1 / self._draws, self._drawn(question, n)) for n in range(self._draws))
+            self._known[key] = Guess(ends or tuple(draws), exact=ends is not None)
         return self._known[key]
 
     def _listed(self, question: Question) -> tuple[End, ...] | None:
@@ -137,11 +137,11 @@ class Guesser:
         ends: list[End] = []
         while open_:
             replies, probability = open_.pop()
-            asked = self._follow(question, replies)
-            if not isinstance(asked, Prompt):
-                ends.append(End(probability, self._benchmark.score(question, asked, self._options)))
+            outcome = self._follow(question, replies)
+            if not isinstance(outcome, Prompt):
+                ends.append(End(probability, self._benchmark.score(question, outcome, self._options)))
                 continue
-            answers = list_answers(asked)
+            answers = list_answers(outcome)
             if answers is None or len(ends) + len(open_) + len(answers) > MAX_ENDS:
                 return None
             # The last is followed first: in this order they come out as they are offered.
@@ -150,10 +150,10 @@ class Guesser:
 
     def _follow(self, question: Question, replies: Sequence[str]) -> Prompt | tuple[Exchange, ...]:
         """The dialogue as it goes with these replies: all of it, or the first prompt that none of them answers."""
-        left = iter(replies)
+        remaining = iter(replies)
 
         async def ask(prompt: Prompt) -> Reply:
-            text = next(left, None)
+            text = next(remaining, None)
             if text is None:
                 raise _Unanswered(prompt)
             return Reply(text)
@@ -213,12 +213,12 @@ def metrics_of_a_guess(
         if metric.name in names and metric.value is not None and metric.cells
     }
     # All questions of some clusters of each metric: drawn by its name where those of others are too few.
-    chosen: set[str] = set()
+    selected: set[str] = set()
     for metric in at_expected.values():
         clusters = {cell.cluster for cell in metric.cells}
-        wanted = max(0, min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen))
-        chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
-    places = [place for place, question in enumerate(questions) if question.unit in chosen]
+        needed = max(0, min(TESTED_CLUSTERS, len(clusters)) - len(clusters & selected))
+        selected.update(random.Random(metric.name).sample(sorted(clusters - selected), needed))
+    places = [place for place, question in enumerate(questions) if question.unit in selected]
     affine = _affine(benchmark, [questions[place] for place in places], [guesses[place] for place in places])
     drawn_clusters = {q.unit for q, guess in zip(questions, guesses, strict=True) if not guess.exact}
     by_name = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
@@ -227,9 +227,9 @@ def metrics_of_a_guess(
         for name, metric in at_expected.items()
         if name not in affine or not drawn_clusters.isdisjoint(cell.cluster for cell in metric.cells)
     }
-    drawn = _whole_draws(benchmark, questions, guesses) if inexact else []
+    draws = _whole_draws(benchmark, questions, guesses) if inexact else []
     for name in inexact:
-        values = [draw[name] for draw in drawn if name in draw]
+        values = [draw[name] for draw in draws if name in draw]
         if len(values) > 1:
             # Draws that are used once each have the expected scores as their mean.
             mean = by_name[name].value if name in affine else fmean(values)
@@ -269,7 +269,7 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
     whole does not move with one question while another is wrong.
     """
     rng = random.Random("affine")
-    known, refuted, tested = set[str](), set[str](), Counter[str]()
+    metric_names, refuted, tested = set[str](), set[str](), Counter[str]()
     for place, question in enumerate(questions):
         tested[question.unit] += 1
         if tested[question.unit] > TESTED:
@@ -291,12 +291,12 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
 
             ends = [(end.probability, values(end.score)) for end in _unlike(guesses[place].ends)]
             for name, value in values(guesses[place].expected).items():
-                known.add(name)
-                parts = [(probability, found.get(name)) for probability, found in ends]
+                metric_names.add(name)
+                parts = [(probability, metric_values.get(name)) for probability, metric_values in ends]
                 mean = math.fsum(probability * (part or 0.0) for probability, part in parts)
                 if value is None or any(part is None for _, part in parts) or abs(mean - value) > SAME:
                     refuted.add(name)
-    return known - refuted
+    return metric_names - refuted
 
 
 def _unlike(ends: Sequence[End]) -> list[End]:
@@ -305,6 +305,6 @@ def _unlike(ends: Sequence[End]) -> list[End]:
     for end in ends:
         score = end.score
         same = (score.correct, score.outcome, score.answer is None, tuple(sorted(score.values.items())))
-        before = distinct[same].probability if same in distinct else 0.0
-        distinct[same] = End(before + end.probability, score)
+        previous = distinct[same].probability if same in distinct else 0.0
+        distinct[same] = End(previous + end.probability, score)
     return list(distinct.values())

@@ -22,19 +22,24 @@ def align_clusters(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
     """The solvers with the clusters that any of them knows; the same objects where they know the same ones."""
     # Solvers of one run share their questions.
     distinct = {id(solver.questions): solver for solver in solvers}.values()
-    known = [{score.id: score.cluster for score in solver.scores} for solver in distinct]
-    if all(one.get(name, cluster) == cluster for one in known for other in known for name, cluster in other.items()):
+    clusterings = [{score.id: score.cluster for score in solver.scores} for solver in distinct]
+    if all(
+        clustering.get(name, cluster) == cluster
+        for clustering in clusterings
+        for other in clusterings
+        for name, cluster in other.items()
+    ):
         return tuple(solvers)
     joined = JoinedUnits()
-    for clusters in known:
+    for clusters in clusterings:
         for name, cluster in clusters.items():
             joined.add(base_id(name), [cluster] if cluster else [])
     names: dict[str, str] = {}
-    for clusters in known:
+    for clusters in clusterings:
         for name, cluster in clusters.items():
             if cluster:
                 names.setdefault(joined.root(base_id(name)), cluster)
-    aligned = {name: names.get(joined.root(base_id(name)), "") for clusters in known for name in clusters}
+    aligned = {name: names.get(joined.root(base_id(name)), "") for clusters in clusterings for name in clusters}
     return tuple(_with_clusters(solver, aligned) for solver in solvers)
 
 
@@ -42,16 +47,16 @@ def _with_clusters(scored: Scored, clusters: Mapping[str, str]) -> Scored:
     if all(clusters.get(score.id, score.cluster) == score.cluster for score in scored.scores):
         return scored
 
-    def relabel(counted: Mapping[UnansweredRule, Counted]) -> dict[UnansweredRule, Counted]:
-        return {rule: _relabel_counted(one, clusters) for rule, one in counted.items()}
+    def relabel(by_rule: Mapping[UnansweredRule, Counted]) -> dict[UnansweredRule, Counted]:
+        return {rule: _relabel_counted(counts, clusters) for rule, counts in by_rule.items()}
 
     return replace(scored, counted=relabel(scored.counted), judged=relabel(scored.judged))
 
 
-def _relabel_counted(counted: Counted, clusters: Mapping[str, str]) -> Counted:
-    scores = tuple(replace(score, cluster=clusters.get(score.id, score.cluster)) for score in counted.scores)
-    units = {before.unit: after.unit for before, after in zip(counted.scores, scores, strict=True)}
-    return Counted(scores, tuple(_with_units(metric, units) for metric in counted.metrics))
+def _relabel_counted(counts: Counted, clusters: Mapping[str, str]) -> Counted:
+    scores = tuple(replace(score, cluster=clusters.get(score.id, score.cluster)) for score in counts.scores)
+    units = {old.unit: new.unit for old, new in zip(counts.scores, scores, strict=True)}
+    return Counted(scores, tuple(_with_units(metric, units) for metric in counts.metrics))
 
 
 def _with_units(metric: Metric, units: Mapping[str, str]) -> Metric:

@@ -92,8 +92,8 @@ class Comparison:
     @cached_property
     def headline(self) -> str | None:
         """The metric that the solvers are tested by: the first of the card's that one of them has."""
-        known = {metric.name for one in self.solvers for metric in one.metrics if metric.value is not None}
-        return next((name for name in self.benchmark.card.headline if name in known), None)
+        metric_names = {metric.name for solver in self.solvers for metric in solver.metrics if metric.value is not None}
+        return next((name for name in self.benchmark.card.headline if name in metric_names), None)
 
     @cached_property
     def groups(self) -> tuple[ComparisonGroup, ...]:
@@ -103,46 +103,48 @@ class Comparison:
     @cached_property
     def pairs(self) -> tuple[SolverPair, ...]:
         """Those of the options, else every two contestants, the one that the other is measured against first."""
-        every = itertools.combinations((one.solver for one in sorted(self.contestants, key=_rank)), 2)
-        return tuple(itertools.starmap(SolverPair, every)) if self.options.pairs is None else self.options.pairs
+        every_pair = itertools.combinations(
+            (contestant.solver for contestant in sorted(self.contestants, key=_rank)), 2
+        )
+        return tuple(itertools.starmap(SolverPair, every_pair)) if self.options.pairs is None else self.options.pairs
 
     @cached_property
     def main_pairs(self) -> tuple[SolverPair, ...]:
         """The pairs that are read first: each hybrid solver against its parts and controls; all where there is none."""
-        wanted = {
+        name_sets = {
             frozenset((group.hybrid.solver, other.solver))
             for group in self.groups
             for other in (*group.parts, group.blank, group.shuffled)
             if other is not None
         }
-        return tuple(pair for pair in self.pairs if frozenset(pair) in wanted) or self.pairs
+        return tuple(pair for pair in self.pairs if frozenset(pair) in name_sets) or self.pairs
 
     def named(self, name: str) -> Scored:
         """The solver of that name."""
-        return next(one for one in self.solvers if one.solver == name)
+        return next(solver for solver in self.solvers if solver.solver == name)
 
     def overlap(self, *solvers: Scored, repeated: bool = True) -> Overlap:
         """The questions that these solvers share, computed once.
 
         A solver stands for all of its repetitions, unless another of the solvers is one of them, or not `repeated`.
         """
-        asked = tuple(self.repetitions(one) if repeated else (one,) for one in solvers)
-        asked = tuple(
-            again if sum(one in again for one in solvers) == 1 else (of,)
-            for again, of in zip(asked, solvers, strict=True)
+        by_solver = tuple(self.repetitions(solver) if repeated else (solver,) for solver in solvers)
+        by_solver = tuple(
+            repetitions if sum(solver in repetitions for solver in solvers) == 1 else (of,)
+            for repetitions, of in zip(by_solver, solvers, strict=True)
         )
-        key = tuple(tuple(one.solver for one in again) for again in asked)
+        key = tuple(tuple(scored.solver for scored in repetitions) for repetitions in by_solver)
         if key not in self._overlaps:
-            again = [list(map(self.answers, own)) for own in asked]
-            self._overlaps[key] = Overlap.of(solvers, again, allow_failed=self.options.allow_failed)
+            answers = [list(map(self.answers, repetitions)) for repetitions in by_solver]
+            self._overlaps[key] = Overlap.of(solvers, answers, allow_failed=self.options.allow_failed)
         return self._overlaps[key]
 
     @cached_property
     def contestants(self) -> tuple[Scored, ...]:
         """The solvers without later repetitions and a judge's readings, which the first and plain one stands for."""
-        first = {repeated_as(one) for one in self.solvers if repetition(one) == 1}
-        named = (one for one in self.solvers if repetition(one) == 1 or repeated_as(one) not in first)
-        return tuple(one for one in named if not one.read_by_judge)
+        first = {repeated_as(solver) for solver in self.solvers if repetition(solver) == 1}
+        candidates = (solver for solver in self.solvers if repetition(solver) == 1 or repeated_as(solver) not in first)
+        return tuple(solver for solver in candidates if not solver.read_by_judge)
 
     def answers(self, scored: Scored) -> Answers:
         """The columns of a solver, made once."""
@@ -150,9 +152,9 @@ class Comparison:
 
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
         """A solver's first repetition with all others in their order; a later one, or one asked once, is alone."""
-        own = [one for one in self.solvers if repeated_as(one) == repeated_as(scored)]
-        whole = repetition(scored) == 1 and len(set(map(repetition, own))) == len(own)
-        return tuple(sorted(own, key=repetition)) if whole else (scored,)
+        repeats = [solver for solver in self.solvers if repeated_as(solver) == repeated_as(scored)]
+        is_head = repetition(scored) == 1 and len(set(map(repetition, repeats))) == len(repeats)
+        return tuple(sorted(repeats, key=repetition)) if is_head else (scored,)
 
     def is_shown(self, metric: str) -> bool:
         """Whether tables show a metric: what the card reports, and metrics of ours."""
@@ -169,16 +171,16 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
     """
     options = options or ComparisonOptions()
     corrected = load("hybrid.benchmarks", solvers[0].benchmark).card.corrections if solvers else ()
-    relabelled = {one.task for one in corrected} if options.other_labels == "compare" else set()
+    relabelled = {correction.task for correction in corrected} if options.other_labels == "compare" else set()
     for a, b in itertools.combinations(solvers, 2):
         check_same(a.solver, (a.data, a.questions), b.solver, (b.data, b.questions), relabelled)
-    known = [solver.solver for solver in solvers]
-    if len(set(known)) < len(known):
-        raise ValueError(f"solvers of one name among {known}")
+    solver_names = [solver.solver for solver in solvers]
+    if len(set(solver_names)) < len(solver_names):
+        raise ValueError(f"solvers of one name among {solver_names}")
     comparison = Comparison(tuple(solvers), options)
     for name in itertools.chain(*comparison.pairs):
-        if name not in known:
-            raise UsageError(f"there is no solver {name!r}; there are: {', '.join(known)}")
+        if name not in solver_names:
+            raise UsageError(f"there is no solver {name!r}; there are: {', '.join(solver_names)}")
     return comparison
 
 
@@ -188,7 +190,9 @@ def _rank(scored: Scored) -> tuple[bool, bool]:
     return (word_of(scored.solver.split(" ")[0]) not in names("baselines"), real)
 
 
-def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str]) -> tuple[SolverPair, ...] | None:
+def chosen_pairs(
+    solver_names: Sequence[str], baseline: str | None, words: Sequence[str]
+) -> tuple[SolverPair, ...] | None:
     """The pairs of `--baseline S` or of `--pairs A:B`, which may be given several times; None where neither is given.
 
     Raises:
@@ -197,20 +201,24 @@ def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str
     if baseline is not None and words:
         raise UsageError("--baseline and --pairs: give one of the two")
     if baseline is not None:
-        if baseline not in known:
-            hint = did_you_mean(baseline, known)
-            raise UsageError(f"--baseline {baseline}: there is no such solver{hint}; there are: {', '.join(known)}")
-        return tuple(SolverPair(baseline, name) for name in known if name != baseline)
+        if baseline not in solver_names:
+            hint = did_you_mean(baseline, solver_names)
+            raise UsageError(
+                f"--baseline {baseline}: there is no such solver{hint}; there are: {', '.join(solver_names)}"
+            )
+        return tuple(SolverPair(baseline, name) for name in solver_names if name != baseline)
     if not words:
         return None
     pairs: dict[frozenset[str], SolverPair] = {}
     for word in words:
         # A name may hold a colon itself.
         cuts = [place for place, sign in enumerate(word) if sign == ":"]
-        both = [SolverPair(word[:cut], word[cut + 1 :]) for cut in cuts]
-        fitting = [pair for pair in both if pair.a in known and pair.b in known and pair.a != pair.b]
+        candidates = [SolverPair(word[:cut], word[cut + 1 :]) for cut in cuts]
+        fitting = [
+            pair for pair in candidates if pair.a in solver_names and pair.b in solver_names and pair.a != pair.b
+        ]
         if len(fitting) != 1:
-            raise UsageError(f"--pairs {word}: give two different solvers as A:B; there are: {', '.join(known)}")
+            raise UsageError(f"--pairs {word}: give two different solvers as A:B; there are: {', '.join(solver_names)}")
         (pair,) = fitting
         if pairs.setdefault(frozenset(pair), pair) != pair or list(words).count(word) > 1:
             raise UsageError(f"--pairs {word}: this pair is given twice")
@@ -226,25 +234,27 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
     tell them apart.
     """
     several = len(set(map(model_of, solvers)) - {None}) > 1
-    named = []
-    for one, tools_offered in zip(solvers, tools_words(solvers), strict=True):
-        model = model_of(one) if several and model_of(one) != one.solver else None
-        alike = [other for other in solvers if other.solver == one.solver]
+    unique_names = []
+    for solver, tools_offered in zip(solvers, tools_words(solvers), strict=True):
+        model = model_of(solver) if several and model_of(solver) != solver.solver else None
+        namesakes = [other for other in solvers if other.solver == solver.solver]
         words = [*filter(None, [model]), *tools_offered]
         words += [
             label.removeprefix(CONTROL)
-            for label in one.labels
-            if any(label not in other.labels for other in (solvers if label.startswith(CONTROL) else alike))
+            for label in solver.labels
+            if any(label not in other.labels for other in (solvers if label.startswith(CONTROL) else namesakes))
         ]
         # Of a hybrid solver the form in which it was shown findings, where another of its name was shown another.
-        if role(one) == "hybrid" and len(set(map(form_of, alike))) > 1:
-            words += filter(None, [FORMS.get(form_of(one) or "")])
-        named.append(f"{one.solver} [{'; '.join(words)}]" if words else one.solver)
-    count = Counter(named)
-    named = [f"{name} ({origin})" if count[name] > 1 else name for name, origin in zip(named, origins, strict=True)]
-    count, seen = Counter(named), Counter[str]()
-    for place, name in enumerate(named):
+        if role(solver) == "hybrid" and len(set(map(form_of, namesakes))) > 1:
+            words += filter(None, [FORMS.get(form_of(solver) or "")])
+        unique_names.append(f"{solver.solver} [{'; '.join(words)}]" if words else solver.solver)
+    count = Counter(unique_names)
+    unique_names = [
+        f"{name} ({origin})" if count[name] > 1 else name for name, origin in zip(unique_names, origins, strict=True)
+    ]
+    count, seen = Counter(unique_names), Counter[str]()
+    for place, name in enumerate(unique_names):
         seen[name] += 1
         if count[name] > 1:
-            named[place] = f"{name} #{seen[name]}"
-    return tuple(replace(one, solver=name) for one, name in zip(solvers, named, strict=True))
+            unique_names[place] = f"{name} #{seen[name]}"
+    return tuple(replace(solver, solver=name) for solver, name in zip(solvers, unique_names, strict=True))

@@ -81,7 +81,7 @@ class _Conclusion:
         """In the order printed."""
         if not self._found.solvers:
             return
-        if all(score.outcome.failed for one in self._found.solvers for score in one.scores):
+        if all(score.outcome.failed for solver in self._found.solvers for score in solver.scores):
             yield _said("nothing.answered")
             return
         if not self._groups:
@@ -98,17 +98,17 @@ class _Conclusion:
 
     def _of_one(self, group: ComparisonGroup) -> Iterator[Sentence]:
         gain = None if group.alone is None else self._rows.pair(group.alone, group.hybrid)
-        called = self._called((group.hybrid,))
+        calls_note = self._called((group.hybrid,))
         if gain is None:
-            yield _said("gain.absent", called=called)
+            yield _said("gain.absent", called=calls_note)
         else:
             name = measure(gain.metrics) if gain.metrics else "the metric"
-            with_tools, alone = (f"({short_name(one)})" for one in (gain.b, gain.a))
-            own = f"{_value(gain.values[1])} {'with tools' if offers_tools(gain.b) else 'joined'} {with_tools}"
-            answers = f"{name[0].upper()}{name[1:]} is {own}, {_value(gain.values[0])} alone {alone}"
+            with_tools, alone = (f"({short_name(solver)})" for solver in (gain.b, gain.a))
+            hybrid_words = f"{_value(gain.values[1])} {'with tools' if offers_tools(gain.b) else 'joined'} {with_tools}"
+            answers = f"{name[0].upper()}{name[1:]} is {hybrid_words}, {_value(gain.values[0])} alone {alone}"
             right = gain.right
             counts = "" if right is None else f"; {right[1]} and {right[0]} of {how_many(gain.n)} right"
-            yield _of_pair("gain", gain, answers, counts=counts, called=called)
+            yield _of_pair("gain", gain, answers, counts=counts, called=calls_note)
         if group.specialist is None:
             yield _said("specialists.absent")
         else:
@@ -126,18 +126,18 @@ class _Conclusion:
         # By its name, unless its model is known to be offered tools.
         whom = "with tools" if offers_tools(hybrid) else short_name(hybrid)
         name, counts, rest = pair.rows[0].metric if pair.rows else "", pair.right, ""
-        own, other = f"{name} {_value(pair.values[0])}", _value(pair.values[1])
+        specialist_value, other = f"{name} {_value(pair.values[0])}", _value(pair.values[1])
         if counts:
-            own, other = f"{counts[0]} right", f"{counts[1]}"
+            specialist_value, other = f"{counts[0]} right", f"{counts[1]}"
         answers = (
             f"The specialists alone get {counts[0]} of {pair.n} right"
             if counts
-            else f"The specialists alone have {own}"
+            else f"The specialists alone have {specialist_value}"
         )
         if silent:
             row = silent["right b" if counts else "value b"]
             answers = f"The specialists alone answer {pair.n} of {how_many(pair.n + (row.n or 0))}. "
-            answers += f"On these they have {own}, {whom} {other}"
+            answers += f"On these they have {specialist_value}, {whom} {other}"
             value = f"{count_of(row)} right" if counts else f"{name} {_value(row.value)}"
             rest = f". On the other {row.n}, which they leave unanswered, {whom} {value}"
         return _of_pair("specialists", pair, answers, whom=whom, rest=rest)
@@ -145,10 +145,10 @@ class _Conclusion:
     def _called(self, solvers: Sequence[Scored]) -> str:
         """On how many questions a model called a tool, of each that did so seldom."""
         parts = []
-        for one in solvers:
-            count, n = self._rows.called(one)
+        for solver in solvers:
+            count, n = self._rows.called(solver)
             if count < SELDOM * n:
-                parts.append(f"; {worded('called.few', name=short_name(one), count=count, n=n)}")
+                parts.append(f"; {worded('called.few', name=short_name(solver), count=count, n=n)}")
         return "".join(parts)
 
     def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
@@ -159,11 +159,11 @@ class _Conclusion:
         none, unclear = none_said(self._found, group), unclear_parts(self._rows, group)
         if group.alone is None:
             return Sentence(*said_of(*pair.rows, none=none, unclear=unclear))
-        whole, presence = (
+        gain, presence = (
             self._rows.part(group, group.alone, other, name)
             for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
         )
-        case, words = said_of(*pair.rows, *whole.rows, *presence.rows, none=none, unclear=unclear)
+        case, words = said_of(*pair.rows, *gain.rows, *presence.rows, none=none, unclear=unclear)
         # Blank tools may leave more or fewer questions unanswered than real ones.
         return Sentence(case, f"{words.removesuffix('.')}{pair.fields()['split']}.")
 
@@ -187,15 +187,18 @@ class _Conclusion:
         if len(tested) < 2:
             return
         assert group.alone is not None  # noqa: S101 - without it nothing is tested
-        held, untested = [row for row in tested if row.holds], self._untested_tasks(group.alone, group.hybrid)
-        answers = [row for row in held if self._rows.is_of_answers(group.alone, group.hybrid, row)]
-        found = {"worse": _held_of(answers, -1), "better": _held_of(answers, 1)}
+        significant = [row for row in tested if row.holds]
+        untested = self._untested_tasks(group.alone, group.hybrid)
+        answers = [row for row in significant if self._rows.is_of_answers(group.alone, group.hybrid, row)]
+        by_direction = {"worse": _held_of(answers, -1), "better": _held_of(answers, 1)}
         total = sum(row.n or 0 for row in tested)
         shares = {"worse": total, "better": None}
         parts = [
-            f"{word} on {listed([_named(row, shares[word]) for row in rows])}" for word, rows in found.items() if rows
+            f"{word} on {listed([_named(row, shares[word]) for row in rows])}"
+            for word, rows in by_direction.items()
+            if rows
         ]
-        others = [_named(row, total) for row in held if row not in answers]
+        others = [_named(row, total) for row in significant if row not in answers]
         parts += [f"different from answering more or fewer questions on {listed(others)}"] if others else []
         sizes, least = sorted({row.n or 0 for row in tested}), min(tested, key=lambda row: row.value or 0.0)
         rest = worded(
@@ -210,7 +213,7 @@ class _Conclusion:
         if not parts:
             yield _said("tasks.none", rest=rest[0].upper() + rest[1:])
         else:
-            tail = [rest] if untested or not found["worse"] else []
+            tail = [rest] if untested or not by_direction["worse"] else []
             yield _said("tasks.shown", tasks=len(tested), by=self._by, parts="; ".join([*parts, *tail]))
 
     def _untested_tasks(self, alone: Scored, hybrid: Scored) -> list[str]:
@@ -232,60 +235,66 @@ class _Conclusion:
 
     def _of_several(self) -> Iterator[Sentence]:
         groups, rows = self._groups, self._rows
-        gains = [rows.pair(one.alone, one.hybrid) for one in groups if one.alone is not None]
-        called = self._called([one.hybrid for one in groups])
+        gains = [rows.pair(group.alone, group.hybrid) for group in groups if group.alone is not None]
+        calls_note = self._called([group.hybrid for group in groups])
         if gains:
             parts, count = _several(gains, ("a gain for", "a loss for"))
             sizes = sorted({pair.n for pair in gains})
             n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-            yield _said("gain.several", n=n, tests=how_many(count, "test"), parts=parts, called=called)
+            yield _said("gain.several", n=n, tests=how_many(count, "test"), parts=parts, called=calls_note)
         else:
-            yield _said("gain.absent", called=called)
-        spoken = [rows.where_answered(one.specialist, one.hybrid)[0] for one in groups if one.specialist is not None]
-        yield _said(f"specialists.{'several' if spoken else 'absent'}", parts=_several(spoken, ("ahead", "behind"))[0])
-        contents = [rows.part(one, one.blank, one.hybrid, CONTENT) for one in groups if one.blank is not None]
+            yield _said("gain.absent", called=calls_note)
+        pairs = [
+            rows.where_answered(group.specialist, group.hybrid)[0] for group in groups if group.specialist is not None
+        ]
+        yield _said(f"specialists.{'several' if pairs else 'absent'}", parts=_several(pairs, ("ahead", "behind"))[0])
+        contents = [rows.part(group, group.blank, group.hybrid, CONTENT) for group in groups if group.blank is not None]
         if contents:
             yield _said("content.several", parts=_several(contents, ("a gain for", "a loss for"))[0])
         else:
             yield _said("content.absent", command=_command(groups[0]))
-        lost = [
-            f"{short_name(one.hybrid)} {listed([_named(row, sum(each.n or 0 for each in tested)) for row in worse])}"
-            for one in groups
-            if one.alone is not None
-            and (tested := rows.tasks(one.alone, one.hybrid))
-            and (worse := [row for row in _held_of(tested, -1) if rows.is_of_answers(one.alone, one.hybrid, row)])
+        losses = [
+            f"{short_name(group.hybrid)} {listed([_named(row, sum(test.n or 0 for test in tested)) for row in worse])}"
+            for group in groups
+            if group.alone is not None
+            and (tested := rows.tasks(group.alone, group.hybrid))
+            and (worse := [row for row in _held_of(tested, -1) if rows.is_of_answers(group.alone, group.hybrid, row)])
         ]
-        yield _said("tasks.several", by=self._by.capitalize(), parts=listed(lost, "; ") if lost else "none")
+        yield _said("tasks.several", by=self._by.capitalize(), parts=listed(losses, "; ") if losses else "none")
 
     # No solver with tools.
 
     def _without_tools(self) -> Iterator[Sentence]:
         solvers = self._found.contestants
-        made = [row for row in of_contestants(self._found, self._rows.of("metrics")) if row.low is not None]
-        if not made:
-            waiting = [one for one in solvers if one.open]
-            fields = {"metric": self._found.headline, "left": sum(one.open for one in waiting)}
+        rows = [row for row in of_contestants(self._found, self._rows.of("metrics")) if row.low is not None]
+        if not rows:
+            waiting = [solver for solver in solvers if solver.open]
+            fields = {"metric": self._found.headline, "left": sum(solver.open for solver in waiting)}
             case = "solvers.waiting" if waiting else "solvers.silent"
-            values = [] if waiting else [one for one in solvers if not one.answered_nothing and self._value_of(one)]
+            values = (
+                []
+                if waiting
+                else [solver for solver in solvers if not solver.answered_nothing and self._value_of(solver)]
+            )
             if values:
                 case = "solvers.no_interval"
-                fields["values"] = listed([f"{short_name(one)} {self._value_of(one)}" for one in values])
+                fields["values"] = listed([f"{short_name(solver)} {self._value_of(solver)}" for solver in values])
                 fields["why"] = why_no_interval(self._headline_of(values[0])).removesuffix(" to tell a difference")
             yield _said(case, **fields, command=own_command(waiting))
             return
-        most = max(row.value or 0.0 for row in made)
-        best = [row for row in made if row.value == most]
+        most = max(row.value or 0.0 for row in rows)
+        best = [row for row in rows if row.value == most]
         first = best[0]
         fields = {
             "best": listed([clipped(row.a, NAME_WIDTH) for row in best]),
             "again": first.note,
             "count": len(solvers),
-            "metric": measure([one for one in self._found.named(first.a).metrics if one.name == first.metric]),
+            "metric": measure([metric for metric in self._found.named(first.a).metrics if metric.name == first.metric]),
             "value": f"{first.value:.3f}",
             "n": how_many(first.n or 0),
             "interval": f"{CI} {first.low:.3f} to {first.high:.3f}",
             "where": self._where_answered(first.a),
-            "ranking": self._other_ranking(made, {row.a for row in best}),
+            "ranking": self._other_ranking(rows, {row.a for row in best}),
         }
         if len(solvers) == 1:
             yield _said("solvers.one", **fields)
@@ -342,7 +351,7 @@ class _Conclusion:
             )
             return
 
-        shown, open_ = [], []
+        ahead, open_ = [], []
         for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
             pair = self._rows.pair(self._found.named(row.a), self._found.named(best))
             name = clipped(row.a, NAME_WIDTH)
@@ -351,9 +360,9 @@ class _Conclusion:
             if pair.claim in NO_CLAIM:
                 open_.append(f"{NO_CLAIM[pair.claim]} {name} ({signed(row)}, {ends_of(row)})")
             else:
-                shown.append(f"{name} by {size_of(row)} ({ends_of(row)}{pair.fields()['split']})")
-        parts = listed(shown) + "".join(f"; {words}" for words in open_)
-        case = "some" if shown else "depends" if open_ else "none"
+                ahead.append(f"{name} by {size_of(row)} ({ends_of(row)}{pair.fields()['split']})")
+        parts = listed(ahead) + "".join(f"; {words}" for words in open_)
+        case = "some" if ahead else "depends" if open_ else "none"
         yield _said(f"ahead.{case}", tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
 
 
@@ -373,8 +382,8 @@ def _named(row: Result, total: int | None = None) -> str:
 
 def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
     """The differences of this sign that hold after adjustment, the largest first."""
-    found = [row for row in rows if row.holds and sign * (row.value or 0.0) > 0]
-    return sorted(found, key=lambda row: -abs(row.value or 0.0))
+    significant = [row for row in rows if row.holds and sign * (row.value or 0.0) > 0]
+    return sorted(significant, key=lambda row: -abs(row.value or 0.0))
 
 
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:

@@ -27,7 +27,7 @@ class Case:
 def cases() -> Mapping[str, Case]:
     """By id, in the order printed."""
     read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return {one["id"]: Case(**one) for one in read["case"]}
+    return {record["id"]: Case(**record) for record in read["case"]}
 
 
 def worded(case: str, **fields: object) -> str:

@@ -38,15 +38,17 @@ UNREADABLE_SHARE = 0.05  # Of the questions; calls that could not be read in mor
 OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is named among the limits
 
 
-def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
+def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """The parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
     # Those that the first sentences are about; the specialists' abstentions are in their own sentence.
-    concerned = [one for group in groups for one in (group.hybrid, group.alone, group.blank) if one is not None]
-    solvers = tuple({one.solver: one for one in concerned}.values()) or tuple(
-        one for one in found.found.solvers if not one.read_by_judge
+    concerned = [
+        solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
+    ]
+    solvers = tuple({solver.solver: solver for solver in concerned}.values()) or tuple(
+        solver for solver in conclusion_rows.found.solvers if not solver.read_by_judge
     )
-    names = {one.solver for one in solvers}
-    rows = [row for row in found.of("outcomes") if row.a in names]
+    names = {solver.solver for solver in solvers}
+    rows = [row for row in conclusion_rows.of("outcomes") if row.a in names]
     failed = [f"{short_name(solver)} {solver.failed} of {len(solver.scores)}" for solver in solvers if solver.failed]
     waiting = [
         f"{short_name(solver)} {solver.open} of {solver.open + len(solver.scores)}" for solver in solvers if solver.open
@@ -66,32 +68,36 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
-    yield from _faults(found)
+    yield from _faults(conclusion_rows)
     # Of the model alone and of the specialists the first two sentences say it.
     pairs = [(group.hybrid, group.blank) for group in groups]
-    parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
+    parts = [
+        sentence
+        for hybrid, other in pairs
+        if other is not None and (sentence := conclusion_rows.otherwise(other, hybrid))
+    ]
     if parts:
-        yield worded("limits.rule", counts=COUNTS[OTHER[found.found.rule]], parts=listed(parts))
-    yield from _weights(solvers[0].metrics, found.found.headline)
-    if shared := max((shared_pictures(score.cluster for score in one.scores) for one in solvers), key=len):
+        yield worded("limits.rule", counts=COUNTS[OTHER[conclusion_rows.found.rule]], parts=listed(parts))
+    yield from _weights(solvers[0].metrics, conclusion_rows.found.headline)
+    if shared := max((shared_pictures(score.cluster for score in solver.scores) for solver in solvers), key=len):
         yield shared
-    if any(one.data.generated for one in solvers):
+    if any(solver.data.generated for solver in solvers):
         yield worded("limits.generated")
-    if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
+    if any(is_imported(solver) or (solver.model or "").startswith("replay:") for solver in solvers):
         yield worded("limits.recorded")
-    yield from _power(found, groups)
+    yield from _power(conclusion_rows, groups)
 
 
 def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
     """Replies of another model than the one that the run asked for, as the servers name them."""
     total, others = Counter[str](), Counter[str]()
-    for one in solvers:
-        counts = {} if one.folder is None else one.manifest.get("answered_by", {}).get(one.recorded, {})
+    for solver in solvers:
+        counts = {} if solver.folder is None else solver.manifest.get("answered_by", {}).get(solver.recorded, {})
         total.update(counts)
-        others.update(other_models(one.model or "", counts))
+        others.update(other_models(solver.model or "", counts))
     if others:
-        named = listed([clipped(name, NAME_WIDTH) for name, _ in others.most_common(NAMED)])
-        yield worded("limits.model", others=others.total(), n=total.total(), models=named)
+        model_names = listed([clipped(name, NAME_WIDTH) for name, _ in others.most_common(NAMED)])
+        yield worded("limits.model", others=others.total(), n=total.total(), models=model_names)
 
 
 def _unanswered(solver: Scored) -> tuple[int, int]:
@@ -102,32 +108,37 @@ def _unanswered(solver: Scored) -> tuple[int, int]:
 
 def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
     """The part of the data's questions that predictions have, where it is not all."""
-    for one in solvers:
-        if left_out := one.without_prediction:
-            whole = len(one.scores) + left_out
-            yield worded("limits.predicted", solver=clipped(one.solver, NAME_WIDTH), n=len(one.scores), whole=whole)
+    for solver in solvers:
+        if left_out := solver.without_prediction:
+            total = len(solver.scores) + left_out
+            yield worded(
+                "limits.predicted", solver=clipped(solver.solver, NAME_WIDTH), n=len(solver.scores), whole=total
+            )
 
 
-def _faults(found: ConclusionRows) -> Iterator[str]:
+def _faults(conclusion_rows: ConclusionRows) -> Iterator[str]:
     """Tools whose calls ended in faults often enough to limit what is said; the same of several solvers once."""
     faulty: dict[str, list[str]] = {}
-    for one in found.found.solvers:
-        if faults := noted(one):
-            faulty.setdefault(listed([*map(str, faults)]), []).append(short_name(one))
+    for solver in conclusion_rows.found.solvers:
+        if faults := noted(solver):
+            faulty.setdefault(listed([*map(str, faults)]), []).append(short_name(solver))
     for tools, names in list(faulty.items())[:NAMED]:
         yield worded("limits.faults", solver=listed(names), tools=tools)
 
 
-def _power(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
+def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """Which difference the questions of this run can show, by its spread; of several pairs the greatest."""
-    parts = [(one.alone or one.specialist or one.blank, one.hybrid) for one in groups]
-    pairs = parts or [(found.found.named(pair.a), found.found.named(pair.b)) for pair in found.found.pairs]
-    tested = [found.pair(a, b) for a, b in pairs if a is not None]
-    said = ("more", "less", "open", "few")
-    sizes = [(one, detectable(*one.metrics)) for one in tested if one.metrics and one.state in said]
+    parts = [(group.alone or group.specialist or group.blank, group.hybrid) for group in groups]
+    pairs = parts or [
+        (conclusion_rows.found.named(pair.a), conclusion_rows.found.named(pair.b))
+        for pair in conclusion_rows.found.pairs
+    ]
+    tested = [conclusion_rows.pair(a, b) for a, b in pairs if a is not None]
+    tested_states = ("more", "less", "open", "few")
+    sizes = [(pair, detectable(*pair.metrics)) for pair in tested if pair.metrics and pair.state in tested_states]
     if not sizes:
         return
-    pair, size = max(sizes, key=lambda one: math.inf if one[1] is None else one[1])
+    pair, size = max(sizes, key=lambda entry: math.inf if entry[1] is None else entry[1])
     if size is None:
         yield worded("limits.powerless", questions=how_many(pair.n))
     else:
@@ -142,7 +153,7 @@ def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
             count = Counter(cell.stratum for cell in metric.cells if cell.denominator > 0)
             total, tasks = count.total(), len(count)
             heavy = sorted((n, task) for task, n in count.items() if total >= OVERWEIGHT * n * tasks)
-            said = [f"task {clipped(task, NAME_WIDTH)} has {how_many(n)}" for n, task in heavy]
-            if said:
+            parts = [f"task {clipped(task, NAME_WIDTH)} has {how_many(n)}" for n, task in heavy]
+            if parts:
                 share = "half" if tasks == 2 else f"1/{tasks}"
-                yield worded("limits.weight", tasks=listed(said), total=total, share=share)
+                yield worded("limits.weight", tasks=listed(parts), total=total, share=share)

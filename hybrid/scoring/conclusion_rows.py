@@ -142,7 +142,7 @@ class HeadlinePair:
             "few": why_no_interval(self.metrics),
         }
         if self.state == "waiting":
-            fields["command"] = own_command([one for one in (self.a, self.b) if one.open])
+            fields["command"] = own_command([solver for solver in (self.a, self.b) if solver.open])
         if row is None:
             return fields
         fields |= {"metric": row.metric, "size": "", "interval": "", "open": ""}
@@ -164,10 +164,10 @@ class HeadlinePair:
             words = f"on the {how_many(split.both.n or 0)} that both answered {_difference(split.both)}"
             if signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
-        left = (
+        unanswered = (
             f"{short_name(self.a)} leaves {split.unanswered[0]} unanswered, {short_name(self.b)} {split.unanswered[1]}"
         )
-        return f"; {words}; answering at all makes {_difference(split.answering)}, as {left}"
+        return f"; {words}; answering at all makes {_difference(split.answering)}, as {unanswered}"
 
     def _over_all_words(self) -> dict[str, object]:
         row = self.over_all
@@ -179,8 +179,8 @@ class HeadlinePair:
         row = self.other_rule
         if row is None or not self.rows:
             return {"by_rule": ""}
-        own = f"{_difference(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
-        return {"by_rule": f"{own}, {_difference(row)} if {COUNTS[OTHER[self.b.unanswered]]}"}
+        this_rule = f"{_difference(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
+        return {"by_rule": f"{this_rule}, {_difference(row)} if {COUNTS[OTHER[self.b.unanswered]]}"}
 
 
 CI = "95% CI"
@@ -263,7 +263,7 @@ class ConclusionRows:
 
     def __init__(self, comparison: Comparison, sections: Sequence[str] = SECTIONS) -> None:
         self.found = comparison
-        self._by_section = {made.name: made.rows for made in results(comparison, sections)}
+        self._by_section = {result.name: result.rows for result in results(comparison, sections)}
 
     def of(self, section: str) -> tuple[Result, ...]:
         """The rows of one section; none where it could not be made."""
@@ -285,25 +285,25 @@ class ConclusionRows:
             return pair
         n, values = rows["helped"].n or 0, (rows["value a"].value, rows["value b"].value)
         verdicts = [(row.quantity.split(" -> "), count_of(row)) for row in self.between("helped", names)]
-        right = tuple(sum(k for both, k in verdicts if both[place] == "right") for place in (0, 1))
-        counted = bool(verdicts) and are_counts(values, right, n)
+        right = tuple(sum(k for outcomes, k in verdicts if outcomes[place] == "right") for place in (0, 1))
+        is_count = bool(verdicts) and are_counts(values, right, n)
         # Repetitions count with their mean, which has no number of right answers.
-        counted = counted and all(len(self.found.repetitions(one)) == 1 for one in (a, b))
+        is_count = is_count and all(len(self.found.repetitions(solver)) == 1 for solver in (a, b))
         count, none = (right[0], right[1]), (count_of(rows["none a"]), count_of(rows["none b"]))
         pair = replace(pair, rows=(rows["difference"],), values=values, none=none, count=count)
-        pair = replace(pair, right=count if counted else None)
+        pair = replace(pair, right=count if is_count else None)
         shared = self.found.overlap(a, b)
         pair = replace(_counting_failures(pair, shared), n=n, split=self._split(names))
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
     def _split(self, names: tuple[str, str], group: str = "") -> AnswerSplit | None:
         """The parts of a difference by who answered the questions of a group; None if both answered all of them."""
-        found = {(row.quantity, row.group): row for row in self.between("answered", names)}
-        answering, better = found.get((ANSWERING, group)), found.get((BETTER, group))
+        rows = {(row.quantity, row.group): row for row in self.between("answered", names)}
+        answering, better = rows.get((ANSWERING, group)), rows.get((BETTER, group))
         if answering is None or better is None or answering.low is None:
             return None
-        unanswered = (count_of(found.get(("unanswered a", group))), count_of(found.get(("unanswered b", group))))
-        return AnswerSplit(answering, better, found.get(("difference", BOTH)), unanswered)
+        unanswered = (count_of(rows.get(("unanswered a", group))), count_of(rows.get(("unanswered b", group))))
+        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """The tested difference by the other rule for unanswered questions, if sign or state is not that of this."""
@@ -329,17 +329,17 @@ class ConclusionRows:
         Where they answer all or none, the whole pair and no row.
         """
         pair = self.pair(specialist, other)
-        own = [row for row in self.of("answered") if (row.a, row.b) == (specialist.solver, other.solver)]
-        spoken, silent = ({row.quantity: row for row in own if row.group == group} for group in (SPOKEN, SILENT))
-        if not (spoken and silent):
+        rows = [row for row in self.of("answered") if (row.a, row.b) == (specialist.solver, other.solver)]
+        answering, silent = ({row.quantity: row for row in rows if row.group == group} for group in (SPOKEN, SILENT))
+        if not (answering and silent):
             return pair, {}
-        values = (spoken["value a"].value, spoken["value b"].value)
-        n = spoken.get("right a", spoken["difference"]).n or 0
-        right = (count_of(spoken.get("right a")), count_of(spoken.get("right b")))
-        counted = right if "right a" in spoken and are_counts(values, right, n) else None
-        part = replace(pair, rows=(spoken["difference"],), values=values, right=counted, none=(0, 0), n=n)
-        whole = self.found.overlap(specialist, other)
-        shared = whole.at(np.flatnonzero(answered(whole.answer[0]) | ~whole.present))
+        values = (answering["value a"].value, answering["value b"].value)
+        n = answering.get("right a", answering["difference"]).n or 0
+        right = (count_of(answering.get("right a")), count_of(answering.get("right b")))
+        right_counts = right if "right a" in answering and are_counts(values, right, n) else None
+        part = replace(pair, rows=(answering["difference"],), values=values, right=right_counts, none=(0, 0), n=n)
+        overlap = self.found.overlap(specialist, other)
+        shared = overlap.at(np.flatnonzero(answered(overlap.answer[0]) | ~overlap.present))
         metrics = shared.headline(shared.rule)
         part = replace(part, metrics=None if metrics is None else (metrics[0], metrics[1]))
         part = replace(part, count=right, split=self._split((specialist.solver, other.solver), SPOKEN))
@@ -356,18 +356,18 @@ class ConclusionRows:
     def called(self, solver: Scored) -> tuple[int, int]:
         """On how many of the questions that a solver answered it called a tool, and how many these are."""
         attempts = solver.folder.recorded(solver.recorded).without_steps if solver.folder else {}
-        answered = [attempts[one.id] for one in solver.scores if not one.outcome.failed and one.id in attempts]
-        called = (any(each.reply.usage.tool_calls for each in one.exchanges) for one in answered)
-        return sum(called), len(answered)
+        answered = [attempts[score.id] for score in solver.scores if not score.outcome.failed and score.id in attempts]
+        has_calls = (any(exchange.reply.usage.tool_calls for exchange in attempt.exchanges) for attempt in answered)
+        return sum(has_calls), len(answered)
 
     def otherwise(self, a: Scored, b: Scored) -> str | None:
         """How b compares to a by the other rule for unanswered questions; None for the verdict of this rule."""
         shared = self.found.overlap(a, b)
         if all(answered(answer).all() for answer in shared.answer):
             return None
-        own, other = (shared.shown(rule) for rule in (shared.rule, OTHER[shared.rule]))
-        said = {1: "ahead of", -1: "behind", 0: "not significantly different from"}
-        return None if other is None or own == other else f"{short_name(b)} is {said[other]} {short_name(a)}"
+        verdict, other = (shared.shown(rule) for rule in (shared.rule, OTHER[shared.rule]))
+        words = {1: "ahead of", -1: "behind", 0: "not significantly different from"}
+        return None if other is None or verdict == other else f"{short_name(b)} is {words[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
         """The tested differences b minus a within each task; their family is the tasks of the pair."""
@@ -382,8 +382,8 @@ class ConclusionRows:
             return True
         if not part.answered_by_all.any():
             return False
-        both = part.at(np.flatnonzero(part.answered_by_all))
-        views = (both.accuracy(part.rule), part.accuracy(OTHER[part.rule]))
+        common = part.at(np.flatnonzero(part.answered_by_all))
+        views = (common.accuracy(part.rule), part.accuracy(OTHER[part.rule]))
         return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)
 
 
@@ -437,8 +437,8 @@ def turned(row: Result, names: tuple[str, str]) -> Result:
     quantity = row.quantity[:-2] + mirrored.get(row.quantity[-2:], row.quantity[-2:])
     if " -> " in quantity:
         quantity = " -> ".join(reversed(quantity.split(" -> ")))
-    turned = replace(row, a=row.b, b=row.a, quantity=quantity)
+    swapped = replace(row, a=row.b, b=row.a, quantity=quantity)
     if not row.quantity.startswith("difference"):
-        return turned
+        return swapped
     value, low, high = (None if number is None else -number for number in (row.value, row.low, row.high))
-    return replace(turned, value=value, low=high, high=low)
+    return replace(swapped, value=value, low=high, high=low)

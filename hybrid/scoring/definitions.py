@@ -43,17 +43,17 @@ def definition(text: str | None) -> Definition:
         )
     (at,) = places
     _, *parts = _DEFAULT.split(blocks[at])
-    usual = {"values": "0 to 1"} | {key: _joined(said) for key, said in zip(parts[::2], parts[1::2], strict=True)}
+    usual = {"values": "0 to 1"} | {key: _joined(text) for key, text in zip(parts[::2], parts[1::2], strict=True)}
     items = re.split(r"^- ", blocks[at + 1], flags=re.MULTILINE)[1:]
     cards = []
     for item in map(_joined, items):
-        found = _ITEM.fullmatch(item)
-        own = _OWN.fullmatch(found["own"] or "") if found else None
-        if found is None or own is None:
+        match = _ITEM.fullmatch(item)
+        inner = _OWN.fullmatch(match["own"] or "") if match else None
+        if match is None or inner is None:
             raise ValueError(f"no item NAME (VALUES) = FORMULA. REMARK [n: N; source: SOURCE]: {item!r}")
-        counts, source = own["n"] or usual["n"], own["source"] or usual["source"]
-        values = found["values"] or usual["values"]
-        cards.append(MetricCard(found["name"], found["formula"], counts, source, found["about"] or "", values))
+        counts, source = inner["n"] or usual["n"], inner["source"] or usual["source"]
+        values = match["values"] or usual["values"]
+        cards.append(MetricCard(match["name"], match["formula"], counts, source, match["about"] or "", values))
     about, notes = "\n".join(map(_joined, blocks[:at])), "\n\n".join(blocks[at + 2 :])
     return Definition(_joined(title), about, tuple(cards), notes)
 

@@ -90,18 +90,18 @@ def _count(scored: Scored) -> Counts:
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
     """A line for each tool of a solver that never ran; for one that is not there, where no tool of a model ran."""
-    found = tool_faults(scored)
-    nothing_ran = role(scored) == "hybrid" and all(one.faults == one.calls for one in found)
+    faults = tool_faults(scored)
+    nothing_ran = role(scored) == "hybrid" and all(fault.faults == fault.calls for fault in faults)
     return tuple(
-        f"{scored.solver}: {one.tool} ran on none of its {one.calls} calls: {one.error}"
-        for one in found
-        if one.never_ran or (nothing_ran and not NOT_THERE.isdisjoint(one.kinds))
+        f"{scored.solver}: {fault.tool} ran on none of its {fault.calls} calls: {fault.error}"
+        for fault in faults
+        if fault.never_ran or (nothing_ran and not NOT_THERE.isdisjoint(fault.kinds))
     )
 
 
 def noted(scored: Scored) -> tuple[ToolFaults, ...]:
     """The tools of a solver of whose calls so many ended in faults that they limit what is said of tools."""
-    return tuple(one for one in tool_faults(scored) if one.faults and one.faults >= NOTED * one.calls)
+    return tuple(fault for fault in tool_faults(scored) if fault.faults and fault.faults >= NOTED * fault.calls)
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +111,7 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
     ends = Counter[tuple[str, str]]()
     calls, errors = Counter[str](), dict[str, str]()
     kinds: dict[str, Counter[Fault]] = {}
-    known = frozenset(names("tools"))
+    tool_names = frozenset(names("tools"))
     for identity in recorded.by_id:
         try:
             exchanges = recorded.by_id[identity].exchanges
@@ -127,7 +127,7 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
                 errors.setdefault(tool, step.text)
             if step.kind != "tool":
                 continue
-            tool = named(step.name, step.fault, known)
+            tool = named(step.name, step.fault, tool_names)
             calls[tool] += 1
             if step.fault is not None:
                 kinds.setdefault(tool, Counter())[step.fault] += 1
@@ -149,9 +149,9 @@ def _ends(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield str(end), str(reason or "")
 
 
-def named(tool: str, fault: Fault | None, known: frozenset[str]) -> str:
+def named(tool: str, fault: Fault | None, tool_names: frozenset[str]) -> str:
     """The tool that was called; `NO_SUCH` for a model's word that no tool has."""
     strange = fault in (Fault.UNKNOWN_TOOL, Fault.UNREADABLE_CALL) or (
-        fault is Fault.BAD_ARGUMENTS and tool not in known
+        fault is Fault.BAD_ARGUMENTS and tool not in tool_names
     )
     return NO_SUCH if strange else tool

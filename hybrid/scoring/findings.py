@@ -94,8 +94,8 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
         return {}
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     recorded = None if is_imported(scored) else scored.folder.recorded(scored.recorded)
-    lost = find_lost_rules(scored.folder)
-    kept = _kept(str(scored.folder.path.resolve()), scored.recorded)
+    lost_rules = find_lost_rules(scored.folder)
+    cache = _kept(str(scored.folder.path.resolve()), scored.recorded)
 
     async def all_of() -> dict[str, Heard]:
         verdicts = {}
@@ -105,13 +105,13 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
             if recorded is None or score.id not in recorded.by_id:
                 verdicts[score.id] = Heard((), False, "unread", unread=NO_TRACE)
                 continue
-            stamp, before = hash((recorded.line(score.id), *lost)), kept.get(score.id)
-            if before is None or before[0] != stamp:
+            stamp, entry = hash((recorded.line(score.id), *lost_rules)), cache.get(score.id)
+            if entry is None or entry[0] != stamp:
                 question = scored.questions[score.id]
                 # What was never asked has failed.
                 assert isinstance(question, Question)  # noqa: S101
-                before = kept[score.id] = (stamp, await _heard(recorded, benchmark, question, lost))
-            verdicts[score.id] = before[1]
+                entry = cache[score.id] = (stamp, await _heard(recorded, benchmark, question, lost_rules))
+            verdicts[score.id] = entry[1]
         return verdicts
 
     # The caller may itself be run by an event loop of this thread.
@@ -130,7 +130,7 @@ def _kept(run: str, solver: str) -> dict[str, tuple[int, Heard]]:
     return {}
 
 
-async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question, lost: Mapping[str, str]) -> Heard:
+async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question, lost_rules: Mapping[str, str]) -> Heard:
     """The verdict on a recorded attempt; `lost` says why a tool's rule, or a rule for a route, is missing."""
     try:
         attempt = recorded.by_id[question.id]
@@ -139,8 +139,8 @@ async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question, l
     # The project's own rule for the same kind of question would not know what such a tool said.
     calls = _called(attempt)
     needed = [call.tool for call in calls] + [f"{ROUTE}{exchange.prompt.route}" for exchange in attempt.exchanges]
-    if calls and (missing := next((name for name in needed if name in lost), None)):
-        return Heard(calls, False, "unread", unread=lost[missing])
+    if calls and (missing := next((name for name in needed if name in lost_rules), None)):
+        return Heard(calls, False, "unread", unread=lost_rules[missing])
     try:
         return await hear(benchmark, question, attempt)
     # A rule or a scorer that cannot live with one trace costs this question, and no other.
@@ -194,14 +194,16 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
             elif step.kind == "tool":
                 # Calls that run side by side are read before the first of them ends, each in its turn; what no tool
                 # could take has no images.
-                named = [one for one in read if one.data.get("tool") == step.name and "images" in step.data][:1]
-                how: list[str] = []
-                for one in named:
-                    read.remove(one)
-                    dialect, repairs = one.data.get("read_from"), one.data.get("repairs")
-                    how += [f"read from text ({dialect})"] if dialect else []
-                    how += [f"repaired: {kind}" for kind in (repairs if isinstance(repairs, list | tuple) else ())]
-                calls.append(Called(step.name, step.fault, step.seconds, tuple(how)))
+                matching = [
+                    read_step for read_step in read if read_step.data.get("tool") == step.name and "images" in step.data
+                ][:1]
+                notes: list[str] = []
+                for read_step in matching:
+                    read.remove(read_step)
+                    dialect, repairs = read_step.data.get("read_from"), read_step.data.get("repairs")
+                    notes += [f"read from text ({dialect})"] if dialect else []
+                    notes += [f"repaired: {kind}" for kind in (repairs if isinstance(repairs, list | tuple) else ())]
+                calls.append(Called(step.name, step.fault, step.seconds, tuple(notes)))
     return tuple(calls)
 
 

@@ -57,8 +57,8 @@ def role(scored: Scored) -> Role:
         package = package_of_solver(name)
     except UsageError:
         return "mllm"
-    found: Role = load(package, name).role
-    return found
+    solver_role: Role = load(package, name).role
+    return solver_role
 
 
 def offers_tools(scored: Scored) -> bool:
@@ -90,8 +90,8 @@ AGAIN = "ask again as before"
 
 def own_command(solvers: Sequence[Scored]) -> str:
     """The command that goes on with the run of the first of these that has one, for a shell; else `AGAIN`."""
-    given = (one.manifest.get("commands", ()) for one in solvers if one.folder is not None)
-    last = (commands[-1]["command"] for commands in given if commands)
+    command_lists = (solver.manifest.get("commands", ()) for solver in solvers if solver.folder is not None)
+    last = (commands[-1]["command"] for commands in command_lists if commands)
     return next((command for command in last if command.startswith("hybrid ")), AGAIN)
 
 
@@ -129,7 +129,7 @@ class ComparisonGroup:
     @property
     def parts(self) -> tuple[Scored, ...]:
         """The MLLM alone and the specialists alone, as far as they are there."""
-        return tuple(one for one in (self.alone, self.specialist) if one is not None)
+        return tuple(solver for solver in (self.alone, self.specialist) if solver is not None)
 
 
 def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
@@ -137,22 +137,24 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
 
     Its own run is looked in first, then the others; first repetitions stand for all.
     """
-    own = [one for one in solvers if role(one) == "hybrid" and control(one) is None and repetition(one) == 1]
-    own = [one for one in own if form_of(one) in (None, BOTH)]
-    plain = {(one.model, word(one)) for one in own if asked_in(one) == USUAL}
+    hybrids = [
+        solver for solver in solvers if role(solver) == "hybrid" and control(solver) is None and repetition(solver) == 1
+    ]
+    hybrids = [solver for solver in hybrids if form_of(solver) in (None, BOTH)]
+    plain = {(solver.model, word(solver)) for solver in hybrids if asked_in(solver) == USUAL}
     # A style, or fewer pictures, is a setting of the study of the same solver without; a judge's readings are of a
     # solver that is there.
-    heads = [one for one in own if asked_in(one) == USUAL or (one.model, word(one)) not in plain]
-    heads = [one for one in heads if not one.read_by_judge]
+    heads = [solver for solver in hybrids if asked_in(solver) == USUAL or (solver.model, word(solver)) not in plain]
+    heads = [head for head in heads if not head.read_by_judge]
     # Next to a solver with a loop it is a setting of that solver's study, and no contestant of its own.
-    heads = [one for one in heads if word(one) != RESULT_ONLY] or heads
+    heads = [head for head in heads if word(head) != RESULT_ONLY] or heads
     return tuple(_group_of(head, solvers) for head in heads)
 
 
 def form_of(scored: Scored) -> str | None:
     """The form in which a model is shown findings (`text`, `image`, `both`); None where it was not recorded."""
-    found = scored.identity.get("show")
-    return found if isinstance(found, str) else None
+    form = scored.identity.get("show")
+    return form if isinstance(form, str) else None
 
 
 USUAL = ("", "")
@@ -161,13 +163,13 @@ USUAL = ("", "")
 def asked_in(scored: Scored) -> tuple[str, str]:
     """The form of the tools, and the pictures that stay (`--keep-pictures`); empty where both are the usual."""
     model = scored.identity.get("model")
-    kept = str(model.get("keep_pictures", "")) if isinstance(model, Mapping) else ""
+    pictures = str(model.get("keep_pictures", "")) if isinstance(model, Mapping) else ""
     style = str((scored.identity.get("tool_style") or {}).get("name", PLAIN.name))
-    return "" if style == PLAIN.name else style, kept
+    return "" if style == PLAIN.name else style, pictures
 
 
 def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
-    own = style, kept = asked_in(head)
+    head_setting = style, pictures = asked_in(head)
 
     def first(
         kind: Role,
@@ -175,21 +177,23 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
         output: str = REAL,
         *,
         form: str | None = form_of(head),
-        asked: Callable[[tuple[str, str]], bool] = own.__eq__,
+        matches: Callable[[tuple[str, str]], bool] = head_setting.__eq__,
     ) -> Scored | None:
-        fitting = [one for one in solvers if (role(one), word(one), one.tool_output) == (kind, name, output)]
-        fitting = [one for one in fitting if repetition(one) == 1]
+        fitting = [
+            solver for solver in solvers if (role(solver), word(solver), solver.tool_output) == (kind, name, output)
+        ]
+        fitting = [solver for solver in fitting if repetition(solver) == 1]
         if kind != "specialist":
-            fitting = [one for one in fitting if one.model == head.model]
+            fitting = [solver for solver in fitting if solver.model == head.model]
         if kind == "hybrid":
-            fitting = [one for one in fitting if form_of(one) == form and asked(asked_in(one))]
+            fitting = [solver for solver in fitting if form_of(solver) == form and matches(asked_in(solver))]
             tools = head.identity.get("tools_offered")
-            fitting = [one for one in fitting if one.identity.get("tools_offered") == tools]
-        return min(fitting, key=lambda one: one.folder is not head.folder, default=None)
+            fitting = [solver for solver in fitting if solver.identity.get("tools_offered") == tools]
+        return min(fitting, key=lambda solver: solver.folder is not head.folder, default=None)
 
     # Nothing of a tool reaches the MLLM alone, so that of a run with a control is as good as any.
-    outputs = dict.fromkeys((REAL, *(one.tool_output for one in solvers)))
-    alone = next((found for output in outputs if (found := first("mllm", ALONE, output))), None)
+    outputs = dict.fromkeys((REAL, *(solver.tool_output for solver in solvers)))
+    alone = next((solver for output in outputs if (solver := first("mllm", ALONE, output))), None)
     return ComparisonGroup(
         head,
         alone,
@@ -200,6 +204,6 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
         first("hybrid", RESULT_ONLY) if word(head) != RESULT_ONLY else None,
         first("hybrid", word(head), form="text"),
         first("hybrid", word(head), form="image"),
-        first("hybrid", word(head), asked=lambda one: one[0] not in ("", style) and one[1] == kept),
-        first("hybrid", word(head), asked=lambda one: one == (style, "latest") != (style, kept)),
+        first("hybrid", word(head), matches=lambda setting: setting[0] not in ("", style) and setting[1] == pictures),
+        first("hybrid", word(head), matches=lambda setting: setting == (style, "latest") != (style, pictures)),
     )

@@ -47,13 +47,13 @@ def _parts(
 ) -> tuple[str, ...]:
     more = [f"and {len(models) - SHOWN_MODELS} more models"] if len(models) > SHOWN_MODELS else []
     card: BenchmarkCard = load("hybrid.benchmarks", benchmark).card
-    named = ", ".join(sorted(splits - {GENERATED}))
-    counted = f"{questions:,} question{'s' * (questions != 1)}"
+    split_names = ", ".join(sorted(splits - {GENERATED}))
+    count = f"{questions:,} question{'s' * (questions != 1)}"
     return (
         ", ".join([*models[:SHOWN_MODELS], *more]) or "no model",
-        f"{card.short_title} {named}".rstrip(),
+        f"{card.short_title} {split_names}".rstrip(),
         *([GENERATED] if GENERATED in splits else []),
-        counted,
+        count,
         _days(folders) or "date not recorded",
     )
 

@@ -54,7 +54,7 @@ MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its
 
 def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
     """The table of solvers, then that of tasks where there are two or more."""
-    rows = {made.name: made.rows for made in results(comparison, SECTIONS)}
+    rows = {result.name: result.rows for result in results(comparison, SECTIONS)}
     baseline = _baselines(comparison)
     differences = [row for row in rows.get("differences", ()) if row.quantity == "difference" and not row.detail]
     tasks = _tasks(comparison, rows.get("tasks", ()), differences, baseline)
@@ -65,30 +65,30 @@ def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
 def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """Limits of every number: labels, failed and open questions, damage of the runs."""
     labels: dict[str, list[str]] = {}
-    for one in solvers:
-        for label in one.labels:
-            labels.setdefault(label, []).append(one.solver)
+    for solver in solvers:
+        for label in solver.labels:
+            labels.setdefault(label, []).append(solver.solver)
     lines = [label if len(of) == len(solvers) else f"{', '.join(of)}: {label}" for label, of in labels.items()]
-    for one in solvers:
-        if one.failed:
-            of = f"{one.failed} of {how_many(len(one.scores))} failed"
-            lines.append(f"{one.solver}: {of}; they are missing, not wrong")
-        if one.open:
-            asked = {score.id for score in one.scores}
-            every = Counter(question.task for question in one.questions.values())
-            waiting = Counter(question.task for name, question in one.questions.items() if name not in asked)
-            named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
-            named += [f"{len(waiting) - len(named)} more tasks"] if len(waiting) > len(named) else []
-            lines.append(f"{one.solver}: {how_many(one.open)} not finished yet, left out ({', '.join(named)})")
-        lines += [f"{one.solver}: {faults}: {faults.error}" for faults in noted(one)]
-        if one.reasons:
-            lines.append(f"{one.solver}: {how_many(len(one.reasons), 'answer')} cannot be scored")
-    return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
+    for solver in solvers:
+        if solver.failed:
+            of = f"{solver.failed} of {how_many(len(solver.scores))} failed"
+            lines.append(f"{solver.solver}: {of}; they are missing, not wrong")
+        if solver.open:
+            scored_ids = {score.id for score in solver.scores}
+            totals = Counter(question.task for question in solver.questions.values())
+            waiting = Counter(question.task for name, question in solver.questions.items() if name not in scored_ids)
+            parts = [f"{task} {count} of {totals[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
+            parts += [f"{len(waiting) - len(parts)} more tasks"] if len(waiting) > len(parts) else []
+            lines.append(f"{solver.solver}: {how_many(solver.open)} not finished yet, left out ({', '.join(parts)})")
+        lines += [f"{solver.solver}: {faults}: {faults.error}" for faults in noted(solver)]
+        if solver.reasons:
+            lines.append(f"{solver.solver}: {how_many(len(solver.reasons), 'answer')} cannot be scored")
+    return tuple(dict.fromkeys((*lines, *(line for solver in solvers for line in solver.damage))))
 
 
 def rule_line(solvers: Sequence[Scored]) -> str:
     """The worth of no answer in every number of an output; empty where every question has one."""
-    if all(score.answer is not None or score.outcome.failed for one in solvers for score in one.scores):
+    if all(score.answer is not None or score.outcome.failed for solver in solvers for score in solver.scores):
         return ""
     rule = solvers[0].unanswered
     other = OTHER[rule]
@@ -104,25 +104,29 @@ def rule_head(solvers: Sequence[Scored], form: str) -> str:
 def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str, form: str) -> str:
     """Warnings, conclusion, the two tables and what else can be asked; as text within `NARROW` columns."""
     if form not in ("text", "narrow"):
-        listed = "" if form == "latex" else "".join(f"- {one_line(each.text)}\n" for each in sentences)
+        bullets = "" if form == "latex" else "".join(f"- {one_line(sentence.text)}\n" for sentence in sentences)
         head = rule_head(comparison.solvers, form)
-        return "\n".join(filter(None, (head, listed, *map(RENDERERS[form], headline_tables(comparison)))))
-    faults = (f"{made.name} could not be made: {made.fault}" for made in comparison.computed.values() if made.fault)
+        return "\n".join(filter(None, (head, bullets, *map(RENDERERS[form], headline_tables(comparison)))))
+    faults = (
+        f"{result.name} could not be made: {result.fault}" for result in comparison.computed.values() if result.fault
+    )
     noted = (*faults, *warnings(comparison.solvers))
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
-    shown = [f"warning: {one_line(line)}" for line in noted[:SHOWN_WARNINGS]]
-    warned = [part for line in shown for part in filled(line, NARROW, 2)] + hidden
+    lines = [f"warning: {one_line(line)}" for line in noted[:SHOWN_WARNINGS]]
+    warned = [part for line in lines for part in filled(line, NARROW, 2)] + hidden
     concluded: list[str] = []
-    for each in sentences:
-        concluded += filled(one_line(each.text.removesuffix(each.command)), NARROW)
+    for sentence in sentences:
+        concluded += filled(one_line(sentence.text.removesuffix(sentence.command)), NARROW)
         # It stands on lines of its own, to be pasted.
-        command = pasteable(shlex.split(each.command), "narrow", "  ") if each.command else ""
+        command = pasteable(shlex.split(sentence.command), "narrow", "  ") if sentence.command else ""
         concluded += command.splitlines()
     parts = ["\n".join([*rule_head(comparison.solvers, form).splitlines(), *warned, *concluded])]
     for place, table in enumerate(headline_tables(comparison)):
         title = "" if place else "\n".join(filled(table.title, NARROW)) + "\n"
         parts.append(title + as_narrow(replace(table, title="")).replace("\n\n" + MARKS, "\n" + MARKS).rstrip("\n"))
-    rows = [row for made in results(comparison, SECTIONS) for row in made.rows if (made.name, row.quantity) == COST]
+    rows = [
+        row for result in results(comparison, SECTIONS) for row in result.rows if (result.name, row.quantity) == COST
+    ]
     costs = [f"{clipped(row.a, NAME)} {row.value:.4f} USD" for row in rows if row.value]
     last = [f"cost: {', '.join(costs)}", more] if costs else [more]
     foot = [line for text in last for line in filled(text, NARROW, 2)]
@@ -137,26 +141,26 @@ def _baselines(comparison: Comparison) -> Mapping[str, str]:
             baseline.setdefault(pair.b, pair.a)
         return baseline
     for group in comparison.groups:
-        for one in (group.hybrid, group.blank, group.shuffled, group.specialist):
-            if one is not None and group.alone is not None:
-                baseline.setdefault(one.solver, group.alone.solver)
+        for solver in (group.hybrid, group.blank, group.shuffled, group.specialist):
+            if solver is not None and group.alone is not None:
+                baseline.setdefault(solver.solver, group.alone.solver)
     first = next(iter(baseline.values()), comparison.pairs[0].a if comparison.pairs else None)
     if first is not None:
         paired = {name for pair in comparison.pairs for name in pair} - set(baseline.values())
-        for one in comparison.solvers:
-            if one.solver in paired:
-                baseline.setdefault(one.solver, first)
+        for solver in comparison.solvers:
+            if solver.solver in paired:
+                baseline.setdefault(solver.solver, first)
     return {name: other for name, other in baseline.items() if name != other}
 
 
 def _against(rows: Iterable[Result], baseline: Mapping[str, str]) -> dict[tuple[str, str], Result]:
     """By solver and task the difference to its baseline, whichever of the two is the first of the pair."""
-    known: dict[tuple[str, str], Result] = {}
+    differences: dict[tuple[str, str], Result] = {}
     for row in rows:
         for name, other in ((row.b, row.a), (row.a, row.b)):
             if baseline.get(name) == other:
-                known.setdefault((name, row.group), turned(row, (other, name)))
-    return known
+                differences.setdefault((name, row.group), turned(row, (other, name)))
+    return differences
 
 
 def _solvers(
@@ -178,14 +182,14 @@ def _solvers(
         title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'the model alone'}"
         columns += [Column("diff."), Column("95 %"), Column("p (Holm, claim)")]
     lines = []
-    for one in comparison.solvers:
-        value, count = values.get(one.solver), answered.get(one.solver)
-        line = [clipped(one.solver, NAME), NONE, NONE, NONE if count is None else _answered(one, count)]
+    for solver in comparison.solvers:
+        value, count = values.get(solver.solver), answered.get(solver.solver)
+        line = [clipped(solver.solver, NAME), NONE, NONE, NONE if count is None else _answered(solver, count)]
         if value is not None:
             line[1:3] = _number(value), bounds(value.interval)
-        if (own := where_answered.get(one.solver)) is not None:
-            line[1:3] = f"{_number(own)}*", bounds(own.interval)
-        if (row := differing.get((one.solver, ""))) is not None:
+        if (answered_row := where_answered.get(solver.solver)) is not None:
+            line[1:3] = f"{_number(answered_row)}*", bounds(answered_row.interval)
+        if (row := differing.get((solver.solver, ""))) is not None:
             ends = row.interval
             # Three decimals where two would not tell on which side of 0 an end is.
             decimals = 3 if ends is not None and min(abs(ends.low), abs(ends.high)) < 0.005 else 2
@@ -200,9 +204,9 @@ def _answered(scored: Scored, count: Result) -> str:
     """Answered questions of all that were asked; of predictions of a part of the data also of how many there are."""
     if not (left_out := scored.without_prediction):
         return share(count.value, count.n)
-    answered, asked = int(count.value or 0), int(count.n or 0)
-    predicted = "" if answered == asked else f", {asked} predicted"
-    return f"{answered} of {asked + left_out} questions{predicted}"
+    answered, total = int(count.value or 0), int(count.n or 0)
+    predicted = "" if answered == total else f", {total} predicted"
+    return f"{answered} of {total + left_out} questions{predicted}"
 
 
 def _number(row: Result) -> str:
@@ -218,8 +222,8 @@ def _tasks(
     lines = []
     for group in sorted({row.group for row in values.values()}):
         line = [clipped(group, TASK)]
-        for one in comparison.solvers:
-            value, row = values.get((one.solver, group)), differing.get((one.solver, group))
+        for solver in comparison.solvers:
+            value, row = values.get((solver.solver, group)), differing.get((solver.solver, group))
             # + or - where the difference holds after adjustment over the tasks of all pairs.
             mark = " " if row is None or not row.holds or not row.value else "+" if row.value > 0 else "-"
             line.append(f"{NONE if value is None else _number(value)}{mark}")
@@ -227,23 +231,26 @@ def _tasks(
     marked = any(not cell.endswith(" ") for line in lines for cell in line[1:])
     if not marked:
         lines = [tuple(cell.rstrip() for cell in line) for line in lines]
-    columns = (Column(clipped(by, TASK), "left"), *(Column(clipped(one.solver, HEADING)) for one in comparison.solvers))
+    columns = (
+        Column(clipped(by, TASK), "left"),
+        *(Column(clipped(solver.solver, HEADING)) for solver in comparison.solvers),
+    )
     title = f"{comparison.benchmark.card.name}: accuracy by {clipped(by, TASK)}"
     return Table(title, columns, tuple(lines), (MARKS,) if marked else ())
 
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     """Three lines, that no solver finished a question, why, and what to do; None where one did."""
-    if not solvers or any(not score.outcome.failed for one in solvers for score in one.scores):
+    if not solvers or any(not score.outcome.failed for solver in solvers for score in solver.scores):
         return None
-    names = ", ".join(dict.fromkeys(one.solver for one in solvers))
-    asked, waiting = sum(len(one.scores) for one in solvers), sum(one.open for one in solvers)
+    names = ", ".join(dict.fromkeys(solver.solver for solver in solvers))
+    failed, waiting = sum(len(solver.scores) for solver in solvers), sum(solver.open for solver in solvers)
     unasked = f"{waiting} {'was' if waiting == 1 else 'were'} not asked"
-    lines = [f"Nothing was answered by {names}: {how_many(asked)} failed, {unasked}."]
-    folders = {one.folder.path: one.folder for one in solvers if one.folder is not None}
-    recorded = [one.folder.recorded(one.recorded) for one in solvers if one.folder is not None]
-    reasons = Counter(why for attempts in recorded for why in attempts.unfinished.values() if why)
-    lines += [f"The reason of {count}: {why}" for why, count in reasons.most_common(1)]
+    lines = [f"Nothing was answered by {names}: {how_many(failed)} failed, {unasked}."]
+    folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
+    recorded = [solver.folder.recorded(solver.recorded) for solver in solvers if solver.folder is not None]
+    reasons = Counter(reason for attempts in recorded for reason in attempts.unfinished.values() if reason)
+    lines += [f"The reason of {count}: {reason}" for reason, count in reasons.most_common(1)]
     if not reasons:
         logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
         lines += [f"{path} says what happened." for path in logs]

@@ -107,37 +107,43 @@ async def judge_run(
         raise UsageError(f"the answers of {benchmark.card.name} {identity['split']} are hidden: nothing is unparsed")
     if identity.get("imported", {}).get("field") == "stored":
         raise UsageError(f"{folder.path} holds extracted answers, not replies: import it with --field text")
-    found = []
+    results = []
     with folder.locked():
-        asked = folder.questions()
+        questions = folder.questions()
         for solver in chosen(folder, solvers):
-            made = tally(folder, benchmark, solver, asked, options)
+            solver_tally = tally(folder, benchmark, solver, questions, options)
             attempts = tuple(folder.recorded(solver).without_steps.values())
-            wanted = unread_replies(made.scores, attempts, options)
-            known = readable_replies(attempts, {one.id for one in wanted}, mixed if wanted else 0)
+            unparsed = unread_replies(solver_tally.scores, attempts, options)
+            readable = readable_replies(attempts, {reply.id for reply in unparsed}, mixed if unparsed else 0)
             # Each spread over the whole.
-            places = [((place + 0.5) / len(own), one) for own in (wanted, known) for place, one in enumerate(own)]
-            order = [one for _, one in sorted(places, key=lambda each: each[0])]
+            places = [
+                ((place + 0.5) / len(replies), reply)
+                for replies in (unparsed, readable)
+                for place, reply in enumerate(replies)
+            ]
+            order = [reply for _, reply in sorted(places, key=lambda entry: entry[0])]
             judged = await _judge_solver(folder, solver, model, order, concurrency)
-            found.append(replace(judged, failed=(*made.damage, *judged.failed)))
-    return tuple(found)
+            results.append(replace(judged, failed=(*solver_tally.damage, *judged.failed)))
+    return tuple(results)
 
 
 async def _judge_solver(
-    folder: RunFolder, solver: str, model: ChatModel, wanted: Sequence[UnreadReply], concurrency: int
+    folder: RunFolder, solver: str, model: ChatModel, replies: Sequence[UnreadReply], concurrency: int
 ) -> Judged:
     _keep_configuration(folder, solver, model)
     path = folder.path / solver / VERDICTS
-    known = read_readings(path)
-    waiting = [one for one in wanted if (one.id, one.ask) not in known]
+    earlier = read_readings(path)
+    waiting = [reply for reply in replies if (reply.id, reply.ask) not in earlier]
     failed = await _ask_all(model, waiting, path, concurrency)
     readings = read_readings(path)
-    here = [readings[place] for one in wanted if one.known is None and (place := (one.id, one.ask)) in readings]
-    letters = Counter(one.letter for one in here if one.letter is not None)
-    none = sum(one.letter is None and says_none(one.text) for one in here)
-    unparsed, asked = sum(one.known is None for one in wanted), len(waiting) - len(failed)
-    counts = (solver, unparsed, asked, letters.total(), none, tuple(sorted(failed)))
-    return Judged(*counts, len(here) - letters.total() - none, dict(sorted(letters.items())), *agreement(readings))
+    selected = [
+        readings[place] for reply in replies if reply.known is None and (place := (reply.id, reply.ask)) in readings
+    ]
+    letters = Counter(reading.letter for reading in selected if reading.letter is not None)
+    none = sum(reading.letter is None and says_none(reading.text) for reading in selected)
+    unparsed, read_count = sum(reply.known is None for reply in replies), len(waiting) - len(failed)
+    counts = (solver, unparsed, read_count, letters.total(), none, tuple(sorted(failed)))
+    return Judged(*counts, len(selected) - letters.total() - none, dict(sorted(letters.items())), *agreement(readings))
 
 
 async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path, concurrency: int) -> list[str]:
@@ -153,17 +159,17 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
             await asyncio.to_thread(journal.append, to_json(ReplyReading, reading))
 
     async def worker() -> None:
-        for one in queue:
+        for reply in queue:
             if stopped:
                 return
             try:
-                await keep(await ask_judge(model, one))
+                await keep(await ask_judge(model, reply))
             except (UsageError, ServerDown) as error:
                 # No call of this configuration can succeed, no server answers, or nothing can be kept.
                 stopped.append(error)
             except Exception as error:
                 kind = "" if isinstance(error, HybridError) else f"{type(error).__name__}: "
-                failed.append(f"{one.id}, ask {one.ask}: {kind}{error}")
+                failed.append(f"{reply.id}, ask {reply.ask}: {kind}{error}")
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -199,31 +205,33 @@ def readable_replies(attempts: Iterable[Attempt], without: Collection[str], coun
     A judge that names one answer whatever it reads shall not agree with many.
     """
     by_answer = defaultdict[str, list[UnreadReply]](list)
-    for attempt in (one for one in attempts if count and one.id not in without):
-        for number, each in enumerate(attempt.exchanges):
-            if can_be_judged(each) and not unread(each):
-                known = str(parse(each.reply.text, each.prompt.kind, each.prompt.choices).value)
-                by_answer[known].append(UnreadReply(attempt.id, number, each, known))
-    order = (sorted(own, key=lambda one: hashlib.sha256(one.id.encode()).digest()) for own in by_answer.values())
-    return tuple(one for row in zip_longest(*order) for one in row if one is not None)[:count]
+    for attempt in (attempt for attempt in attempts if count and attempt.id not in without):
+        for number, exchange in enumerate(attempt.exchanges):
+            if can_be_judged(exchange) and not unread(exchange):
+                answer = str(parse(exchange.reply.text, exchange.prompt.kind, exchange.prompt.choices).value)
+                by_answer[answer].append(UnreadReply(attempt.id, number, exchange, answer))
+    order = (
+        sorted(replies, key=lambda reply: hashlib.sha256(reply.id.encode()).digest()) for replies in by_answer.values()
+    )
+    return tuple(reply for row in zip_longest(*order) for reply in row if reply is not None)[:count]
 
 
 async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading:
     """One reading. Raises what the model raises."""
-    one, prompt = unread_reply, unread_reply.exchange.prompt
-    text = judge_prompt(one.exchange, read_texts(TEXTS))
+    reply, prompt = unread_reply, unread_reply.exchange.prompt
+    text = judge_prompt(reply.exchange, read_texts(TEXTS))
     # The judge's calls are not the question's own: recordings of the run must not answer them.
-    call = CallKey(f"judge/{one.id}", one.ask, 0, prompt_sha256(text))
-    said = (await model.chat([user_message([text])], (), call)).text
-    letter = await work_on_text(said, answer_in, said, prompt.kind, prompt.choices)
-    return ReplyReading(one.id, one.ask, letter, model.name, said, reply_sha256(one.exchange), one.known)
+    call = CallKey(f"judge/{reply.id}", reply.ask, 0, prompt_sha256(text))
+    response = (await model.chat([user_message([text])], (), call)).text
+    letter = await work_on_text(response, answer_in, response, prompt.kind, prompt.choices)
+    return ReplyReading(reply.id, reply.ask, letter, model.name, response, reply_sha256(reply.exchange), reply.known)
 
 
 def judge_prompt(exchange: Exchange, texts: Mapping[str, str]) -> str:
     """The judge's whole prompt: question, possible answers, reply, and the form of its answer."""
     prompt = exchange.prompt
-    offered = [f"({letter}) {text}".rstrip() for letter, text in zip(LETTERS, prompt.choices, strict=False)]
-    options = {Kind.YES_NO: "yes\nno", Kind.INTEGER: "a whole number, 0 or more"}.get(prompt.kind, "\n".join(offered))
+    choices = [f"({letter}) {text}".rstrip() for letter, text in zip(LETTERS, prompt.choices, strict=False)]
+    options = {Kind.YES_NO: "yes\nno", Kind.INTEGER: "a whole number, 0 or more"}.get(prompt.kind, "\n".join(choices))
     question, reply, form = prompt.text.strip(), exchange.reply.text.strip(), texts[prompt.kind.value]
     return texts["ask"].format(question=question, options=options, reply=reply, form=form)
 
@@ -253,10 +261,10 @@ def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> Non
     now = {"judge": metadata, "name": model.name, "texts": text_hash(read_texts(TEXTS))}
     if path.exists():
         try:
-            before = json.loads(path.read_bytes())
+            previous = json.loads(path.read_bytes())
         except ValueError as error:
             raise DataError(f"{path} is not JSON ({error})") from error
-        if changes := difference(before, now):
+        if changes := difference(previous, now):
             raise UsageError(
                 f"{path.parent} has verdicts of another judge:\n  " + "\n  ".join(changes) + "\n"
                 f"Move {VERDICTS} and {CONFIGURATION} away to begin anew."

@@ -23,7 +23,7 @@ from hybrid.types import Question, base_id
 OtherLabels = Literal["refuse", "leave-out", "compare"]
 
 
-def with_same_labels(solvers: Sequence[Scored], how: OtherLabels) -> tuple[Scored, ...]:
+def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scored, ...]:
     """The solvers; with `leave-out` none has a task whose answers differ between two of them, and its labels say so.
 
     Raises:
@@ -31,38 +31,40 @@ def with_same_labels(solvers: Sequence[Scored], how: OtherLabels) -> tuple[Score
     """
     for correction in load("hybrid.benchmarks", solvers[0].benchmark).card.corrections if solvers else ():
         # Generated questions have no labels.
-        labelled = [one for one in solvers if not one.data.generated]
+        labelled = [solver for solver in solvers if not solver.data.generated]
         if not any(
-            one.target != other.target
+            question.target != other.target
             for a, b in itertools.combinations(labelled, 2)
-            for name, one in a.questions.items()
-            if one.task == correction.task and isinstance(one, Question)
+            for name, question in a.questions.items()
+            if question.task == correction.task and isinstance(question, Question)
             if isinstance(other := b.questions.get(name), Question)
         ):
             continue
-        if how == "refuse":
-            named = {one.solver: correction.labels(one.questions.values()) or "none" for one in solvers}
-            words = ", ".join(f"{name}: {labels}" for name, labels in named.items())
+        if mode == "refuse":
+            labels_by_solver = {
+                solver.solver: correction.labels(solver.questions.values()) or "none" for solver in solvers
+            }
+            words = ", ".join(f"{name}: {labels}" for name, labels in labels_by_solver.items())
             raise UsageError(
                 f"{correction.task}: its labels were corrected on {correction.on} ({correction.said}), and these "
                 f"solvers are scored by different ones ({words}): neither the task nor a mean over all tasks can be "
                 "compared; --other-labels leave-out compares the other tasks, --other-labels compare all as they are"
             )
-        if how == "leave-out":
-            solvers = [_without(one, correction.task) for one in solvers]
+        if mode == "leave-out":
+            solvers = [_without(solver, correction.task) for solver in solvers]
         else:
             label = f"labels of {correction.task} differ"
-            solvers = [replace(one, labels=(*one.labels, label)) for one in solvers]
+            solvers = [replace(solver, labels=(*solver.labels, label)) for solver in solvers]
     return tuple(solvers)
 
 
 def _without(scored: Scored, task: str) -> Scored:
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
-    questions = {name: one for name, one in scored.questions.items() if one.task != task}
+    questions = {name: question for name, question in scored.questions.items() if question.task != task}
 
-    def kept(counted: Mapping[UnansweredRule, Counted]) -> dict[UnansweredRule, Counted]:
-        left = {rule: tuple(one for one in by.scores if one.task != task) for rule, by in counted.items()}
-        return {rule: Counted(scores, metrics_of(benchmark, questions, scores)) for rule, scores in left.items()}
+    def kept(by_rule: Mapping[UnansweredRule, Counted]) -> dict[UnansweredRule, Counted]:
+        remaining = {rule: tuple(score for score in by.scores if score.task != task) for rule, by in by_rule.items()}
+        return {rule: Counted(scores, metrics_of(benchmark, questions, scores)) for rule, scores in remaining.items()}
 
     label = f"without {task}, whose labels differ"
     return replace(
@@ -78,25 +80,31 @@ def printed_otherwise(comparison: Comparison) -> tuple[CardCorrection, ...]:
     """The corrections behind which printed numbers stand, which are of the older labels, and a solver does not."""
     if comparison.options.other_labels == "compare":
         return ()
-    found = []
+    corrections = []
     for correction in comparison.benchmark.card.corrections:
-        labels = {correction.labels(one.questions.values()) for one in comparison.solvers if not one.data.generated}
+        labels = {
+            correction.labels(solver.questions.values()) for solver in comparison.solvers if not solver.data.generated
+        }
         # Of a handful of questions no printed number is compared with anyway.
         if labels - {None, "unknown", correction.older}:
-            found.append(correction)
-    return tuple(found)
+            corrections.append(correction)
+    return tuple(corrections)
 
 
 def is_concerned(cell: Published, corrections: Sequence[CardCorrection], tasks: Sequence[str]) -> bool:
     """Whether a printed cell is of a corrected task, or no cell of one task: a mean over all."""
-    return bool(corrections) and (cell.metric not in tasks or cell.metric in {one.task for one in corrections})
+    return bool(corrections) and (
+        cell.metric not in tasks or cell.metric in {correction.task for correction in corrections}
+    )
 
 
 def partly_there(scored: Scored) -> list[str]:
     """`75 of 150 of Jigsaw`: the tasks of which a run without a limit has fewer questions than the card."""
-    taken = scored.manifest.get("taken") if scored.folder else None
+    selection = scored.manifest.get("taken") if scored.folder else None
     card: BenchmarkCard = load("hybrid.benchmarks", scored.benchmark).card
-    if not taken or taken["limit"] is not None or scored.data.generated or scored.data.split != card.splits[0]:
+    if not selection or selection["limit"] is not None or scored.data.generated or scored.data.split != card.splits[0]:
         return []
-    there = Counter(task for _, task in {(base_id(name), one.task) for name, one in scored.questions.items()})
-    return [f"{there[task]} of {most} of {task}" for task, most in card.tasks.items() if 0 < there[task] < most]
+    present = Counter(
+        task for _, task in {(base_id(name), question.task) for name, question in scored.questions.items()}
+    )
+    return [f"{present[task]} of {most} of {task}" for task, most in card.tasks.items() if 0 < present[task] < most]

@@ -60,22 +60,22 @@ class Overlap:
     _known: dict[UnansweredRule, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
-        """The questions of these solvers, in the order of the first; `again` are all repetitions of each."""
-        ids = list(dict.fromkeys(name for own in again for one in own for name in one.place))
-        where = tuple(
-            tuple(np.fromiter((one.place.get(name, -1) for name in ids), np.intp, len(ids)) for one in own)
-            for own in again
+    def of(cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
+        """The questions of these solvers, in the order of the first; `repetitions` are all those of each."""
+        ids = list(dict.fromkeys(name for repeats in repetitions for answers in repeats for name in answers.place))
+        places = tuple(
+            tuple(np.fromiter((answers.place.get(name, -1) for name in ids), np.intp, len(ids)) for answers in repeats)
+            for repeats in repetitions
         )
-        every = [(one.scored.scores, at) for one, at in zip(chain(*again), chain(*where), strict=True)]
-        first = objects([next(scores[at[n]] for scores, at in every if at[n] >= 0) for n in range(len(ids))])
-        return cls(tuple(solvers), tuple(map(tuple, again)), allow_failed, objects(ids), first, where)
+        sources = [(answers.scored.scores, at) for answers, at in zip(chain(*repetitions), chain(*places), strict=True)]
+        first = objects([next(scores[at[n]] for scores, at in sources if at[n] >= 0) for n in range(len(ids))])
+        return cls(tuple(solvers), tuple(map(tuple, repetitions)), allow_failed, objects(ids), first, places)
 
     def at(self, places: Places) -> Overlap:
         """The questions at these places."""
-        where = tuple(tuple(at[places] for at in own) for own in self.where)
-        whole = self.whole or self
-        return replace(self, ids=self.ids[places], first=self.first[places], where=where, whole=whole)
+        positions = tuple(tuple(at[places] for at in solver_places) for solver_places in self.where)
+        full = self.whole or self
+        return replace(self, ids=self.ids[places], first=self.first[places], where=positions, whole=full)
 
     @property
     def rule(self) -> UnansweredRule:
@@ -98,35 +98,37 @@ class Overlap:
     @cached_property
     def missing(self) -> Flags:
         """The questions that one of them lacks."""
-        lacks: Flags = ~np.all([np.any([at >= 0 for at in own], 0) for own in self.where], 0)
+        lacks: Flags = ~np.all([np.any([at >= 0 for at in solver_places], 0) for solver_places in self.where], 0)
         return lacks
 
     @cached_property
     def lost(self) -> Flags:
         """The questions that all of them have and one of them failed in every repetition."""
         failed = [
-            np.all([(at < 0) | one.failed[at] for one, at in zip(own, places, strict=True)], 0)
-            for own, places in zip(self.again, self.where, strict=True)
+            np.all([(at < 0) | answers.failed[at] for answers, at in zip(repeats, places, strict=True)], 0)
+            for repeats, places in zip(self.again, self.where, strict=True)
         ]
-        lost: Flags = ~self.missing & np.any(failed, 0)
-        return lost
+        flags: Flags = ~self.missing & np.any(failed, 0)
+        return flags
 
     @cached_property
     def _counting(self) -> list[list[tuple[Answers, Places, Flags]]]:
         """Of each repetition the questions that count for its solver: the first stands where none is known."""
-        found = []
-        for own, places in zip(self.again, self.where, strict=True):
-            flags = [(at >= 0) & ~one.failed[at] for one, at in zip(own, places, strict=True)]
+        counting = []
+        for repeats, places in zip(self.again, self.where, strict=True):
+            flags = [(at >= 0) & ~answers.failed[at] for answers, at in zip(repeats, places, strict=True)]
             flags[0] = flags[0] | ~np.any(flags, 0)
-            found.append(list(zip(own, places, flags, strict=True)))
-        return found
+            counting.append(list(zip(repeats, places, flags, strict=True)))
+        return counting
 
     def _mean(self, column: Callable[[Answers], Floats]) -> list[Floats]:
         """Of each solver the mean of a column over the repetitions that count; nan where one of these is."""
         means = []
-        for again in self._counting:
-            values = [np.where(flags, column(one)[at], 0.0) for one, at, flags in again]
-            means.append(values[0] if len(again) == 1 else np.sum(values, 0) / np.sum([one[2] for one in again], 0))
+        for repeats in self._counting:
+            values = [np.where(flags, column(answers)[at], 0.0) for answers, at, flags in repeats]
+            means.append(
+                values[0] if len(repeats) == 1 else np.sum(values, 0) / np.sum([repeat[2] for repeat in repeats], 0)
+            )
         return means
 
     @cached_property
@@ -137,39 +139,39 @@ class Overlap:
     @cached_property
     def kept(self) -> Flags:
         """Of these the ones with right and wrong."""
-        kept: Flags = self.present & np.all([~np.isnan(one) for one in self.correct()], 0)
-        return kept
+        flags: Flags = self.present & np.all([~np.isnan(correct) for correct in self.correct()], 0)
+        return flags
 
     def correct(self, rule: UnansweredRule | None = None) -> list[Floats]:
         """How right each solver is by a rule, 0..1; nan where there is no right and wrong."""
-        return self._mean(lambda own: own.correct(rule or self.rule))
+        return self._mean(lambda answers: answers.correct(rule or self.rule))
 
     @cached_property
     def right(self) -> list[Floats]:
         """1 for a right answer of a solver, 0 for any other, and for no answer what the rule gives."""
-        return self._mean(lambda own: own.right(self.rule))
+        return self._mean(lambda answers: answers.right(self.rule))
 
     @cached_property
     def answer(self) -> list[Objects]:
         """Of each solver the first readable answer of the repetitions that count; None for none."""
-        found = []
-        for again in self._counting:
-            made = objects([None] * len(self))
-            for one, at, flags in reversed(again):
-                values = one.answer[at]
+        columns = []
+        for repeats in self._counting:
+            column = objects([None] * len(self))
+            for answers, at, flags in reversed(repeats):
+                values = answers.answer[at]
                 if (at < 0).any():
                     # A question that it lacks is told by the answer of another, as failed.
                     values = np.where(at >= 0, values, objects([score.answer for score in self.first]))
-                made = np.where(flags & answered(values), values, made)
-            found.append(made)
-        return found
+                column = np.where(flags & answered(values), values, column)
+            columns.append(column)
+        return columns
 
     @cached_property
     def unanswered(self) -> list[Flags]:
         """Of each solver the present questions that it left unanswered in a repetition that counts."""
         return [
-            self.present & np.any([counts & ~answered(own.answer[at]) for own, at, counts in again], 0)
-            for again in self._counting
+            self.present & np.any([counts & ~answered(answers.answer[at]) for answers, at, counts in repeats], 0)
+            for repeats in self._counting
         ]
 
     @cached_property
@@ -187,34 +189,38 @@ class Overlap:
     def left_out(self) -> str:
         """`left out: 2 that one of them failed, 1 that one of them was not asked`; empty where nothing is."""
         counts = {"one of them failed": self.lost.sum(), "one of them was not asked": self.missing.sum()}
-        said = ", ".join(f"{count} that {why}" for why, count in counts.items() if count)
-        return f"left out: {said}" if said else ""
+        reasons = ", ".join(f"{count} that {reason}" for reason, count in counts.items() if count)
+        return f"left out: {reasons}" if reasons else ""
 
     def headline(self, rule: UnansweredRule) -> tuple[Metric, ...] | None:
         """The first headline metric of the benchmark that every solver has, of each; None where there is none."""
-        found = self.metrics(rule)
-        name = next((name for name in self.benchmark.card.headline if name in found), None)
-        return None if name is None else found[name]
+        metrics = self.metrics(rule)
+        name = next((name for name in self.benchmark.card.headline if name in metrics), None)
+        return None if name is None else metrics[name]
 
     def metrics(self, rule: UnansweredRule) -> dict[str, tuple[Metric, ...]]:
         """By name every metric that all solvers have, of each solver the mean over its repetitions."""
         if rule in self._known:
             return self._known[rule]
-        every = []
+        by_solver = []
         for place, repetitions in enumerate(self.again):
-            again: dict[str, list[Metric]] = defaultdict(list)
+            by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
                 # Over all questions the metrics are at hand, or worth keeping.
                 if len(answers.place) == len(self) == len(self.whole or self) and self.present.all():
-                    found = answers.metrics(self.benchmark, self.questions, rule)
+                    all_metrics = answers.metrics(self.benchmark, self.questions, rule)
                 else:
-                    found = summary(self.benchmark, self.questions, self.scores(place, rule, number))
-                for metric in found:
-                    again[metric.name].append(metric)
+                    all_metrics = summary(self.benchmark, self.questions, self.scores(place, rule, number))
+                for metric in all_metrics:
+                    by_name[metric.name].append(metric)
             # A metric that a repetition lacks is not that of all.
-            every.append({name: _mean_metric(own) for name, own in again.items()})
-        in_all = [name for name in every[0] if all(name in one and one[name].cells for one in every)]
-        self._known[rule] = {name: tuple(one[name] for one in every) for name in in_all}
+            by_solver.append({name: _mean_metric(repeats) for name, repeats in by_name.items()})
+        in_all = [
+            name
+            for name in by_solver[0]
+            if all(name in solver_metrics and solver_metrics[name].cells for solver_metrics in by_solver)
+        ]
+        self._known[rule] = {name: tuple(solver_metrics[name] for solver_metrics in by_solver) for name in in_all}
         return self._known[rule]
 
     def split_by_answering(self, rule: UnansweredRule) -> tuple[tuple[Metric, ...], tuple[Metric, ...]] | None:
@@ -230,64 +236,66 @@ class Overlap:
         neutral = self._unanswered_scores(rule)
         better, rest = [], []
         for place, metric in enumerate(metrics):
-            again = [self._headline_with(metric.name, neutral, place, rule, n) for n in range(len(self.again[place]))]
-            known = [found for found in again if found is not None]
-            part = _mean_metric(known) if len(known) == len(again) else None
+            repeats = [self._headline_with(metric.name, neutral, place, rule, n) for n in range(len(self.again[place]))]
+            present = [repeat for repeat in repeats if repeat is not None]
+            part = _mean_metric(present) if len(present) == len(repeats) else None
             if part is None or _units(part) != _units(metric):
                 return None
             better.append(part)
-            rest.append([cell.numerator - own.numerator for cell, own in zip(metric.cells, part.cells, strict=True)])
+            rest.append(
+                [cell.numerator - part_cell.numerator for cell, part_cell in zip(metric.cells, part.cells, strict=True)]
+            )
         # A wrong answer may be worth less than the guess that stands for none: in such a cell all parts move up alike.
         least = [min(0.0, *values) for values in zip(*rest, strict=True)]
-        moved = ([value - low for value, low in zip(own, least, strict=True)] for own in rest)
+        moved = ([value - low for value, low in zip(numerators, least, strict=True)] for numerators in rest)
         return tuple(better), tuple(map(_with_numerators, metrics, moved))
 
     def _unanswered_scores(self, rule: UnansweredRule) -> dict[int, Score]:
         """By place a score of a solver that left the question unanswered, for each question not answered by all."""
-        found: dict[int, Score] = {}
-        for again in self._counting:
-            for own, at, counts in again:
-                scores = own.scored.counted[rule].scores
-                for place in np.flatnonzero(self.present & counts & ~answered(own.answer[at])):
-                    found.setdefault(int(place), scores[at[place]])
-        return found
+        by_place: dict[int, Score] = {}
+        for repeats in self._counting:
+            for answers, at, counts in repeats:
+                scores = answers.scored.counted[rule].scores
+                for place in np.flatnonzero(self.present & counts & ~answered(answers.answer[at])):
+                    by_place.setdefault(int(place), scores[at[place]])
+        return by_place
 
     def _headline_with(
         self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, number: int
     ) -> Metric | None:
         """A metric of a solver's repetition with these scores in place of its own."""
-        own = self.scores(place, rule, number)
-        scores = [score if score.outcome.failed else neutral.get(n, score) for n, score in enumerate(own)]
-        known = summary(self.benchmark, self.questions, scores)
-        return next((metric for metric in known if metric.name == name), None)
+        own_scores = self.scores(place, rule, number)
+        scores = [score if score.outcome.failed else neutral.get(n, score) for n, score in enumerate(own_scores)]
+        metrics = summary(self.benchmark, self.questions, scores)
+        return next((metric for metric in metrics if metric.name == name), None)
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
         """The tasks that have a metric when they are alone; one that needs several tasks at once is not in it."""
-        own = self.again[0][0]
-        whole = len(own.place) == len(self) and bool(self.present.all())
-        if whole and own.tasks_by_metric:
-            return own.tasks_by_metric
-        found = defaultdict[str, list[str]](list)
+        answers = self.again[0][0]
+        is_full = len(answers.place) == len(self) and bool(self.present.all())
+        if is_full and answers.tasks_by_metric:
+            return answers.tasks_by_metric
+        tasks = defaultdict[str, list[str]](list)
         for task, of_task in grouped(self.scores(0, self.rule), lambda score: score.task).items():
             for metric in summary(self.benchmark, self.questions, of_task):
                 if metric.cells:
-                    found[metric.name].append(task)
-        if whole:
-            own.tasks_by_metric = found
-        return found
+                    tasks[metric.name].append(task)
+        if is_full:
+            answers.tasks_by_metric = tasks
+        return tasks
 
     def scores(self, place: int, rule: UnansweredRule, number: int = 0) -> list[Score]:
         """The scores of a solver's repetition, those that do not count as failed."""
         scores = self.again[place][number].scored.counted[rule].scores
-        every = zip(self.first, self.where[place][number], self.present, strict=True)
-        own = ((scores[at] if at >= 0 else first, at >= 0 and counts) for first, at, counts in every)
-        return [score if counts else replace(score, outcome=Outcome.OUTAGE) for score, counts in own]
+        rows = zip(self.first, self.where[place][number], self.present, strict=True)
+        pairs = ((scores[at] if at >= 0 else first, at >= 0 and counts) for first, at, counts in rows)
+        return [score if counts else replace(score, outcome=Outcome.OUTAGE) for score, counts in pairs]
 
     @cached_property
     def benchmark(self) -> Benchmark:
         """Of the solvers."""
-        found: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
-        return found
+        loaded: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
+        return loaded
 
     def groups(self, by: str | None) -> dict[str, Overlap]:
         """The questions of each task, or of each value of the group `by`, sorted by name."""
@@ -297,9 +305,9 @@ class Overlap:
         places: dict[str, list[int]] = defaultdict(list)
         for n in range(len(self)):
             # Predictions without their questions lack some groups that the other side knows.
-            every = zip(chain(*self.again), chain(*self.where), strict=True)
-            known = (group_of(one.scored.scores[at[n]], by) for one, at in every if at[n] >= 0)
-            places[next((name for name in known if name != "-"), "-")].append(n)
+            sources = zip(chain(*self.again), chain(*self.where), strict=True)
+            values = (group_of(answers.scored.scores[at[n]], by) for answers, at in sources if at[n] >= 0)
+            places[next((name for name in values if name != "-"), "-")].append(n)
         return {name: self.at(np.array(places[name], np.intp)) for name in sorted(places)}
 
     def by_group(self, by: str | None) -> dict[str, Overlap]:
@@ -308,7 +316,7 @@ class Overlap:
 
     def accuracy(self, rule: UnansweredRule) -> tuple[Metric, ...]:
         """Accuracy of each solver over the questions that have right and wrong."""
-        return tuple(self.ratio("accuracy", one[self.kept]) for one in self.correct(rule))
+        return tuple(self.ratio("accuracy", correct[self.kept]) for correct in self.correct(rule))
 
     def ratio(self, name: str, above: Floats, below: Floats | None = None, *, share: bool = True) -> Metric:
         """The ratio of sums of two columns over the kept questions, by default a mean.
@@ -317,46 +325,46 @@ class Overlap:
         """
         under = np.ones(len(above)) if below is None else below
         cells = map(Cell, repeat(""), self.unit[self.kept], above.tolist(), under.tolist())
-        counted = tuple(cell for cell in cells if cell.denominator > 0 or not share)
+        valid = tuple(cell for cell in cells if cell.denominator > 0 or not share)
         # The sum is at hand: `combine` would sort the cells for it.
         value = float(above.sum() / under.sum()) if under.sum() else None
-        return Metric(name, value, len(counted), "ratio", counted, share)
+        return Metric(name, value, len(valid), "ratio", valid, share)
 
     def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
         """Why no interval of these metrics, by default the accuracy, is told; None where it is.
 
         The one gate of every section that compares solvers. Too many may fail here or of all that the solvers share.
         """
-        failed = [one.lost.sum() / max(1, (~one.missing).sum()) for one in (self, self.whole or self)]
+        failed = [view.lost.sum() / max(1, (~view.missing).sum()) for view in (self, self.whole or self)]
         if max(failed) > FAILED_SHARE and not self.allow_failed:
             return "failed"
         # Means over tasks of which one is open: the others are no sample of all.
         if any(metric.combine == "mean_of_ratios" for metric in metrics or ()) and any(
-            one.open for one in self.solvers
+            solver.open for solver in self.solvers
         ):
             return "waiting"
         units = set(self.unit[self.kept]) if metrics is None else {cell.cluster for cell in metrics[0].cells}
-        counted = self.present & np.fromiter((unit in units for unit in self.unit), bool, len(self))
-        if any(not answered(answer[counted]).any() for answer in self.answer):
+        inside = self.present & np.fromiter((unit in units for unit in self.unit), bool, len(self))
+        if any(not answered(answer[inside]).any() for answer in self.answer):
             return "unanswered"
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
-        return None if all(one == places[0] for one in places) else "units"
+        return None if all(place == places[0] for place in places) else "units"
 
     def shown(self, rule: UnansweredRule) -> int | None:
         """1 where the second solver is shown to be ahead by the headline metric under a rule, -1 behind; else 0.
 
         None without a test.
         """
-        both = self.headline(rule)
-        if both is None or self.untested(both):
+        metrics = self.headline(rule)
+        if metrics is None or self.untested(metrics):
             return None
-        ends = contrast(both[0], both[1]).interval
+        ends = contrast(metrics[0], metrics[1]).interval
         return None if ends is None else int(ends.low > 0) - int(ends.high < 0)
 
     @property
     def questions(self) -> AnyQuestions:
         """The questions of all solvers by id."""
-        return ChainMap(*(one.questions for one in self.solvers))  # type: ignore[arg-type]  # nothing is written to it
+        return ChainMap(*(solver.questions for solver in self.solvers))  # type: ignore[arg-type]  # nothing is written to it
 
 
 def _units(metric: Metric) -> list[tuple[str, str, float]]:
@@ -370,20 +378,20 @@ def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
     return replace(metric, value=combine(cells, metric.combine), cells=cells)
 
 
-def _mean_metric(again: Sequence[Metric]) -> Metric:
+def _mean_metric(metrics: Sequence[Metric]) -> Metric:
     """The mean over repetitions, cell by cell: still one cell for what one question adds."""
-    if len(again) == 1:
-        return again[0]
+    if len(metrics) == 1:
+        return metrics[0]
     cells: dict[tuple[str, str, int], list[Cell]] = defaultdict(list)
-    for metric in again:
+    for metric in metrics:
         seen: dict[tuple[str, str], int] = defaultdict(int)
         for cell in metric.cells:
             key = (cell.stratum, cell.cluster)
             cells[(*key, seen[key])].append(cell)
             seen[key] += 1
     means = tuple(
-        Cell(stratum, cluster, fmean(c.numerator for c in own), fmean(c.denominator for c in own))
-        for (stratum, cluster, _), own in cells.items()
+        Cell(stratum, cluster, fmean(c.numerator for c in group), fmean(c.denominator for c in group))
+        for (stratum, cluster, _), group in cells.items()
     )
-    first = max(again, key=lambda metric: metric.n)
+    first = max(metrics, key=lambda metric: metric.n)
     return replace(first, value=combine(means, first.combine), cells=means)

@@ -64,10 +64,10 @@ def check_same(
     Questions of tasks that are `relabelled` may differ in their target.
     """
     (data_a, of_a), (data_b, of_b) = a, b
-    both = f"{name_a}: {data_a}\n  {name_b}: {data_b}"
+    sources = f"{name_a}: {data_a}\n  {name_b}: {data_b}"
     if data_a.benchmark != data_b.benchmark:
         raise UsageError(
-            f"two benchmarks cannot be compared:\n  {both}\nname runs of one of them; `hybrid report` takes both"
+            f"two benchmarks cannot be compared:\n  {sources}\nname runs of one of them; `hybrid report` takes both"
         )
     # Both are known to be the same data.
     same = bool(data_a.facts) and (data_a.split, data_a.facts) == (data_b.split, data_b.facts)
@@ -79,17 +79,17 @@ def check_same(
         # What two files hold in the same bytes needs no reading.
         if isinstance(of_a, Records) and isinstance(of_b, Records) and of_a.line(identity) == of_b.line(identity):
             continue
-        one, other = of_a[identity], of_b[identity]
-        part = None if same else unlike(one, other, strict=strict)
+        question, other = of_a[identity], of_b[identity]
+        part = None if same else unlike(question, other, strict=strict)
         # The fingerprint of the same data is of its tables: pictures in files of their own may have changed.
-        if same and isinstance(one, Question) and isinstance(other, Question) and one.images != other.images:
+        if same and isinstance(question, Question) and isinstance(other, Question) and question.images != other.images:
             part = "images"
-        if part and not (part == "target" and one.task in relabelled):
+        if part and not (part == "target" and question.task in relabelled):
             different[identity] = part
     if different:
         identity, part = next(iter(different.items()))
         raise UsageError(
-            f"these are different questions under the same ids, which cannot be compared:\n  {both}\n"
+            f"these are different questions under the same ids, which cannot be compared:\n  {sources}\n"
             f"  {len(different)} of the {len(shared)} ids that both have differ; {identity} differs in {part}"
         )
 
@@ -103,8 +103,8 @@ def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict
     """
     if isinstance(a, BrokenQuestion) or isinstance(b, BrokenQuestion):
         return None if a.task == b.task else "task"
-    images_a, images_b = ([image.sha256 for image in one.images] for one in (a, b))
-    text_a, text_b = (" ".join(one.text.split()).casefold() for one in (a, b))
+    images_a, images_b = ([image.sha256 for image in question.images] for question in (a, b))
+    text_a, text_b = (" ".join(question.text.split()).casefold() for question in (a, b))
     texts = bool(text_a and text_b)
     checks = {
         "task": a.task == b.task,

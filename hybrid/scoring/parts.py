@@ -48,9 +48,9 @@ class Part:
         """The part whose rows have these notes besides."""
         return replace(self, row=self.row.noted(*notes))
 
-    def only(self, kept: Flags) -> Part:
+    def only(self, flags: Flags) -> Part:
         """The answered questions that a flag is of."""
-        return replace(self, shared=self.seen.at(np.flatnonzero(kept)))
+        return replace(self, shared=self.seen.at(np.flatnonzero(flags)))
 
     def gated(self, *rows: Result) -> Iterator[Result]:
         """The rows, without interval and p value where nothing is tested."""
@@ -76,10 +76,10 @@ class Part:
         Neither is given where the denominator does not differ from 0 (95 %): `near_zero` is the note that says so.
         """
         row = replace(self.row, quantity=quantity, unit=FRACTION, n=len(self))
-        known = ratio_interval(above, below, self.seen.unit.tolist())
-        if known is None:
+        estimate = ratio_interval(above, below, self.seen.unit.tolist())
+        if estimate is None:
             return row.noted(near_zero)
-        return replace(row, value=total(above) / total(below), low=known.low, high=known.high)
+        return replace(row, value=total(above) / total(below), low=estimate.low, high=estimate.high)
 
 
 def total(amount: Floats | Flags) -> float:
@@ -88,27 +88,32 @@ def total(amount: Floats | Flags) -> float:
 
 
 def parts(
-    found: Comparison, section: str, *solvers: Scored, sides: Sides = None, repeated: bool = True, notes: bool = True
+    comparison: Comparison,
+    section: str,
+    *solvers: Scored,
+    sides: Sides = None,
+    repeated: bool = True,
+    notes: bool = True,
 ) -> Iterator[Part]:
     """All questions that the solvers share, noting what is left out, then each group with a question that counts.
 
     The rows name `sides`, by default the first two solvers.
     """
-    whole = found.overlap(*solvers, repeated=repeated)
+    overlap = comparison.overlap(*solvers, repeated=repeated)
     a, b = sides or solvers[:2]
-    row = Result(section, "", FRACTION, None, a.solver, b.solver, none=found.rule)
-    note = whole.left_out if notes else ""
-    yield Part(whole, replace(row, note=note))
-    for group, shared in whole.by_group(found.options.by).items():
+    row = Result(section, "", FRACTION, None, a.solver, b.solver, none=comparison.rule)
+    note = overlap.left_out if notes else ""
+    yield Part(overlap, replace(row, note=note))
+    for group, shared in overlap.by_group(comparison.options.by).items():
         yield Part(shared, replace(row, group=group))
 
 
 def contrasts(
-    found: Comparison, section: str, solvers: Sequence[Scored], of: Mapping[str, tuple[int, int]]
+    comparison: Comparison, section: str, solvers: Sequence[Scored], of: Mapping[str, tuple[int, int]]
 ) -> Iterator[Result]:
     """Differences of these solvers by quantity: of the headline metric over all, and of accuracy in each group."""
-    for part in parts(found, section, *solvers):
-        metrics = part.shared.accuracy(found.rule) if part.row.group else part.shared.headline(found.rule)
+    for part in parts(comparison, section, *solvers):
+        metrics = part.shared.accuracy(comparison.rule) if part.row.group else part.shared.headline(comparison.rule)
         if metrics is None:
             continue
         untested = part.shared.untested(metrics)

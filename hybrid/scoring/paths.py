@@ -62,7 +62,7 @@ class CompareArguments(TableArguments, total=False):
 
 def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
     """The name of a group of questions. Raises `UsageError` where there are scores and none has such a group."""
-    scores = [score for one in solvers for score in one.scores]
+    scores = [score for solver in solvers for score in solver.scores]
     groups = {name for score in scores for name in score.groups}
     if by is not None and scores and by not in groups:
         there_are = f"there are: {', '.join(sorted(groups))}" if groups else "there are none: leave out --by"
@@ -78,10 +78,10 @@ def margin_of(value: float | None) -> float:
     return margin
 
 
-def refuse_unknown(options: Mapping[str, object], known: type) -> None:
+def refuse_unknown(options: Mapping[str, object], allowed: type) -> None:
     """Raise `TypeError` for a keyword that is no option of these arguments."""
-    if unknown := sorted(set(options) - set(known.__annotations__)):
-        raise TypeError(f"there is no option {', '.join(unknown)}; there are: {', '.join(known.__annotations__)}")
+    if unknown := sorted(set(options) - set(allowed.__annotations__)):
+        raise TypeError(f"there is no option {', '.join(unknown)}; there are: {', '.join(allowed.__annotations__)}")
 
 
 def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tuple[Path, ...], ...]:
@@ -140,8 +140,8 @@ def scored_at(
             for solver in folder.solvers():
                 tell(f"submission: {write_submission(folder, solver)}")
             return ()
-        named = () if run == path else (path.name,)
-        return tell_unkept(score_run(folder, options_for(options, folder), named, source))
+        solver_names = () if run == path else (path.name,)
+        return tell_unkept(score_run(folder, options_for(options, folder), solver_names, source))
     if path.is_dir():
         RunFolder(path).refuse_orphans()
     name = options.get("benchmark")
@@ -162,7 +162,7 @@ def scored_at(
 
 def tell_unkept(scored: tuple[Scored, ...]) -> tuple[Scored, ...]:
     """The solvers of a run, after one note for each reason why their scores are not on disk."""
-    for line in dict.fromkeys(one.not_kept for one in scored if one.not_kept):
+    for line in dict.fromkeys(solver.not_kept for solver in scored if solver.not_kept):
         tell(f"note: {line}")
     return scored
 

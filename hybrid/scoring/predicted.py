@@ -56,29 +56,29 @@ def score_predictions(
     pairs, chosen_field = joined.pairs, field or _field_of(joined)
     if chosen_field == "stored" and any(prediction.stored is None for _, prediction in pairs):
         raise UsageError(f"--field stored: {path} keeps no extracted answers; use --field text")
-    asked = {question.id: question for question, _ in pairs}
-    made = tally_replies(benchmark, _replies(pairs, chosen_field), options)
-    counted = counted_twice(benchmark, asked, made, options.unanswered)
+    questions = {question.id: question for question, _ in pairs}
+    replies_tally = tally_replies(benchmark, _replies(pairs, chosen_field), options)
+    by_rule = counted_twice(benchmark, questions, replies_tally, options.unanswered)
     if chosen_field == "text":
         # How often our parse says what the authors' extraction stored, and how often it does not decide.
         same = tuple(
             Cell("", score.unit, float(score.answer == benchmark.score_stored(question, prediction.stored).answer), 1.0)
-            for (question, prediction), score in zip(pairs, made.scores, strict=True)
+            for (question, prediction), score in zip(pairs, replies_tally.scores, strict=True)
             if prediction.stored is not None
         )
-        undecided = tuple(Cell("", score.unit, float(score.answer is None), 1.0) for score in made.scores)
-        named = (("agreement", same), ("undecided", undecided))
-        agreement = [metric_of(name, cells) for name, cells in named if cells]
-        counted = {rule: replace(one, metrics=(*one.metrics, *agreement)) for rule, one in counted.items()}
+        undecided = tuple(Cell("", score.unit, float(score.answer is None), 1.0) for score in replies_tally.scores)
+        cells_by_name = (("agreement", same), ("undecided", undecided))
+        agreement = [metric_of(name, cells) for name, cells in cells_by_name if cells]
+        by_rule = {rule: replace(counts, metrics=(*counts.metrics, *agreement)) for rule, counts in by_rule.items()}
     return Scored(
         benchmark=benchmark.card.name,
         solver=_name_of(path),
-        counted=counted,
+        counted=by_rule,
         unanswered=options.unanswered,
-        questions=asked,
+        questions=questions,
         data=(origin := Data(benchmark.card.name, benchmark.card.splits[0], _facts(joined), {})),
         labels=(LABEL,) if origin.generated else (),
-        reasons=made.reasons,
+        reasons=replies_tally.reasons,
         origin=joined.origin,
         recorded=_name_of(path),
         model=_name_of(path),
@@ -100,10 +100,10 @@ def _field_of(joined: Joined) -> Field:
 def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Replies:
     """Recorded replies in the shape of attempts of our own."""
     attempts = {}
-    for asked, saved in pairs:
-        prompt = Prompt((asked.text,) if asked.text else (), asked.kind, asked.choices, route=asked.route)
+    for item, saved in pairs:
+        prompt = Prompt((item.text,) if item.text else (), item.kind, item.choices, route=item.route)
         reply = Reply((saved.stored if field == "stored" else saved.text) or "")
-        attempts[asked.id] = Attempt(asked.id, (Exchange(prompt, reply),), 0.0)
+        attempts[item.id] = Attempt(item.id, (Exchange(prompt, reply),), 0.0)
     return Replies(tuple(question for question, _ in pairs), attempts, stored=field == "stored")
 
 
@@ -132,7 +132,7 @@ def import_run(
         labels: list[Json] = [f"imported ({field})"]
         if facts:
             labels.append(LABEL)
-        beside: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
+        manifest_facts: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
         with writing(out):
             folder.write_questions(question for question, _ in joined.pairs)
             journal = folder.journal(name)
@@ -140,5 +140,5 @@ def import_run(
             journal.close()
             parts = (QUESTIONS, attempts_of(name))
             files = {part: asdict(folder.measure(part).extent) for part in parts}
-            folder.write_manifest({"identity": identity, **beside, "files": files})
+            folder.write_manifest({"identity": identity, **manifest_facts, "files": files})
     return folder

@@ -34,8 +34,8 @@ def cells_of(comparison: Comparison) -> list[Published]:
     splits = {solver.data.split for solver in comparison.solvers}
     cells = published(comparison.benchmark.card.name)
     other, tasks = printed_otherwise(comparison), tuple(comparison.benchmark.card.tasks)
-    alike = (cell for cell in cells if cell.metric in measured and cell.split in splits)
-    return [cell for cell in alike if not is_concerned(cell, other, tasks)]
+    comparable = (cell for cell in cells if cell.metric in measured and cell.split in splits)
+    return [cell for cell in comparable if not is_concerned(cell, other, tasks)]
 
 
 def published_below(comparison: Comparison) -> tuple[Table, ...]:
@@ -48,18 +48,18 @@ def published_below(comparison: Comparison) -> tuple[Table, ...]:
         raise UsageError("--published: the questions were generated; no paper printed a number of them")
     cells = cells_of(comparison)
     notes = tuple(
-        f"{one.task} and means over all tasks are left out: they were printed of the labels before {one.on}, "
-        "which these are not known to be (--other-labels compare shows them)"
-        for one in printed_otherwise(comparison)
+        f"{correction.task} and means over all tasks are left out: they were printed of the labels before "
+        f"{correction.on}, which these are not known to be (--other-labels compare shows them)"
+        for correction in printed_otherwise(comparison)
     )
     if not cells:
         name = comparison.benchmark.card.name
         raise UsageError("; ".join((f"--published: nothing is printed of these metrics of {name}", *notes)))
-    how = (
+    note = (
         "As printed: percent, unless a note says fraction. Other subsets, checkpoints and prompts than yours are noted."
     )
     first, *others = published_tables(cells)
-    return (replace(first, notes=(how, *notes, *first.notes)), *others)
+    return (replace(first, notes=(note, *notes, *first.notes)), *others)
 
 
 def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
@@ -96,17 +96,19 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
     decimals = max(len(f"{cell.value:.6f}".rstrip("0").partition(".")[2]) for cell in cells)
     notes: dict[str, int] = {}
     # The number of questions behind a column, where most of its cells name the same one.
-    known = [
+    question_counts = [
         {row[head].n for row in rows if head in row and row[head].n and row[head].kind != "human"} for head in heads
     ]
-    lines: list[tuple[str, ...]] = [("questions", *(own.pop() if len(own) == 1 else NONE for own in known))]
+    lines: list[tuple[str, ...]] = [
+        ("questions", *(counts.pop() if len(counts) == 1 else NONE for counts in question_counts))
+    ]
     for row in rows:
-        shown = [row.get(head) for head in heads]
-        present = [cell for cell in shown if cell is not None]
+        row_cells = [row.get(head) for head in heads]
+        present = [cell for cell in row_cells if cell is not None]
         shared = present[0].note if len({cell.note for cell in row.values()}) == 1 else ""
         name = f"{present[0].who}{_mark(shared, notes)}"
-        marks = ["" if cell is None or shared else _mark(cell.note, notes) for cell in shown]
-        values = [NONE if cell is None else f"{cell.value:.{decimals}f}" for cell in shown]
+        marks = ["" if cell is None or shared else _mark(cell.note, notes) for cell in row_cells]
+        values = [NONE if cell is None else f"{cell.value:.{decimals}f}" for cell in row_cells]
         lines.append((name, *(value + mark for value, mark in zip(values, marks, strict=True))))
     split = f" ({splits.pop()})" if len(splits) == 1 else ""
     return Table(title + split, columns, tuple(lines), tuple(f"[{place}] {note}" for note, place in notes.items()))

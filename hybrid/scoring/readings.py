@@ -62,16 +62,16 @@ def read_readings(path: Path) -> Readings:
 
 def agreement(readings: Readings) -> tuple[int, int]:
     """The number of readable replies that a judge reads as our parser does, and the number that it was given."""
-    mixed = [one for one in readings.values() if one.known is not None]
-    return sum(one.letter == one.known for one in mixed), len(mixed)
+    mixed = [reading for reading in readings.values() if reading.known is not None]
+    return sum(reading.letter == reading.known for reading in mixed), len(mixed)
 
 
 def refuse_disagreement(path: Path, readings: Readings) -> None:
     """Raise `UsageError` for readings of a judge that reads too few readable replies as our parser does."""
-    alike, mixed = agreement(readings)
-    if alike < AGREEMENT * mixed:
+    agreeing, mixed = agreement(readings)
+    if agreeing < AGREEMENT * mixed:
         raise UsageError(
-            f"{path}: this judge reads {alike} of {mixed} replies as the parser does, which can read them; below "
+            f"{path}: this judge reads {agreeing} of {mixed} replies as the parser does, which can read them; below "
             f"{AGREEMENT} its readings are not used: judge with another model"
         )
 
@@ -79,9 +79,9 @@ def refuse_disagreement(path: Path, readings: Readings) -> None:
 def can_be_judged(exchange: Exchange) -> bool:
     """Whether somebody said something to an ask whose answers can be listed: an empty reply is never judged."""
     prompt, reply = exchange.prompt, exchange.reply
-    offered = prompt.kind not in (Kind.CHOICE, Kind.ORDER) or bool(prompt.choices)
+    has_options = prompt.kind not in (Kind.CHOICE, Kind.ORDER) or bool(prompt.choices)
     has_text = reply.outcome in (Outcome.ANSWERED, Outcome.UNPARSED) and bool(reply.text.strip())
-    return prompt.kind in JUDGED and offered and has_text
+    return prompt.kind in JUDGED and has_options and has_text
 
 
 def unread(exchange: Exchange) -> bool:

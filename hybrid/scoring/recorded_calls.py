@@ -33,8 +33,12 @@ def recorded_tools(tools: Iterable[str], calls: Sequence[TracedCall]) -> CallToo
     useful = [call for call in reversed(calls) if call.finding is not None and call.tool in tools]
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        for one in useful:
-            if one.tool == name and one.images == tuple(images) and (finding := as_asked(one, args)) is not None:
+        for recorded in useful:
+            if (
+                recorded.tool == name
+                and recorded.images == tuple(images)
+                and (finding := as_asked(recorded, args)) is not None
+            ):
                 return finding
         raise NoBackend(f"{name} was not asked this")
 
@@ -55,22 +59,22 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
     """
     if call.finding is None or dict(call.args) == dict(args):
         return call.finding
-    asked, given = _parsed(call.tool, args), _parsed(call.tool, call.args)
-    if asked is None or given is None:
+    rule_args, call_args = _parsed(call.tool, args), _parsed(call.tool, call.args)
+    if rule_args is None or call_args is None:
         return None
-    boxes = _boxes(asked)
-    renamed = _renamed(boxes, _boxes(given)) if boxes else {}
+    boxes = _boxes(rule_args)
+    renamed = _renamed(boxes, _boxes(call_args)) if boxes else {}
     if renamed is None:
         return None
     if not boxes:
         # The call is about the same letters, or leaves them to the tool.
-        wanted, named = _letters(asked), _letters({**given, LABELS: ()})
-        field, labels = _tool(call.tool).args.model_fields.get(LABELS), tuple(given.get(LABELS) or ())
+        rule_letters, call_letters = _letters(rule_args), _letters({**call_args, LABELS: ()})
+        field, labels = _tool(call.tool).args.model_fields.get(LABELS), tuple(call_args.get(LABELS) or ())
         default = None if field is None else field.get_default(call_default_factory=True)
-        named |= set() if labels == tuple(default or ()) else set(labels)
-        if (named and named != wanted) if wanted else _boxes(given):
+        call_letters |= set() if labels == tuple(default or ()) else set(labels)
+        if (call_letters and call_letters != rule_letters) if rule_letters else _boxes(call_args):
             return None
-    if any(not _same(key, asked[key], given.get(key), stated=key in args) for key in asked):
+    if any(not _same(key, rule_args[key], call_args.get(key), stated=key in args) for key in rule_args):
         return None
     return replace(call.finding, data=_with_labels(call.finding.data, renamed)) if renamed else call.finding
 
@@ -90,24 +94,24 @@ def _tool(name: str) -> Tool:
     return tool
 
 
-def _same(key: str, asked: Any, given: Any, *, stated: bool) -> bool:
+def _same(key: str, rule_value: Any, call_value: Any, *, stated: bool) -> bool:
     """Whether one argument of two calls says the same; letters, points and boxes are compared elsewhere."""
-    if key == LABELS or _are(_is_region, asked) or _are(_is_region, given):
+    if key == LABELS or _are(_is_region, rule_value) or _are(_is_region, call_value):
         return True
-    if any(_is_point(value) or _are(_is_point, value) for value in (asked, given)):
-        return not stated or bool(asked == given)
-    if key == NAMES and isinstance(asked, Sequence) and isinstance(given, Sequence):
-        return {_plain(name) for name in asked} <= {_plain(name) for name in given}
-    if isinstance(given, int | float) and not stated and not isinstance(given, bool):
+    if any(_is_point(value) or _are(_is_point, value) for value in (rule_value, call_value)):
+        return not stated or bool(rule_value == call_value)
+    if key == NAMES and isinstance(rule_value, Sequence) and isinstance(call_value, Sequence):
+        return {_plain(name) for name in rule_value} <= {_plain(name) for name in call_value}
+    if isinstance(call_value, int | float) and not stated and not isinstance(call_value, bool):
         return True
-    return bool(_plain(asked) == _plain(given))
+    return bool(_plain(rule_value) == _plain(call_value))
 
 
 def _plain(value: Any) -> Any:
     """Words without case and outer or double spaces, also in a list."""
     if isinstance(value, str):
         return " ".join(value.split()).casefold()
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _is_point(value: Any) -> bool:
@@ -127,42 +131,46 @@ def _are(kind: Callable[[Any], bool], value: Any) -> bool:
 def _listed(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The points and boxes of a call, in order."""
     return [
-        one
+        item
         for value in args.values()
-        for one in (value if isinstance(value, list | tuple) else [value])
-        if _is_point(one) or (_is_region(one) and isinstance(value, list | tuple))
+        for item in (value if isinstance(value, list | tuple) else [value])
+        if _is_point(item) or (_is_region(item) and isinstance(value, list | tuple))
     ]
 
 
 def _boxes(args: Mapping[str, Any]) -> list[tuple[str, Box]]:
     """The listed boxes of a call, each with the name that a tool gives it: its label, else its number."""
-    boxes = (one for one in _listed(args) if _is_region(one))
-    named = ((str(one.get("label") or number), one) for number, one in enumerate(boxes, 1))
-    return [(name, Box(*(one[end] for end in ("x0", "y0", "x1", "y1")))) for name, one in named]
+    boxes = (box for box in _listed(args) if _is_region(box))
+    named_boxes = ((str(box.get("label") or number), box) for number, box in enumerate(boxes, 1))
+    return [(name, Box(*(box[end] for end in ("x0", "y0", "x1", "y1")))) for name, box in named_boxes]
 
 
 def _letters(args: Mapping[str, Any]) -> set[str]:
-    return {*(args.get(LABELS) or ()), *(str(one["label"]) for one in _listed(args) if one.get("label"))}
+    return {*(args.get(LABELS) or ()), *(str(item["label"]) for item in _listed(args) if item.get("label"))}
 
 
-def _renamed(asked: Sequence[tuple[str, Box]], given: Sequence[tuple[str, Box]]) -> dict[str, str] | None:
+def _renamed(rule_boxes: Sequence[tuple[str, Box]], call_boxes: Sequence[tuple[str, Box]]) -> dict[str, str] | None:
     """By the name of each box of a call the name that the rule has for it; None where the boxes are others.
 
     Boxes are paired in order of how much they overlap, so that of two that lie on each other each finds its own.
     """
-    if len(asked) != len(given):
+    if len(rule_boxes) != len(call_boxes):
         return None
     pairs = sorted(
-        ((overlap(a, b), -abs(i - j), i, j) for i, (_, a) in enumerate(asked) for j, (_, b) in enumerate(given)),
+        (
+            (overlap(a, b), -abs(i - j), i, j)
+            for i, (_, a) in enumerate(rule_boxes)
+            for j, (_, b) in enumerate(call_boxes)
+        ),
         reverse=True,
     )
     matched: dict[int, int] = {}
     for share, _, i, j in pairs:
         if share >= SAME_BOX and i not in matched.values() and j not in matched:
             matched[j] = i
-    if len(matched) < len(asked) or len({name for name, _ in given}) < len(given):
+    if len(matched) < len(rule_boxes) or len({name for name, _ in call_boxes}) < len(call_boxes):
         return None
-    return {given[j][0]: asked[i][0] for j, i in matched.items()}
+    return {call_boxes[j][0]: rule_boxes[i][0] for j, i in matched.items()}
 
 
 def _with_labels(data: Any, renamed: Mapping[str, str]) -> Any:

@@ -66,13 +66,13 @@ class RecordedPair:
         empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls, and left out."
         without_task = how_many(self.without_task, verb=("has", "have"))
         no_task = f"{without_task} no task: every question weighs the same, not every task."
-        known = "Without controls, repetitions and traces: no presence, result or loop, and nothing by luck."
+        limits = "Without controls, repetitions and traces: no presence, result or loop, and nothing by luck."
         return (
             *([] if self.has_calls else [uncounted]),
             *([lacking] if self.only_one else []),
             *([empty] if self.empty else []),
             *([no_task] if self.without_task else []),
-            known,
+            limits,
         )
 
 
@@ -106,8 +106,8 @@ def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedRep
     row = Result(NAME, GAIN, FRACTION, None, without, with_tools, note=note)
     rows: Sequence[Result] = tuple(rows_of(row, pair.questions, pair.how))
     if not pair.has_calls:
-        kept = (one for one in rows if one.quantity in (GAIN, *UNSPLIT))
-        rows = tuple(replace(one, quantity=UNSPLIT.get(one.quantity, one.quantity)) for one in kept)
+        parts = (row for row in rows if row.quantity in (GAIN, *UNSPLIT))
+        rows = tuple(replace(row, quantity=UNSPLIT.get(row.quantity, row.quantity)) for row in parts)
     return RecordedReport(tuple(rows))
 
 
@@ -124,33 +124,35 @@ def read_pair(without: Path, with_tools: Path) -> RecordedPair:
         raise DataError(f"{without} and {with_tools} have no id in common")
     has_calls = any(not _is_empty(row, "calls") for row in hybrid.values())
     needed = ("correct", "calls") if has_calls else ("correct",)
-    known = [
+    numbers = [
         name
         for name in shared
         if not _is_empty(alone[name], "correct") and not any(_is_empty(hybrid[name], column) for column in needed)
     ]
-    if not known:
+    if not numbers:
         raise DataError(f"{without} and {with_tools}: no question has a value of {' and '.join(needed)} in both")
     questions = []
-    for identity in known:
-        before, after = alone[identity], hybrid[identity]
-        task, cluster = (_shared_cell(identity, name, before, after) for name in ("task", "cluster"))
-        called = has_calls and _number(with_tools, identity, after, "calls") > 0
-        right = _share(without, identity, before), _share(with_tools, identity, after)
+    for identity in numbers:
+        alone_row, hybrid_row = alone[identity], hybrid[identity]
+        task, cluster = (_shared_cell(identity, name, alone_row, hybrid_row) for name in ("task", "cluster"))
+        has_call = has_calls and _number(with_tools, identity, hybrid_row, "calls") > 0
+        right = _share(without, identity, alone_row), _share(with_tools, identity, hybrid_row)
         unit = cluster or base_id(identity)
-        questions.append(ToolQuestion(identity, task, unit, *right, CALLED if called else NOT_CALLED))
+        questions.append(ToolQuestion(identity, task, unit, *right, CALLED if has_call else NOT_CALLED))
     no_task = sum(not question.task for question in questions)
     without_task = no_task if no_task < len(questions) else 0
-    return RecordedPair(tuple(questions), has_calls, len({*alone} ^ {*hybrid}), len(shared) - len(known), without_task)
+    return RecordedPair(
+        tuple(questions), has_calls, len({*alone} ^ {*hybrid}), len(shared) - len(numbers), without_task
+    )
 
 
 def _is_empty(row: Row, name: str) -> bool:
     return row.get(name) is None or str(row[name]).strip() == ""
 
 
-def _shared_cell(identity: str, name: str, before: Row, after: Row) -> str:
+def _shared_cell(identity: str, name: str, alone_row: Row, hybrid_row: Row) -> str:
     """A text that both files may have; empty where neither has it. Raises `DataError` where they differ."""
-    values = {str(row[name]).strip() for row in (before, after) if not _is_empty(row, name)}
+    values = {str(row[name]).strip() for row in (alone_row, hybrid_row) if not _is_empty(row, name)}
     if len(values) > 1:
         raise DataError(f"{identity}: its {name} is {' in one file and '.join(sorted(values))} in the other")
     return next(iter(values), "")
@@ -158,16 +160,16 @@ def _shared_cell(identity: str, name: str, before: Row, after: Row) -> str:
 
 def _by_id(path: Path) -> dict[str, Row]:
     """The rows of a file by id; by the number of the line where the file has none."""
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for number, raw in enumerate(_rows(path), 1):
         row = {MED.get(name, TABLE.get(name, name)): value for name, value in raw.items()}
         identity = str(row.get("id") or "") or f"line {number}"
-        if identity in found:
+        if identity in rows:
             raise DataError(f"{path}: the id {identity!r} occurs twice")
-        found[identity] = row
-    if not found:
+        rows[identity] = row
+    if not rows:
         raise DataError(f"{path}: no row")
-    return found
+    return rows
 
 
 def _rows(path: Path) -> Iterator[Row]:

@@ -29,33 +29,35 @@ def find_plugins(folder: RunFolder) -> dict[str, str]:
     """Look in the folders that the run's manifest names; by `folder/name` why a thing of the run is not found."""
     missing: dict[str, str] = {}
     recorded: Mapping[str, Mapping[str, Any]] = folder.manifest.get(PLUGINS, {})
-    for thing, facts in recorded.items():
-        kind, _, name = thing.partition("/")
+    for plugin, facts in recorded.items():
+        kind, _, name = plugin.partition("/")
         package = _PACKAGES.get(kind)
         if package is None or name in find_origins(package):
             continue
         try:
             _look_in(folder, facts)
         except (HybridError, OSError) as error:
-            missing[thing] = str(error)
+            missing[plugin] = str(error)
             continue
         if name not in find_origins(package):
-            missing[thing] = f"{facts['path']} no longer offers {name}"
+            missing[plugin] = f"{facts['path']} no longer offers {name}"
         else:
-            tell(f"note: {thing} is read from {facts['path']}, which the manifest of {folder.path} names")
+            tell(f"note: {plugin} is read from {facts['path']}, which the manifest of {folder.path} names")
     return missing
 
 
 def find_lost_rules(folder: RunFolder) -> dict[str, str]:
     """By name of a tool, and by route of a rule that it had in the run, why that rule is missing."""
     recorded = folder.manifest.get(PLUGINS, {})
-    lost: dict[str, str] = {}
-    for thing, why in find_plugins(folder).items():
-        kind, _, name = thing.partition("/")
+    missing: dict[str, str] = {}
+    for plugin, cause in find_plugins(folder).items():
+        kind, _, name = plugin.partition("/")
         if kind == TOOLS:
-            reason = f"the rules of {name} are missing: {why}"
-            lost |= dict.fromkeys((name, *(f"{ROUTE}{route}" for route in recorded[thing].get("routes", ()))), reason)
-    return lost
+            reason = f"the rules of {name} are missing: {cause}"
+            missing |= dict.fromkeys(
+                (name, *(f"{ROUTE}{route}" for route in recorded[plugin].get("routes", ()))), reason
+            )
+    return missing
 
 
 def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:

@@ -84,7 +84,7 @@ class SolverRows:
     @cached_property
     def scores(self) -> Mapping[str, Mapping[str, Score]]:
         """By rule of no answer and id every score."""
-        return {rule: {one.id: one for one in counted.scores} for rule, counted in self.scored.counted.items()}
+        return {rule: {score.id: score for score in counts.scores} for rule, counts in self.scored.counted.items()}
 
     @cached_property
     def recorded(self) -> Recorded | None:
@@ -116,13 +116,17 @@ class Row:
     @cached_property
     def usage(self) -> Usage | None:
         """The usage of all asks together."""
-        return None if self.attempt is None else sum((one.reply.usage for one in self.attempt.exchanges), Usage())
+        return (
+            None
+            if self.attempt is None
+            else sum((exchange.reply.usage for exchange in self.attempt.exchanges), Usage())
+        )
 
     @property
     def heard(self) -> Heard | None:
         """The findings of its tools; None where none was called."""
-        found = self.solver.heard.get(self.question.id)
-        return found if found is not None and (found.calls or found.no_trace) else None
+        verdict = self.solver.heard.get(self.question.id)
+        return verdict if verdict is not None and (verdict.calls or verdict.no_trace) else None
 
     def score(self, rule: str = "wrong") -> Score:
         """The score under a rule of what no answer is worth."""
@@ -135,21 +139,23 @@ class Row:
 
     def fact(self, name: str) -> Any:
         """The value of a column."""
-        if made := MADE.get(name):
-            return made(self)
+        if compute := MADE.get(name):
+            return compute(self)
         if name in OF_QUESTION:
             return None if isinstance(self.question, BrokenQuestion) else OF_QUESTION[name](self.question)
         if name in OF_ASKS:
             part = OF_ASKS[name]
-            return [getattr(one, part).text for one in (() if self.attempt is None else self.attempt.exchanges)]
+            return [
+                getattr(exchange, part).text for exchange in (() if self.attempt is None else self.attempt.exchanges)
+            ]
         # All that is left is counted by the usage, under its own name there but for one.
         field = {"call_seconds": "seconds"}.get(name, name)
         return None if self.usage is None else getattr(self.usage, field)
 
 
 def _tokens(row: Row) -> int | None:
-    known = None if row.usage is None else known_tokens(row.usage)
-    return None if known is None else sum(known)
+    tokens = None if row.usage is None else known_tokens(row.usage)
+    return None if tokens is None else sum(tokens)
 
 
 # How a column is made of a row; `NAME` stands for each key of the mapping.
@@ -162,7 +168,7 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "repetition": lambda row: repetition(row.solver.scored),
     "id": lambda row: row.question.id,
     "base": lambda row: base_id(row.question.id),
-    "rotation": lambda row: int(found[1]) if (found := ROTATED.search(row.question.id)) else 0,
+    "rotation": lambda row: int(match[1]) if (match := ROTATED.search(row.question.id)) else 0,
     "cluster": lambda row: row.question.unit,
     "task": lambda row: row.question.task,
     "outcome": lambda row: row.score().outcome.value,
@@ -182,11 +188,11 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
 }
 # Of those that a question which could not be read has not.
 OF_QUESTION: Mapping[str, Callable[[Question], Any]] = {
-    "kind": lambda asked: asked.kind.value,
-    "question": lambda asked: asked.text,
-    "choices": lambda asked: list(asked.choices),
-    "target": lambda asked: json.dumps(asked.target, ensure_ascii=False),
-    "image_sha256": lambda asked: [image.sha256 for image in asked.images],
+    "kind": lambda question: question.kind.value,
+    "question": lambda question: question.text,
+    "choices": lambda question: list(question.choices),
+    "target": lambda question: json.dumps(question.target, ensure_ascii=False),
+    "image_sha256": lambda question: [image.sha256 for image in question.images],
 }
 OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
@@ -207,11 +213,11 @@ _ITEM = re.compile(
 )
 # The columns, in order, as the docstring has them.
 COLUMNS = tuple(
-    Column(found["name"], found["type"], " ".join(found["about"].split()), found["form"] or "")
-    for found in _ITEM.finditer(__doc__ or "")
+    Column(match["name"], match["type"], " ".join(match["about"].split()), match["form"] or "")
+    for match in _ITEM.finditer(__doc__ or "")
 )
-PARQUET = tuple(one for one in COLUMNS if one.form != "table")
-TABLE = tuple(one for one in COLUMNS if one.form != "parquet")
+PARQUET = tuple(column for column in COLUMNS if column.form != "table")
+TABLE = tuple(column for column in COLUMNS if column.form != "parquet")
 NAME = "NAME"
 
 
@@ -223,15 +229,15 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
         # By column in the file the fact, and where the fact is a mapping the key in it.
         places: dict[str, tuple[str, str | None]] = {}
         self.columns: dict[str, str] = {}  # Name and type
-        for one in columns:
-            several = one.name.endswith(NAME)
-            keys = dict.fromkeys(key for row in rows for key in row.fact(one.name)) if several else (None,)
+        for column in columns:
+            several = column.name.endswith(NAME)
+            keys = dict.fromkeys(key for row in rows for key in row.fact(column.name)) if several else (None,)
             for key in keys:
-                name = one.name if key is None else one.name.removesuffix(NAME) + key
-                self.columns[name], places[name] = one.type, (one.name, key)
+                name = column.name if key is None else column.name.removesuffix(NAME) + key
+                self.columns[name], places[name] = column.type, (column.name, key)
         self._rows = []
         for row in rows:
-            facts = {one.name: row.fact(one.name) for one in columns}
+            facts = {column.name: row.fact(column.name) for column in columns}
             self._rows.append(
                 {name: facts[of] if key is None else facts[of].get(key) for name, (of, key) in places.items()}
             )

@@ -63,7 +63,7 @@ def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[Reference
     first = comparison.solvers[0]
     if first.data.generated:
         return []
-    kept: dict[tuple[str, str, float], tuple[Published, list[str]]] = {}
+    by_value: dict[tuple[str, str, float], tuple[Published, list[str]]] = {}
     other, tasks = printed_otherwise(comparison), tuple(comparison.benchmark.card.tasks)
     for cell in published(first.benchmark):
         if is_concerned(cell, other, tasks):
@@ -73,10 +73,10 @@ def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[Reference
         value = cell.value if cell.note.startswith(IN_FRACTIONS) else cell.value / PERCENT
         if task is None or cell.split != first.data.split or not 0 <= value <= 1:
             continue
-        _, sources = kept.setdefault((task, cell.who, value), (cell, []))
+        _, sources = by_value.setdefault((task, cell.who, value), (cell, []))
         sources.append(cell.source)
     lines = []
-    for (task, who, value), (cell, sources) in kept.items():
+    for (task, who, value), (cell, sources) in by_value.items():
         size = f"over {cell.n} questions, here {sizes[task]}" if cell.n and cell.n != str(sizes[task]) else ""
         limits = cell.note.removeprefix(IN_FRACTIONS).lstrip("; ")
         note = "; ".join(filter(None, (", ".join(dict.fromkeys(sources)), size, limits)))

@@ -37,59 +37,65 @@ KEYS = ("a", "b", "metric", "group")  # The fields of a row that say what it is 
 WIDEST = 13
 
 
-def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
+def tables_of(comparison: Comparison, result: SectionResult) -> tuple[Table, ...]:
     """The tables of a section: one over all questions, one by task, and so on.
 
     A section that could not be made is a table that says why.
     """
-    section = made.section
-    if made.fault is not None:
+    section = result.section
+    if result.fault is not None:
         columns = (Column("section", "left"), Column("why", "left"))
-        return (Table("This section could not be made", columns, ((section.name, made.fault),)),)
+        return (Table("This section could not be made", columns, ((section.name, result.fault),)),)
     parts: dict[tuple[tuple[str, ...], bool], list[Result]] = {}
-    tested = any(row.p_holm is not None for row in made.rows)
-    for row in made.rows:
+    tested = any(row.p_holm is not None for row in result.rows)
+    for row in result.rows:
         if not row.detail:
             # What is adjusted together stands in one table: the headline metric is a family of its own.
             head = tested and row.metric == comparison.headline
             parts.setdefault((tuple(key for key in KEYS if getattr(row, key)), head), []).append(row)
     tables = [_table(comparison, section, keys, rows) for (keys, _), rows in parts.items()]
     # The explanation stands below the first.
-    about = [replace(one, notes=(*one.notes, *section.about.splitlines())) for one in tables[:1]]
+    about = [replace(table, notes=(*table.notes, *section.about.splitlines())) for table in tables[:1]]
     return (*about, *tables[1:])
 
 
 def title_of(comparison: Comparison, section: Section) -> str:
     """Benchmark, failures and labels: what must be known of every number below."""
-    failed = [f"{one.solver}: {one.failed} of {len(one.scores)} failed" for one in comparison.solvers if one.failed]
+    failed = [
+        f"{solver.solver}: {solver.failed} of {len(solver.scores)} failed"
+        for solver in comparison.solvers
+        if solver.failed
+    ]
     # Those that belong to every number.
-    labels = [label for label in comparison.solvers[0].labels if all(label in one.labels for one in comparison.solvers)]
+    labels = [
+        label for label in comparison.solvers[0].labels if all(label in solver.labels for solver in comparison.solvers)
+    ]
     # Those of some solvers that their names do not say, and whose they are.
     whose: dict[str, list[str]] = {}
-    for one in comparison.solvers:
-        for label in one.labels:
-            if label not in labels and label.removeprefix(CONTROL) not in one.solver:
-                whose.setdefault(label, []).append(one.solver)
-    said = "; ".join([*labels, *(f"{', '.join(names)}: {label}" for label, names in whose.items())])
+    for solver in comparison.solvers:
+        for label in solver.labels:
+            if label not in labels and label.removeprefix(CONTROL) not in solver.solver:
+                whose.setdefault(label, []).append(solver.solver)
+    notes = "; ".join([*labels, *(f"{', '.join(names)}: {label}" for label, names in whose.items())])
     title = f"{comparison.solvers[0].benchmark}: {section.name.replace('_', ' ')}"
-    return title + (f" ({'; '.join(failed)})" if failed else "") + (f" [{said}]" if said else "")
+    return title + (f" ({'; '.join(failed)})" if failed else "") + (f" [{notes}]" if notes else "")
 
 
 def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: Sequence[Result]) -> Table:
     """Rows that all are of the same things: of a solver and a metric, of a pair and a task."""
     metrics = {row.metric for row in rows}
-    shown = [key for key in keys if key != "metric" or len(metrics) > 1]
-    of = f": {metrics.pop()}" if "metric" in keys and "metric" not in shown else ""
+    shown_keys = [key for key in keys if key != "metric" or len(metrics) > 1]
+    of = f": {metrics.pop()}" if "metric" in keys and "metric" not in shown_keys else ""
     title = f"{title_of(comparison, section)}{of}" + (f", by {comparison.grouping}" if "group" in keys else "")
     names = {"group": comparison.grouping, **section.headings}
-    columns = [Column(names.get(key, key), "left") for key in shown]
+    columns = [Column(names.get(key, key), "left") for key in shown_keys]
     # By what it is of each line, and in it by quantity each row.
     lines: dict[tuple[str, ...], dict[str, Result]] = {}
     for row in rows:
         lines.setdefault(tuple(getattr(row, key) for key in keys), {}).setdefault(row.quantity, row)
     names_of = dict.fromkeys(row.quantity for row in rows)
     rows_of = {name: [row for row in rows if row.quantity == name] for name in names_of}
-    extras = {name: _extras(own) for name, own in rows_of.items()}
+    extras = {name: _extras(group_rows) for name, group_rows in rows_of.items()}
     notes: dict[str, int] = {}
 
     def value(row: Result, n: int | None) -> str:
@@ -100,26 +106,26 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
 
     def of_line(line: Mapping[str, Result]) -> Iterator[str]:
         first, n = next(iter(line.values())), next((row.n for row in line.values() if row.n is not None), None)
-        yield from (getattr(first, key) for key in shown)
-        yield from [NONE if n is None else str(n)] if counted else []
+        yield from (getattr(first, key) for key in shown_keys)
+        yield from [NONE if n is None else str(n)] if has_counts else []
         for quantity, more in extras.items():
             row = line.get(quantity)
             yield NONE if row is None else value(row, n)
             yield from (NONE if row is None else _extra(section, row, extra) for extra in more)
 
-    counted = any(row.n is not None for row in rows)
+    has_counts = any(row.n is not None for row in rows)
     sparse = 2 * sum(map(len, lines.values())) < len(lines) * len(extras)
     if sparse or len(extras) + sum(map(len, extras.values())) > WIDEST:
-        every = _extras(rows)
+        all_extras = _extras(rows)
         columns += [Column("quantity", "left"), Column("n"), Column("value")]
-        columns += [Column(_heading(extra, rows)) for extra in every]
+        columns += [Column(_heading(extra, rows)) for extra in all_extras]
         cells = []
         for row in rows:
             n = NONE if row.n is None else str(row.n)
-            ends = (_extra(section, row, extra) for extra in every)
-            cells.append((*(getattr(row, key) for key in shown), row.quantity, n, value(row, row.n), *ends))
+            ends = (_extra(section, row, extra) for extra in all_extras)
+            cells.append((*(getattr(row, key) for key in shown_keys), row.quantity, n, value(row, row.n), *ends))
     else:
-        columns += [Column("n")] if counted else []
+        columns += [Column("n")] if has_counts else []
         for quantity, more in extras.items():
             columns += [Column(quantity), *(Column(_heading(extra, rows_of[quantity])) for extra in more)]
         cells = [tuple(of_line(line)) for line in lines.values()]
@@ -129,13 +135,13 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
 
 def _extras(rows: Sequence[Result]) -> tuple[str, ...]:
     """Of interval and p values those that any of these rows has; one p value alone needs no adjustment."""
-    found = {
+    present = {
         "interval": any(row.low is not None for row in rows),
         "p": any(row.p is not None for row in rows),
         "p_holm": sum(row.p_holm is not None for row in rows) > 1,
     }
-    found["family"] = found["p_holm"] and len(_families(rows)) > 1
-    return tuple(name for name, there in found.items() if there)
+    present["family"] = present["p_holm"] and len(_families(rows)) > 1
+    return tuple(name for name, is_present in present.items() if is_present)
 
 
 def _families(rows: Sequence[Result]) -> list[str]:
@@ -194,7 +200,7 @@ _NAMED = re.compile(f"'+{_SIGN}")
 def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
     r"""A heading and a line for each row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
     benchmark, rule = (solvers[0].benchmark, solvers[0].unanswered) if solvers else ("", "")
-    origins = {one.solver: origin_of(one) for one in solvers}
+    origins = {solver.solver: origin_of(solver) for solver in solvers}
 
     lines = (
         [benchmark, *(getattr(row, name) for name in _FIELDS), *map(sides(origins, row).get, _SIDES), rule]

@@ -104,11 +104,11 @@ class ScoreReport(Report):
     @property
     def solvers(self) -> tuple[Scored, ...]:
         """All solvers, by the rule of the tables."""
-        return tuple(one for scored in self._ruled.values() for one in scored)
+        return tuple(solver for scored in self._ruled.values() for solver in scored)
 
     @property
     def _ruled(self) -> dict[Path, list[Scored]]:
-        return {path: [one.under(self.unanswered) for one in scored] for path, scored in self.paths.items()}
+        return {path: [solver.under(self.unanswered) for solver in scored] for path, scored in self.paths.items()}
 
     @property
     def damage(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class ScoreReport(Report):
     @property
     def failed(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run, then for each question that failed."""
-        return (*self.damage, *(f"{question}: {why}" for question, why in self.failures.items()))
+        return (*self.damage, *(f"{question}: {reason}" for question, reason in self.failures.items()))
 
     @cached_property
     def comparisons(self) -> Mapping[Path, ComparisonReport]:
@@ -142,34 +142,34 @@ class ScoreReport(Report):
         csv has a line for each metric of each solver, nothing rounded.
         """
         if form == "csv":
-            return lines_of(COLUMNS_OF_SCORES, (one.values() for one in self.rows()))
+            return lines_of(COLUMNS_OF_SCORES, (row.values() for row in self.rows()))
         if nothing := nothing_answered_by(self.solvers):
             return nothing
-        return "\n".join(one.render(form) for one in self.comparisons.values())
+        return "\n".join(comparison.render(form) for comparison in self.comparisons.values())
 
     def tables(self) -> tuple[Table, ...]:
         """The tables of each path."""
-        return tuple(table for one in self.comparisons.values() for table in one.tables())
+        return tuple(table for comparison in self.comparisons.values() for table in comparison.tables())
 
     def as_json(self) -> dict[str, Json]:
         """One object for a path, for several one under each."""
         by_path: dict[str, dict[str, Json]] = {}
         for path, solvers in self._ruled.items():
-            scored = {one.solver: one.as_json(self.options.by) for one in solvers}
+            scored = {solver.solver: solver.as_json(self.options.by) for solver in solvers}
             alone = len(scored) == 1 and not self.in_run
             by_path[str(path)] = next(iter(scored.values())) if alone else {"run": str(path), "solvers": scored}
         return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each metric of each solver, with its 95 % interval."""
-        made: list[dict[str, Json]] = []
+        records: list[dict[str, Json]] = []
         for path, scored in self.paths.items():
-            for one in with_judged(scored):
-                of = (str(path), one.benchmark, one.solver, self.unanswered)
-                for metric in one.under(self.unanswered).metrics:
+            for solver in with_judged(scored):
+                of = (str(path), solver.benchmark, solver.solver, self.unanswered)
+                for metric in solver.under(self.unanswered).metrics:
                     numbers = (metric.name, metric.n, metric.value, *ends_of(interval(metric)))
-                    made.append(dict(zip(COLUMNS_OF_SCORES, (*of, *numbers), strict=True)))
-        return made
+                    records.append(dict(zip(COLUMNS_OF_SCORES, (*of, *numbers), strict=True)))
+        return records
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,13 +208,13 @@ class ComparisonReport(Report):
     @property
     def results(self) -> tuple[Result, ...]:
         """Every row of the result table."""
-        return tuple(row for made in self.sections for row in made.rows)
+        return tuple(row for result in self.sections for row in result.rows)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run, and for each section asked for that could not be made."""
-        made = self.comparison.computed.values() if self.solvers else ()
-        return (*damage_of(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
+        computed = self.comparison.computed.values() if self.solvers else ()
+        return (*damage_of(self.solvers), *(f"{result.name}: {result.fault}" for result in computed if result.fault))
 
     @described_by(describer)
     def blocks(self) -> tuple[Block, ...]:
@@ -225,16 +225,19 @@ class ComparisonReport(Report):
         """
         if not self.solvers:
             return ()
-        chosen = results(self.comparison, self.only) if self.only else self.sections
-        blocks = [Block(made.name, made.section.title, made.lead, tables_of(self.comparison, made)) for made in chosen]
+        selected = results(self.comparison, self.only) if self.only else self.sections
+        blocks = [
+            Block(result.name, result.section.title, result.lead, tables_of(self.comparison, result))
+            for result in selected
+        ]
         blocks += self._published()
         for name in self.only:
             if name not in (block.name for block in blocks):
-                names = [*(made.name for made in self.sections), *(block.name for block in self._published())]
-                known = {*names, *(section.name for section in sections())}
-                missing = f"there is no such section{did_you_mean(name, known)}"
-                why = "this comparison has no such section" if name in known else missing
-                raise UsageError(f"--only {name}: {why}; it has: {', '.join(names)}")
+                names = [*(section.name for section in self.sections), *(block.name for block in self._published())]
+                all_names = {*names, *(section.name for section in sections())}
+                missing = f"there is no such section{did_you_mean(name, all_names)}"
+                reason = "this comparison has no such section" if name in all_names else missing
+                raise UsageError(f"--only {name}: {reason}; it has: {', '.join(names)}")
         return tuple(block for block in blocks if not self.only or block.name in self.only)
 
     def _published(self) -> list[Block]:
@@ -289,15 +292,19 @@ class ComparisonReport(Report):
         `conclusion` has the sentences of the whole, `conclusions` what each section concludes, `faults` the sections
         that could not be made, and why, `plugins` the hash of the code of those from outside.
         """
-        faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
+        faults: dict[str, Json] = {
+            section.name: section.fault for section in self.sections if section.fault is not None
+        }
         origins = self._origins()
         return {
             **({"head": list(head_of(self.solvers))} if self.solvers and self.headed else {}),
             **({"unanswered": self.comparison.rule} if self.solvers else {}),
-            "solvers": {one.solver: {**one.as_json(self.options.by), **origins[one.solver]} for one in self.solvers},
+            "solvers": {
+                solver.solver: {**solver.as_json(self.options.by), **origins[solver.solver]} for solver in self.solvers
+            },
             "results": [{**row.as_json(), **sides(origins, row)} for row in self.results],
             "conclusion": [asdict(sentence) for sentence in self.conclusion],
-            "conclusions": {made.name: made.lead for made in self.sections if made.lead},
+            "conclusions": {section.name: section.lead for section in self.sections if section.lead},
             **({"faults": faults} if faults else {}),
             **({"plugins": plugins} if (plugins := codes_of(self.sections)) else {}),
         }
@@ -308,7 +315,7 @@ class ComparisonReport(Report):
         return [{**asdict(row), **sides(origins, row)} for row in self.results]
 
     def _origins(self) -> dict[str, dict[str, str | None]]:
-        return {one.solver: origin_of(one) for one in self.solvers}
+        return {solver.solver: origin_of(solver) for solver in self.solvers}
 
 
 # The records of `ScoreReport`; `unanswered` is the rule that holds for all its numbers.
@@ -319,15 +326,15 @@ PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 def damage_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """A line for each damage of the solvers' runs, and for each tool that never ran."""
-    return tuple(dict.fromkeys(line for one in solvers for line in (*one.damage, *broken_tools(one))))
+    return tuple(dict.fromkeys(line for solver in solvers for line in (*solver.damage, *broken_tools(solver))))
 
 
 def failures_of(solvers: Sequence[Scored]) -> dict[str, str]:
     """Why each failed question, or question without a score, failed, by `ID (SOLVER)`."""
     return {
-        f"{score.id} ({one.solver})": one.reasons.get(score.id, score.outcome.value)
-        for one in solvers
-        for score in one.scores
+        f"{score.id} ({solver.solver})": solver.reasons.get(score.id, score.outcome.value)
+        for solver in solvers
+        for score in solver.scores
         if score.outcome.failed
     }
 
@@ -352,7 +359,7 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
         tell_origin(codec(Origin).validate_python(folder.manifest["predictions"]))
         sets = ((folder.path,),)
     scored = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
-    by = known_group(options.get("by"), [one for solvers in scored.values() for one in solvers])
+    by = known_group(options.get("by"), [solver for solvers in scored.values() for solver in solvers])
     compared = ComparisonOptions(by, allow_failed=options.get("allow_failed", False))
     return ScoreReport(scored, compared, options.get("unanswered") or DEFAULT_RULE, options.get("published", False))
 
@@ -367,12 +374,12 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     """
     refuse_unknown(options, CompareArguments)
     sets = by_model(paths, options)
-    scored = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
+    scored = [(solver, path.as_posix()) for path, *more in sets for solver in scored_at(path, options, more)]
     solvers, compared = side_by_side(scored, options)
-    only, every = tuple(options.get("only", ())), options.get("all", False)
-    if only and every:
+    only, show_all = tuple(options.get("only", ())), options.get("all", False)
+    if only and show_all:
         raise UsageError("--only and --all: give one of the two")
-    return ComparisonReport(solvers, compared, options.get("published", False), only, every, headed=True)
+    return ComparisonReport(solvers, compared, options.get("published", False), only, show_all, headed=True)
 
 
 def side_by_side(
@@ -384,8 +391,8 @@ def side_by_side(
         UsageError: as `compare_paths`.
     """
     labels: OtherLabels = options.get("other_labels") or "refuse"
-    named = unique([one for one, _ in scored], [origin for _, origin in scored])
-    solvers = with_same_labels(align_clusters(named), labels)
-    chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
+    distinct = unique([solver for solver, _ in scored], [origin for _, origin in scored])
+    solvers = with_same_labels(align_clusters(distinct), labels)
+    pairs = chosen_pairs([solver.solver for solver in solvers], options.get("baseline"), options.get("pairs", ()))
     by, margin = known_group(options.get("by"), solvers), margin_of(options.get("margin"))
-    return solvers, ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)
+    return solvers, ComparisonOptions(by, pairs, options.get("allow_failed", False), margin, labels)

@@ -153,11 +153,11 @@ class SectionResult:
 
 def unit_of(metrics: Iterable[Metric]) -> str:
     """`FRACTION` where the metrics are shares, every cluster worth 0 to 1 of 1; else `OWN_UNIT`."""
-    known = [metric for metric in metrics if metric.cells]
-    shares = all(metric.share and metric.combine != "root_of_ratio" for metric in known)
-    cells = (cell for metric in known for cell in metric.cells)
+    with_cells = [metric for metric in metrics if metric.cells]
+    shares = all(metric.share and metric.combine != "root_of_ratio" for metric in with_cells)
+    cells = (cell for metric in with_cells for cell in metric.cells)
     inside = all(-1e-9 <= cell.numerator <= cell.denominator + 1e-9 for cell in cells)
-    return FRACTION if known and shares and inside else OWN_UNIT
+    return FRACTION if with_cells and shares and inside else OWN_UNIT
 
 
 def with_interval(row: Result, metric: Metric) -> Result:
@@ -187,14 +187,14 @@ def contrasted(row: Result, a: Metric, b: Metric, untested: str | None) -> tuple
     The difference has interval and p value unless it is not to be tested; its note says how, or why not.
     """
     if untested is None:
-        found = contrast(a, b)
+        estimate = contrast(a, b)
     else:
         difference = None if a.value is None or b.value is None else b.value - a.value
-        found = Contrast(a.value, b.value, difference, None, None, "none", 0)
-    how = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else ""
-    low, high = ends_of(found.interval)
-    tested = replace(row, value=found.difference, p=found.p_value, low=low, high=high).noted(how)
-    values = {"value a": found.value_a, "value b": found.value_b}
+        estimate = Contrast(a.value, b.value, difference, None, None, "none", 0)
+    note = UNTESTED[untested] if untested else EXACTLY if estimate.test in (EXACT, SWAPPED) else ""
+    low, high = ends_of(estimate.interval)
+    tested = replace(row, value=estimate.difference, p=estimate.p_value, low=low, high=high).noted(note)
+    values = {"value a": estimate.value_a, "value b": estimate.value_b}
     of_a, of_b = (replace(row, quantity=name, value=value) for name, value in values.items())
     return tested, of_a, of_b
 

@@ -51,43 +51,48 @@ def score_run(
     refuse_hidden(benchmark, identity["split"])
     names, questions = chosen(folder, solvers), folder.questions()
     readings = _readings(folder, names, verdicts)
-    listed = []
+    results = []
     for name in names:
-        made = tally(folder, benchmark, name, questions, options, keep=keep)
-        one = _scored(folder, benchmark, name, questions.by_id, made, options.unanswered)
-        listed.append(_judged(one, folder, benchmark, options, readings[name]) if name in readings else one)
-    return tuple(listed)
+        solver_tally = tally(folder, benchmark, name, questions, options, keep=keep)
+        scored = _scored(folder, benchmark, name, questions.by_id, solver_tally, options.unanswered)
+        results.append(_judged(scored, folder, benchmark, options, readings[name]) if name in readings else scored)
+    return tuple(results)
 
 
 def _scored(
-    folder: RunFolder, benchmark: Benchmark, solver: str, questions: AnyQuestions, made: Tally, rule: UnansweredRule
+    folder: RunFolder,
+    benchmark: Benchmark,
+    solver: str,
+    questions: AnyQuestions,
+    solver_tally: Tally,
+    rule: UnansweredRule,
 ) -> Scored:
     """The tally of one solver with what the manifest says of it."""
     identity = folder.manifest["identity"]
     imported, model = "imported" in identity, identity.get("model")
-    tools = {name: one.get("tools", {}) for name, one in folder.manifest["solvers"].items()}
-    every = {tool for of_solver in tools.values() for tool in of_solver}
+    tools = {name: facts.get("tools", {}) for name, facts in folder.manifest["solvers"].items()}
+    all_tools = {tool for of_solver in tools.values() for tool in of_solver}
     labels = []
     for label in folder.manifest.get("labels", ()):
         # A label KIND: TOOL, TOOL concerns those solvers that may call the tools.
         kind, _, words = label.partition(": ")
-        named = words.split(", ")
-        own = ", ".join(tool for tool in named if tool in tools.get(solver, {}))
-        labels.append((f"{kind}: {own}" if own else "") if every.issuperset(named) else label)
+        label_tools = words.split(", ")
+        own_tools = ", ".join(tool for tool in label_tools if tool in tools.get(solver, {}))
+        labels.append((f"{kind}: {own_tools}" if own_tools else "") if all_tools.issuperset(label_tools) else label)
     return Scored(
         benchmark=benchmark.card.name,
         solver=solver,
-        counted=counted_twice(benchmark, questions, made, rule),
+        counted=counted_twice(benchmark, questions, solver_tally, rule),
         unanswered=rule,
         questions=questions,
         data=data_of(identity),
-        open=made.open,
-        usage=None if imported else made.usage,
-        wall_s=None if imported else made.wall_s,
+        open=solver_tally.open,
+        usage=None if imported else solver_tally.usage,
+        wall_s=None if imported else solver_tally.wall_s,
         labels=tuple(filter(None, labels)),
-        damage=made.damage,
-        reasons=made.reasons,
-        not_kept=made.not_kept,
+        damage=solver_tally.damage,
+        reasons=solver_tally.reasons,
+        not_kept=solver_tally.not_kept,
         recorded=solver,
         folder=folder,
         model=str(identity["imported"].get("name") or "") if imported else model and str(model["model"]),
@@ -97,11 +102,11 @@ def _scored(
 
 def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
     """The named solvers of a run, all without a name. Raises `UsageError` for one without attempts."""
-    known = folder.solvers()
+    available = folder.solvers()
     for name in solvers:
-        if name not in known:
-            raise UsageError(f"{folder.path} has no attempts of {name!r}; it has: {', '.join(known) or 'none'}")
-    return tuple(solvers) or known
+        if name not in available:
+            raise UsageError(f"{folder.path} has no attempts of {name!r}; it has: {', '.join(available) or 'none'}")
+    return tuple(solvers) or available
 
 
 def _readings(
@@ -142,18 +147,22 @@ def _judged(
     unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
     attempts = folder.recorded(scored.solver).without_steps
     reread = {name: with_readings(attempts[name], readings) for name in attempts if name in unparsed}
-    asked = {name: question for name in reread if isinstance(question := questions[name], Question)}
+    reread_questions = {name: question for name in reread if isinstance(question := questions[name], Question)}
     judged, named_apart, decided = dict[UnansweredRule, Counted](), dict[UnansweredRule, Counted](), dict[str, Score]()
     for rule, plain in scored.counted.items():
         counting = replace(options, unanswered=rule)
-        again = [benchmark.score(asked[name], asks, counting) for name, asks in reread.items() if asks is not None]
-        decided = {one.id: replace(one, rule="judge") for one in again if one.outcome is not Outcome.UNPARSED}
+        new_scores = [
+            benchmark.score(reread_questions[name], asks, counting) for name, asks in reread.items() if asks is not None
+        ]
+        decided = {
+            score.id: replace(score, rule="judge") for score in new_scores if score.outcome is not Outcome.UNPARSED
+        }
         scores = tuple(decided.get(score.id, score) for score in plain.scores)
         metrics = metrics_of(benchmark, questions, scores)
         judged[rule] = Counted(scores, metrics)
-        named = tuple(replace(metric, name=f"{JUDGED}{metric.name}") for metric in metrics)
-        named_apart[rule] = Counted(plain.scores, (*plain.metrics, *named))
-    by = ", ".join(sorted({one.model for one in readings.values()})) or "no model"
+        judged_metrics = tuple(replace(metric, name=f"{JUDGED}{metric.name}") for metric in metrics)
+        named_apart[rule] = Counted(plain.scores, (*plain.metrics, *judged_metrics))
+    by = ", ".join(sorted({reading.model for reading in readings.values()})) or "no model"
     label = f"judged: {len(decided)} of {len(unparsed)} unparsed replies read by {by}"
     return replace(scored, counted=named_apart, labels=(*scored.labels, label), judged=judged)
 

@@ -178,14 +178,14 @@ class Scored:
 
 def with_judged(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
     """Every solver, followed by its scores with a judge's readings where there are some."""
-    listed = []
-    for one in solvers:
-        listed.append(one)
-        if one.judged:
-            listed.append(
-                replace(one, solver=f"{one.solver} + judge", counted=one.judged, judged={}, read_by_judge=True)
+    expanded = []
+    for solver in solvers:
+        expanded.append(solver)
+        if solver.judged:
+            expanded.append(
+                replace(solver, solver=f"{solver.solver} + judge", counted=solver.judged, judged={}, read_by_judge=True)
             )
-    return tuple(listed)
+    return tuple(expanded)
 
 
 def nothing_answered(scores: Sequence[Score]) -> bool:
@@ -226,15 +226,15 @@ def nested(flat: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def counted_twice(
-    benchmark: Benchmark, asked: Mapping[str, Question | BrokenQuestion], made: Tally, rule: UnansweredRule
+    benchmark: Benchmark, questions: Mapping[str, Question | BrokenQuestion], tally: Tally, rule: UnansweredRule
 ) -> dict[UnansweredRule, Counted]:
     """The scores and metrics under the rule by which a tally was made, and under the other one."""
-    by_other_rule = {score.id: score for score in made.by_other_rule}
+    by_other_rule = {score.id: score for score in tally.by_other_rule}
     if not by_other_rule:
-        return dict.fromkeys((rule, OTHER[rule]), Counted(made.scores, metrics_of(benchmark, asked, made.scores)))
-    other = tuple(by_other_rule.get(score.id, score) for score in made.scores)
-    both: dict[UnansweredRule, tuple[Score, ...]] = {rule: made.scores, OTHER[rule]: other}
-    return {name: Counted(scores, metrics_of(benchmark, asked, scores)) for name, scores in both.items()}
+        return dict.fromkeys((rule, OTHER[rule]), Counted(tally.scores, metrics_of(benchmark, questions, tally.scores)))
+    other = tuple(by_other_rule.get(score.id, score) for score in tally.scores)
+    by_rule: dict[UnansweredRule, tuple[Score, ...]] = {rule: tally.scores, OTHER[rule]: other}
+    return {name: Counted(scores, metrics_of(benchmark, questions, scores)) for name, scores in by_rule.items()}
 
 
 def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:

@@ -38,7 +38,7 @@ WORDS = {
 
 def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
     """The tables that these sections have rows for."""
-    rows = {made.name: [row for row in made.rows if not row.group] for made in sections}
+    rows = {section.name: [row for row in section.rows if not row.group] for section in sections}
     by_solver = defaultdict[str, list[Result]](list)
     for row in rows.get(decomposition.NAME, ()):
         # Over all tools.
@@ -61,8 +61,8 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
     for row in rows:
         if not row.detail:
             value = signed(row.value) if row.quantity == decomposition.GAIN else accuracy(row.value)
-            own = [accuracy(numbers.get(name)) for name in factors.get(row.quantity, ())]
-            lines.append((row.quantity, value, _ends(row), *(own or ["-"] * 3)))
+            factor_cells = [accuracy(numbers.get(name)) for name in factors.get(row.quantity, ())]
+            lines.append((row.quantity, value, _ends(row), *(factor_cells or ["-"] * 3)))
     first = rows[0]
     silent = any(row.quantity in decomposition.ANSWERING for row in rows)
     equation = decomposition.WITH_ANSWERING if silent else decomposition.EQUATION
@@ -73,9 +73,9 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
 
 def _effects(rows: Sequence[Result]) -> Iterator[Table]:
     """A line an effect."""
-    kept = [row for row in rows if row.quantity in WORDS]
-    kept.sort(key=lambda row: [*WORDS].index(row.quantity))
-    if kept:
+    selected = [row for row in rows if row.quantity in WORDS]
+    selected.sort(key=lambda row: [*WORDS].index(row.quantity))
+    if selected:
         names = ("n", "difference", "95 %", "p", "p (Holm in family)")
         columns = (Column("effect", "left"), *map(Column, names), Column("family", "left"))
         lines = [
@@ -83,23 +83,23 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
                 *(WORDS[row.quantity], str(row.n), signed(row.value), _ends(row, "+.3f")),
                 *(p_value(row.p), p_value(row.p_holm), row.family or NONE),
             )
-            for row in kept
+            for row in selected
         ]
         yield Table(
-            f"effects on {kept[0].metric}",
+            f"effects on {selected[0].metric}",
             columns,
             tuple(lines),
-            tuple(dict.fromkeys(row.note for row in kept if row.note)),
+            tuple(dict.fromkeys(row.note for row in selected if row.note)),
         )
 
 
 def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:
     """A line a quantity: its value, its interval, and of how many questions it is."""
-    kept = [row for row in rows if not row.detail]
-    if kept:
+    selected = [row for row in rows if not row.detail]
+    if selected:
         columns = (Column("quantity", "left"), Column("value"), Column("95 %"), Column("of"))
-        lines = [(row.quantity, printed(section, row), _ends(row), str(row.n)) for row in kept]
-        yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(row.note for row in kept if row.note)))
+        lines = [(row.quantity, printed(section, row), _ends(row), str(row.n)) for row in selected]
+        yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(row.note for row in selected if row.note)))
 
 
 def _ends(row: Result, form: str = ".3f") -> str:

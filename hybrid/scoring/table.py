@@ -62,6 +62,6 @@ def answered(answers: Objects) -> Flags:
 def objects(values: Sequence[Any]) -> Objects:
     """A column of any values."""
     # Of answers of equal length numpy would make a table of their parts.
-    made = np.empty(len(values), object)
-    made[:] = values
-    return made
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array

@@ -95,7 +95,13 @@ class _ScoresBasis:
 
 
 def tally(
-    folder: RunFolder, benchmark: Benchmark, solver: str, asked: Questions, options: ScoreOptions, *, keep: bool = True
+    folder: RunFolder,
+    benchmark: Benchmark,
+    solver: str,
+    questions: Questions,
+    options: ScoreOptions,
+    *,
+    keep: bool = True,
 ) -> Tally:
     """A score of every question of the run that this solver was asked or could not be asked.
 
@@ -105,41 +111,41 @@ def tally(
         UsageError: the official parse cannot read replies to our format line.
         DataError: there are answers to questions that the run does not have.
     """
-    refuse_our_line(folder, benchmark, asked, options)
+    refuse_our_line(folder, benchmark, questions, options)
     # Before the replies are read: what is written meanwhile belongs to the next scoring.
-    identity, before = folder.manifest["identity"], folder.extent(attempts_of(solver))
+    identity, extent = folder.manifest["identity"], folder.extent(attempts_of(solver))
     inputs = {
         "identity": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
-        QUESTIONS: asked.extent.sha256 if asked.extent else "",
+        QUESTIONS: questions.extent.sha256 if questions.extent else "",
         ATTEMPTS: _sha256(folder.path / solver / ATTEMPTS),
-        f"{ATTEMPTS} as the manifest has it": before.sha256 if before else "",
+        f"{ATTEMPTS} as the manifest has it": extent.sha256 if extent else "",
     }
     basis = _Basis(inputs, scorer_of(benchmark), options.parse, options.unanswered)
-    if (known := _tally_on_disk(folder, solver, basis, asked)) is not None:
-        return known
+    if (cached := _tally_on_disk(folder, solver, basis, questions)) is not None:
+        return cached
     stored = identity.get("imported", {}).get("field") == "stored"
-    recorded = recorded_of(folder, solver, asked)
-    lost = [identity for identity in asked.by_id if identity not in recorded.by_id] if recorded.damage else ()
-    failed = {*recorded.unfinished, *lost}
-    replies = Replies(asked, recorded.without_steps, failed, stored)
-    made = replace(tally_replies(benchmark, replies, options), damage=recorded.damage)
+    recorded = recorded_of(folder, solver, questions)
+    missing = [identity for identity in questions.by_id if identity not in recorded.by_id] if recorded.damage else ()
+    failed = {*recorded.unfinished, *missing}
+    replies = Replies(questions, recorded.without_steps, failed, stored)
+    result = replace(tally_replies(benchmark, replies, options), damage=recorded.damage)
     if not keep:
-        return made
+        return result
     try:
-        path = folder.write_scores(solver, made.scores)
-        rest = (made.open, made.wall_s, made.usage, made.by_other_rule, made.damage, made.reasons)
-        kept = _ScoresBasis(basis, _sha256(path), *rest)
-        write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept))
+        path = folder.write_scores(solver, result.scores)
+        rest = (result.open, result.wall_s, result.usage, result.by_other_rule, result.damage, result.reasons)
+        new_basis = _ScoresBasis(basis, _sha256(path), *rest)
+        write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, new_basis))
     except OSError as error:
-        why = f"the scores of {folder.path} are not kept there ({error.strerror or error})"
-        return replace(made, not_kept=why)
-    return made
+        reason = f"the scores of {folder.path} are not kept there ({error.strerror or error})"
+        return replace(result, not_kept=reason)
+    return result
 
 
-def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
+def recorded_of(folder: RunFolder, solver: str, questions: Questions) -> Recorded:
     """A solver's recorded attempts at these questions. Raises `DataError` where it answers others."""
     recorded = folder.recorded(solver)
-    unknown = [identity for identity in recorded.by_id if identity not in asked.by_id]
+    unknown = [identity for identity in recorded.by_id if identity not in questions.by_id]
     if unknown:
         count = how_many(len(unknown), verb=("that is", "that are"))
         raise DataError(
@@ -158,9 +164,9 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
     usage = Usage()
     waiting = 0
     known_groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
-    for each in replies.asked:
+    for original in replies.asked:
         # Questions of the same groups get one mapping of them, which their scores keep.
-        question = replace(each, groups=known_groups.setdefault(tuple(each.groups.items()), each.groups))
+        question = replace(original, groups=known_groups.setdefault(tuple(original.groups.items()), original.groups))
         attempt = replies.attempts.get(question.id)
         if attempt is not None:
             spans.append((attempt.started, attempt.seconds))
@@ -169,16 +175,16 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
         elif attempt is not None:
             usage = sum((exchange.reply.usage for exchange in attempt.exchanges), usage)
             try:
-                score, *again = _scored(benchmark, replies, question, attempt, options)
+                score, *others = _scored(benchmark, replies, question, attempt, options)
             except UsageError:
                 # It is about the command: every other question has it too.
                 raise
             # A scorer that cannot live with one answer costs this question, and what was paid for all others stays.
             except Exception as error:
-                score, again = _unasked(question, Outcome.BROKEN), []
+                score, others = _unasked(question, Outcome.BROKEN), []
                 reasons[question.id] = f"cannot be scored: {redact(in_one_line(error))}"
             scores.append(score)
-            by_other_rule += again
+            by_other_rule += others
         elif question.id in replies.failed:
             scores.append(_unasked(question, Outcome.OUTAGE))
         else:
@@ -227,7 +233,7 @@ def wall_seconds(attempts: Sequence[Span]) -> float | None:
     return total
 
 
-def refuse_our_line(folder: RunFolder, benchmark: Benchmark, asked: Questions, options: ScoreOptions) -> None:
+def refuse_our_line(folder: RunFolder, benchmark: Benchmark, questions: Questions, options: ScoreOptions) -> None:
     """Raise `UsageError` where the official parse cannot read what the run's own format line asked for.
 
     Predictions that somebody else saved carry no line of ours.
@@ -235,7 +241,7 @@ def refuse_our_line(folder: RunFolder, benchmark: Benchmark, asked: Questions, o
     prompts = folder.manifest["identity"].get("prompts")
     if options.parse != "official" or prompts is None or not prompts.get("format_line", True):
         return
-    unread = sorted({question.kind for question in asked.sound} - benchmark.card.official_reads)
+    unread = sorted({question.kind for question in questions.sound} - benchmark.card.official_reads)
     if unread:
         raise UsageError(
             f"{folder.path} was asked with our format line, and the official parse of {benchmark.card.name} does not "
@@ -262,17 +268,17 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _tally_on_disk(folder: RunFolder, solver: str, basis: _Basis, asked: Questions) -> Tally | None:
+def _tally_on_disk(folder: RunFolder, solver: str, basis: _Basis, questions: Questions) -> Tally | None:
     """The tally on disk; None where it is damaged, or has another basis."""
     path = folder.path / solver / SCORES
     try:
         data = path.with_name(SCORES_BASIS).read_bytes()
-        kept: _ScoresBasis = codec(_ScoresBasis).validate_json(data)
+        stored: _ScoresBasis = codec(_ScoresBasis).validate_json(data)
         content = json.loads(data)
-        if content.get(SEAL) != seal_of(content) or kept.basis != basis or kept.scores_sha256 != _sha256(path):
+        if content.get(SEAL) != seal_of(content) or stored.basis != basis or stored.scores_sha256 != _sha256(path):
             return None
         scores = {score.id: score for score in read_lines(path, Score)}
     except (OSError, ValueError, DataError):
         return None
-    ordered = tuple(scores[identity] for identity in asked.by_id if identity in scores)
-    return Tally(ordered, kept.by_other_rule, kept.open, kept.usage, kept.wall_s, kept.damage, kept.reasons)
+    ordered = tuple(scores[identity] for identity in questions.by_id if identity in scores)
+    return Tally(ordered, stored.by_other_rule, stored.open, stored.usage, stored.wall_s, stored.damage, stored.reasons)

@@ -20,19 +20,21 @@ FEW = 2
 def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
     """For each solver the words for its tools among those of the same name; none where all offer the same tools."""
     # None for a solver that offers none or whose tools were not recorded.
-    offered: list[tuple[str, ...] | None] = []
-    for one in solvers:
-        tools = None if is_imported(one) or word(one) not in solver_names() else one.identity.get("tools_offered")
-        offered.append(tuple(tools) if tools is not None and load_solver(word(one)).offers_tools else None)
-    named = [(one.benchmark, word(one)) for one in solvers]
+    offers: list[tuple[str, ...] | None] = []
+    for solver in solvers:
+        tools = (
+            None if is_imported(solver) or word(solver) not in solver_names() else solver.identity.get("tools_offered")
+        )
+        offers.append(tuple(tools) if tools is not None and load_solver(word(solver)).offers_tools else None)
+    keys = [(solver.benchmark, word(solver)) for solver in solvers]
     # Of each solver every tool that it or another of its name offers.
-    whole = [
-        [tool for other, own in zip(named, offered, strict=True) if other == name for tool in own or ()]
-        for name in named
+    all_tools = [
+        [tool for other, tools in zip(keys, offers, strict=True) if other == name for tool in tools or ()]
+        for name in keys
     ]
     words: list[tuple[str, ...]] = []
-    for tools_of_one, every in zip(offered, whole, strict=True):
-        missing = [name for name in dict.fromkeys(every) if name not in (tools_of_one or ())]
+    for tools_of_one, known_tools in zip(offers, all_tools, strict=True):
+        missing = [name for name in dict.fromkeys(known_tools) if name not in (tools_of_one or ())]
         if tools_of_one is None or not missing:
             words.append(())
         elif len(tools_of_one) < 2:

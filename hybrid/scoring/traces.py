@@ -30,15 +30,15 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
     calls = []
     for step in (step for step in exchange.reply.steps if step.kind == "tool"):
         images, args = step.data.get("images"), step.data.get("args")
-        shown = tuple(map(str, images)) if isinstance(images, list | tuple) else ()
-        given = args if isinstance(args, Mapping) else {}
+        image_names = tuple(map(str, images)) if isinstance(images, list | tuple) else ()
+        arguments = args if isinstance(args, Mapping) else {}
         data, confidence = step.data.get("data"), step.data.get("confidence")
         finding = None
         if step.fault is None and isinstance(data, Mapping):
-            sure = float(confidence) if isinstance(confidence, int | float) else 0.0
+            confidence_value = float(confidence) if isinstance(confidence, int | float) else 0.0
             backend, version = str(step.data.get("backend", "")), str(step.data.get("version", ""))
-            finding = Finding(step.text, data, sure, backend, version, step.images)
-        calls.append(TracedCall(step.name, shown, given, step.seconds, step.fault, finding))
+            finding = Finding(step.text, data, confidence_value, backend, version, step.images)
+        calls.append(TracedCall(step.name, image_names, arguments, step.seconds, step.fault, finding))
     return tuple(calls)
 
 

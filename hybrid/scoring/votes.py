@@ -75,36 +75,39 @@ def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     options = ScoreOptions(identity.get("protocol", "strict"), scored.unanswered)
     attempts = folder.recorded(scored.recorded).by_id
-    found = (
+    votes = (
         _voted(benchmark, options, question, attempts[score.id], score)
-        for score in (one for one in scored.scores if not one.outcome.failed and one.id in attempts)
+        for score in (score for score in scored.scores if not score.outcome.failed and score.id in attempts)
         if isinstance(question := scored.questions[score.id], Question)
     )
-    return tuple(each for each in found if each is not None)
+    return tuple(vote for vote in votes if vote is not None)
 
 
 def _voted(
     benchmark: Benchmark, options: ScoreOptions, question: Question, attempt: Attempt, score: Score
 ) -> VotedQuestion | None:
     def of(name: str) -> list[list[Step]]:
-        rules = ([step for step in each.reply.steps if step.kind == "rule"] for each in attempt.exchanges)
-        return [[step for step in own if step.name == name] for own in rules]
+        rules = ([step for step in exchange.reply.steps if step.kind == "rule"] for exchange in attempt.exchanges)
+        return [[step for step in ask_steps if step.name == name] for ask_steps in rules]
 
-    votes, each = [own[-1] for own in of(VOTE) if own], of(SAMPLE)
+    votes, sample_lists = [vote_steps[-1] for vote_steps in of(VOTE) if vote_steps], of(SAMPLE)
     if not votes:
         return None
-    last = next(samples for samples in reversed(each) if samples)
-    alone = [_alone(benchmark, question, attempt.exchanges, each, number) for number in range(max(map(len, each)))]
-    told: Mapping[str, Any] = votes[-1].data
-    tally: Mapping[str, int] = told.get("votes") or {}
-    confidence = told.get(CONFIDENCE)
+    last = next(samples for samples in reversed(sample_lists) if samples)
+    alone = [
+        _alone(benchmark, question, attempt.exchanges, sample_lists, number)
+        for number in range(max(map(len, sample_lists)))
+    ]
+    record: Mapping[str, Any] = votes[-1].data
+    tally: Mapping[str, int] = record.get("votes") or {}
+    confidence = record.get(CONFIDENCE)
     return VotedQuestion(
         vote=score,
-        samples=tuple(None if one is None else benchmark.score(question, one, options) for one in alone),
+        samples=tuple(None if asks is None else benchmark.score(question, asks, options) for asks in alone),
         last=len(last),
         unreadable=sum(step.data.get("answer") is None for step in last),
         refused=sum(count for vote in votes if isinstance(count := vote.data.get("refused"), int)),
-        drawn=sum(map(len, each)),
+        drawn=sum(map(len, sample_lists)),
         share=max(tally.values()) / sum(tally.values()) if tally else None,
         confidence=float(confidence) if isinstance(confidence, int | float) else None,
     )
@@ -115,7 +118,11 @@ class _Elsewhere(Exception):
 
 
 def _alone(
-    benchmark: Benchmark, question: Question, exchanges: Sequence[Exchange], each: Sequence[Sequence[Step]], number: int
+    benchmark: Benchmark,
+    question: Question,
+    exchanges: Sequence[Exchange],
+    sample_lists: Sequence[Sequence[Step]],
+    number: int,
 ) -> tuple[Exchange, ...] | None:
     """The dialogue with one sample of every vote as the reply; None where it would have asked something else."""
     place = -1
@@ -125,7 +132,7 @@ def _alone(
         place += 1
         if place >= len(exchanges) or _seen(exchanges[place].prompt) != _seen(prompt):
             raise _Elsewhere
-        samples = each[place]
+        samples = sample_lists[place]
         if not samples:
             return exchanges[place].reply
         if number >= len(samples):

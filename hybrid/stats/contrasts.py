@@ -190,42 +190,42 @@ class PairedDifference:
     unit: float = 0.0
 
 
-def paired_difference(rows_a: Rows, rows_b: Rows, how: Combine, *, share: bool = True) -> PairedDifference:
+def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share: bool = True) -> PairedDifference:
     """The difference b minus a and how it scatters, from rows that are alike in clusters and strata."""
-    value_a, value_b = value_of(rows_a, how), value_of(rows_b, how)
-    of_a, of_b = estimate(rows_a, how), estimate(rows_b, how)
+    value_a, value_b = value_of(rows_a, combination), value_of(rows_b, combination)
+    of_a, of_b = estimate(rows_a, combination), estimate(rows_b, combination)
     clusters = len(rows_a.clusters)
     if value_a is None or value_b is None or of_a is None or of_b is None:
         return PairedDifference(value_a, value_b, None, None, clusters)
     difference = value_b - value_a
     unit = max(of_a.unit, of_b.unit)
-    share = share and how != "root_of_ratio"
+    share = share and combination != "root_of_ratio"
     bounded = share and rows_a.bounded and rows_b.bounded
-    slope_a, slope_b = _slope(value_a, how), _slope(value_b, how)
+    slope_a, slope_b = _slope(value_a, combination), _slope(value_b, combination)
     spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
-    whole = unit**2 if bounded else unit * spread
+    full_square = unit**2 if bounded else unit * spread
     freedom = min(of_a.freedom, of_b.freedom)
-    error = scatter_error(slope_b * of_b.shares - slope_a * of_a.shares, whole, unit, freedom)
+    error = scatter_error(slope_b * of_b.shares - slope_a * of_a.shares, full_square, unit, freedom)
     if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
         return PairedDifference(value_a, value_b, difference, None, clusters)
     # Plain differences of numbers that are no shares scatter as Student's t expects, however few they are.
-    least = _least(rows_a, rows_b, how) if share and clusters < FEW else NO_LEAST
+    least = _least(rows_a, rows_b, combination) if share and clusters < FEW else NO_LEAST
     return PairedDifference(value_a, value_b, difference, Scatter(difference, error, bounded, least), clusters, unit)
 
 
-def _least(rows_a: Rows, rows_b: Rows, how: Combine) -> Least:
+def _least(rows_a: Rows, rows_b: Rows, combination: Combine) -> Least:
     """The exact test of few single questions; none where a cluster has several."""
     if not all(len(rows.cluster) == len(rows.clusters) and (rows.denominator == 1).all() for rows in (rows_a, rows_b)):
         return NO_LEAST
     if rows_a.single and rows_b.single and len(rows_a.strata) == 1:
         helped, harmed = (int((sign * (rows_b.numerator - rows_a.numerator) > 0).sum()) for sign in (1, -1))
         return unconditional(helped, harmed, len(rows_a.clusters)), EXACT
-    p_value = swapped(rows_a, rows_b, how).p_value
+    p_value = swapped(rows_a, rows_b, combination).p_value
     return NO_LEAST if p_value is None else (p_value, SWAPPED)
 
 
-def _slope(value: float, how: Combine) -> float:
+def _slope(value: float, combination: Combine) -> float:
     """The derivative of the metric by its ratio; 0 for a root of 0, whose shares are all 0."""
-    if how != "root_of_ratio":
+    if combination != "root_of_ratio":
         return 1.0
     return 0.5 / value if value > 0 else 0.0

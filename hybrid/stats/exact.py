@@ -68,18 +68,18 @@ def _refuse_negative(helped: int, harmed: int) -> None:
 
 
 @cache
-def _tables(questions: int, *, given: bool, level: float) -> tuple[tuple[int, int], ...]:
+def _tables(questions: int, *, conditional: bool, level: float) -> tuple[tuple[int, int], ...]:
     """Helped and harmed of each table that rejects; helped is the greater."""
     return tuple(
         (helped, harmed)
         for helped in range(1, questions + 1)
         for harmed in range(min(helped, questions - helped + 1))
-        if (mcnemar(helped, harmed) if given else unconditional(helped, harmed, questions)) < level
+        if (mcnemar(helped, harmed) if conditional else unconditional(helped, harmed, questions)) < level
     )
 
 
-def power(difference: float, discordant: float, questions: int, *, given: bool, level: float = 0.05) -> float:
-    """How often `unconditional` (`mcnemar` where `given`) finds a true difference above 0, in its direction.
+def power(difference: float, discordant: float, questions: int, *, conditional: bool, level: float = 0.05) -> float:
+    """How often `unconditional` (`mcnemar` if `conditional`) finds a true difference above 0, in its direction.
 
     Of independent questions on a share `discordant` of which, at least the difference, exactly one solver is right.
     """
@@ -88,5 +88,5 @@ def power(difference: float, discordant: float, questions: int, *, given: bool, 
         math.comb(questions, helped)
         * math.comb(questions - helped, harmed)
         * (up**helped * max(0.0, down) ** harmed * max(0.0, same) ** (questions - helped - harmed))
-        for helped, harmed in _tables(questions, given=given, level=level)
+        for helped, harmed in _tables(questions, conditional=conditional, level=level)
     )

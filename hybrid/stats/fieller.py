@@ -51,7 +51,7 @@ def ratio_interval(above: Floats, below: Floats, clusters: Sequence[object], lev
     return Interval((b - half) / a, (b + half) / a, FIELLER)
 
 
-def _variance(one: Floats, other: Floats) -> float:
+def _variance(column: Floats, other: Floats) -> float:
     """Covariance of two sums over clusters."""
-    count = len(one)
-    return float(((one - one.mean()) * (other - other.mean())).sum()) * count / (count - 1)
+    count = len(column)
+    return float(((column - column.mean()) * (other - other.mean())).sum()) * count / (count - 1)

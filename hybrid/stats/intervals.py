@@ -27,19 +27,19 @@ class Interval:
     method: str
 
 
-def ends_of(known: Interval | None) -> tuple[float | None, float | None]:
+def ends_of(limits: Interval | None) -> tuple[float | None, float | None]:
     """Both ends; None twice where there is no interval."""
-    return (known.low, known.high) if known else (None, None)
+    return (limits.low, limits.high) if limits else (None, None)
 
 
-def combine(cells: Iterable[Cell], how: Combine) -> float | None:
+def combine(cells: Iterable[Cell], combination: Combine) -> float | None:
     """The value of a metric from its cells; the definition behind `Metric.value`.
 
     `ratio`: sum of numerators / sum of denominators. `mean_of_ratios`: that ratio in each stratum, then the plain mean
     over the strata whose denominators are not all zero. `root_of_ratio`: the square root of `ratio`. None where no
     denominator is above zero. Raises `DataError` for a cell that is not finite, or negative where it must not be.
     """
-    return value_of(rows_of(cells, how), how)
+    return value_of(rows_of(cells, combination), combination)
 
 
 def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:

@@ -122,8 +122,8 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
         return Kappa(value, None, None, n, agreed, expected)
     error = math.sqrt(math.fsum(sums**2) * m / (m - 1))
     effect = _design_effect(sums, of_rows, np.bincount(cluster).astype(np.float64))
-    found = _with_added_cells(table / effect, value, m, tail)
-    return Kappa(value, error, found, n, agreed, expected)
+    ends = _with_added_cells(table / effect, value, m, tail)
+    return Kappa(value, error, ends, n, agreed, expected)
 
 
 def _linearised(table: Floats) -> tuple[float, Floats]:
@@ -131,23 +131,23 @@ def _linearised(table: Floats) -> tuple[float, Floats]:
     shares = table / table.sum()
     of_a, of_b = shares.sum(axis=1), shares.sum(axis=0)
     agreed, by_chance = float(np.trace(shares)), float(of_a @ of_b)
-    left = 1 - by_chance
+    above_chance = 1 - by_chance
     # The chance agreement that a question adds: the share of the other rater's labels that equal the one it was given.
-    own = of_b[:, None] + of_a[None, :]
-    added = (np.eye(len(table)) - agreed) / left - (1 - agreed) * (own - 2 * by_chance) / left**2
-    return 1 - (1 - agreed) / left, added
+    marginals = of_b[:, None] + of_a[None, :]
+    added = (np.eye(len(table)) - agreed) / above_chance - (1 - agreed) * (marginals - 2 * by_chance) / above_chance**2
+    return 1 - (1 - agreed) / above_chance, added
 
 
 def _design_effect(sums: Floats, of_rows: Floats, sizes: Floats) -> float:
     """How many rows stand for one independent row; `sums` and `sizes` are of the clusters, `of_rows` of the rows."""
     if len(sums) == len(of_rows):
         return 1.0
-    alike = float((sizes**2).sum() / sizes.sum())
+    mean_size = float((sizes**2).sum() / sizes.sum())
     by_cluster, by_row, fourth = float((sums**2).sum()), float((of_rows**2).sum()), float((sums**4).sum())
     if by_cluster <= (_ROUNDING / len(of_rows)) ** 2 or fourth == 0:
-        return alike
+        return mean_size
     informative = by_cluster**2 / fourth
-    return (informative * by_cluster / by_row + _EFFECT_PRIOR * alike) / (informative + _EFFECT_PRIOR)
+    return (informative * by_cluster / by_row + _EFFECT_PRIOR * mean_size) / (informative + _EFFECT_PRIOR)
 
 
 def _with_added_cells(table: Floats, value: float, clusters: int, tail: float) -> Interval:
@@ -184,33 +184,33 @@ def shared_mistakes(
     """
     _refuse_unequal(len(a_right), len(b_right), len(strata), len(a_right if clusters is None else clusters))
     n = len(a_right)
-    wrong_a, wrong_b = (np.array([not right for right in one], dtype=np.float64) for one in (a_right, b_right))
+    wrong_a, wrong_b = (np.array([not right for right in column], dtype=np.float64) for column in (a_right, b_right))
     stratum = _places(strata)
     sizes, of_a, of_b = (summed(stratum, values) for values in (np.ones(n), wrong_a, wrong_b))
-    both = int(wrong_a @ wrong_b)
+    both_wrong = int(wrong_a @ wrong_b)
     total_a, total_b = int(wrong_a.sum()), int(wrong_b.sum())
     within = math.fsum(of_a * of_b / sizes)
     if clusters is None or len(set(clusters)) == n:
-        p_value, test = _exact(of_a, of_b, sizes, both), EXACT
+        p_value, test = _exact(of_a, of_b, sizes, both_wrong), EXACT
     else:
         scatter = (wrong_a - (of_a / sizes)[stratum]) * (wrong_b - (of_b / sizes)[stratum])
         # A stratum's own margins take a degree of freedom from it, as in the Mantel-Haenszel variance.
         scale = np.sqrt(sizes / np.maximum(sizes - 1, 1))[stratum]
-        p_value, test = _over_clusters(both - within, summed(_places(clusters), scatter * scale)), OVER_CLUSTERS
+        p_value, test = _over_clusters(both_wrong - within, summed(_places(clusters), scatter * scale)), OVER_CLUSTERS
     return SharedMistakes(
         n=n,
         wrong_a=total_a,
         wrong_b=total_b,
-        both_wrong=both,
+        both_wrong=both_wrong,
         expected=total_a * total_b / n if n else 0.0,
         expected_within=within,
-        ratio=both / within if within else None,
+        ratio=both_wrong / within if within else None,
         p_value=p_value,
         test="none" if p_value is None else test,
     )
 
 
-def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both: int) -> float | None:
+def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both_wrong: int) -> float | None:
     """The probability of all numbers of shared mistakes that are no likelier than `both`; None where only one can be.
 
     `of_a` and `of_b` are the wrong answers by stratum, `sizes` the questions.
@@ -231,7 +231,7 @@ def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both: int) -> float | None
     if len(chances) == 1:
         return None
     # Equal chances differ in their last digits; the slack is R's.
-    unlikely = chances[chances <= chances[both - least] * (1 + 1e-7)]
+    unlikely = chances[chances <= chances[both_wrong - least] * (1 + 1e-7)]
     return min(1.0, math.fsum(unlikely) / math.fsum(chances))
 
 
@@ -248,8 +248,8 @@ def _over_clusters(excess: float, sums: Floats) -> float | None:
 
 def _places(names: Sequence[Hashable]) -> Indices:
     """The number of each name, in the order of their first occurrence."""
-    known = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return np.array([known[name] for name in names], dtype=np.intp)
+    place_of = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return np.array([place_of[name] for name in names], dtype=np.intp)
 
 
 def _refuse_unequal(*lengths: int) -> None:

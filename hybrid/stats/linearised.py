@@ -55,15 +55,19 @@ class Rows:
         return summed(self.stratum, self.numerator, count), summed(self.stratum, self.denominator, count)
 
 
-def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
-    """Sum the cells. Raises `DataError` for one that is not finite, or negative where it must not be under `how`."""
+def rows_of(cells: Iterable[Cell], combination: Combine) -> Rows:
+    """Sum the cells.
+
+    Raises:
+        DataError: a cell is not finite, or negative where `combination` does not allow it.
+    """
     cells = tuple(cells)
     values = np.array([(cell.numerator, cell.denominator) for cell in cells], dtype=np.float64).reshape(-1, 2)
-    checked = values if how == "root_of_ratio" else values[:, 1:]
+    checked = values if combination == "root_of_ratio" else values[:, 1:]
     if not (np.isfinite(values).all() and (checked >= 0).all()):
         negative = checked.min(axis=1) < 0
         place = np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[0]
-        cell, wrong = cells[place], f"negative under {how}" if negative[place] else "not finite"
+        cell, wrong = cells[place], f"negative under {combination}" if negative[place] else "not finite"
         raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
     clusters, strata = tuple(sorted({c.cluster for c in cells})), tuple(sorted({c.stratum for c in cells}))
     places = [{name: place for place, name in enumerate(names)} for names in (clusters, strata)]
@@ -99,15 +103,15 @@ def summed(places: Indices, values: Floats, count: int = 0) -> Floats:
     return np.bincount(places, values, count).astype(np.float64)
 
 
-def value_of(rows: Rows, how: Combine) -> float | None:
+def value_of(rows: Rows, combination: Combine) -> float | None:
     """The metric's value as `stats.combine` defines it; None without a positive denominator."""
     above, below = rows.sums()
     if not below.any():
         return None
-    if how == "mean_of_ratios":
+    if combination == "mean_of_ratios":
         return float((above[below > 0] / below[below > 0]).mean())
     ratio = float(above.sum() / below.sum())
-    return math.sqrt(ratio) if how == "root_of_ratio" else ratio
+    return math.sqrt(ratio) if combination == "root_of_ratio" else ratio
 
 
 @dataclass(frozen=True)
@@ -147,20 +151,20 @@ class Estimate:
         return max(1.0, min(degrees, self.clusters - 1.0))
 
 
-def estimate(rows: Rows, how: Combine) -> Estimate | None:
+def estimate(rows: Rows, combination: Combine) -> Estimate | None:
     """The linear form of a metric, under `root_of_ratio` of the mean square; None without a positive denominator."""
-    value = value_of(rows, "ratio" if how == "root_of_ratio" else how)
+    value = value_of(rows, "ratio" if combination == "root_of_ratio" else combination)
     if value is None:
         return None
     above, below = rows.sums()
-    kept = below > 0
-    weights = kept / kept.sum() if how == "mean_of_ratios" else below / below.sum()
-    safe = np.where(kept, below, 1.0)
+    positive = below > 0
+    weights = positive / positive.sum() if combination == "mean_of_ratios" else below / below.sum()
+    safe = np.where(positive, below, 1.0)
     ratios = above / safe
     present = rows.denominator > 0
     # The only cluster of a stratum does not tell how its like vary: it is held against the mean of all strata (Lumley,
     # Complex Surveys, 2010: single clusters "adjusted").
-    lonely = (np.bincount(rows.stratum[present], minlength=len(kept)) == 1)[rows.stratum]
+    lonely = (np.bincount(rows.stratum[present], minlength=len(positive)) == 1)[rows.stratum]
     expected = np.where(lonely, value, ratios[rows.stratum])
     leverage = np.where(lonely, weights[rows.stratum], rows.denominator / safe[rows.stratum])
     residuals = rows.numerator - expected * rows.denominator
@@ -169,6 +173,6 @@ def estimate(rows: Rows, how: Combine) -> Estimate | None:
     shares = summed(rows.cluster, scale * residuals, len(rows.clusters))
     # Parts of their stratum: a fourth power of a denominator itself could be too small for a number, or too great.
     part = rows.denominator / safe[rows.stratum]
-    squares, fourth = (summed(rows.stratum, part**power, len(kept))[kept] for power in (2, 4))
+    squares, fourth = (summed(rows.stratum, part**power, len(positive))[positive] for power in (2, 4))
     clusters = len(np.unique(rows.cluster[present]))
-    return Estimate(value, ratios[kept], weights[kept], 1 / squares, squares**2 / fourth, shares, clusters)
+    return Estimate(value, ratios[positive], weights[positive], 1 / squares, squares**2 / fourth, shares, clusters)

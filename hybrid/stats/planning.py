@@ -64,8 +64,8 @@ class Design:
     def scaled(self, clusters: int) -> Design:
         """As many tasks, with so many clusters or, by rounding up, a few more, of the same sizes."""
         counts = [math.ceil(len(task) * clusters / self.clusters) for task in self.tasks]
-        drawn = zip(self.tasks, counts, strict=True)
-        return replace(self, tasks=tuple(tuple(itertools.islice(itertools.cycle(task), n)) for task, n in drawn))
+        task_counts = zip(self.tasks, counts, strict=True)
+        return replace(self, tasks=tuple(tuple(itertools.islice(itertools.cycle(task), n)) for task, n in task_counts))
 
     @property
     def how(self) -> Combine:
@@ -84,10 +84,10 @@ class Design:
     @cached_property
     def estimate(self) -> Estimate:
         """The weights of its clusters and the degrees of freedom."""
-        made = estimate(self.rows, self.how)
-        if made is None:
+        result = estimate(self.rows, self.how)
+        if result is None:
             raise UsageError("a design needs a question")
-        return made
+        return result
 
 
 @cache
@@ -97,13 +97,15 @@ def power_of(design: Design, difference: float, discordant: float, level: float 
     `discordant` is the share of questions on which exactly one solver is right; `level` the two-sided error.
     """
     rng, rows = np.random.default_rng(0), design.rows
-    up, down, found = (discordant + difference) / 2, (discordant - difference) / 2, 0
+    up, down, detections = (discordant + difference) / 2, (discordant - difference) / 2, 0
     for _ in range(draws):
-        drawn = rng.random(len(rows.denominator))
-        worse, better = (replace(rows, numerator=own * rows.denominator) for own in (drawn > 1 - down, drawn < up))
+        uniform = rng.random(len(rows.denominator))
+        worse, better = (
+            replace(rows, numerator=flags * rows.denominator) for flags in (uniform > 1 - down, uniform < up)
+        )
         scatter = paired_difference(worse, better, design.how).scatter
-        found += scatter is not None and scatter.p_value() < level
-    return found / draws
+        detections += scatter is not None and scatter.p_value() < level
+    return detections / draws
 
 
 def _finds(design: Design, difference: float, discordant: float, power: float, level: float) -> bool:
@@ -161,11 +163,13 @@ def detectable_difference(
         share = max(TYPICAL_DISCORDANT, size) if discordant is None else discordant
         return _finds(design, size, share, power, level)
 
-    found = _least(finds, 1e-4 if design.estimate.freedom >= MANY else 1e-3, 1.0 if discordant is None else discordant)
-    if found is None:
-        known = "" if discordant is None else f" at {discordant:.2f} discordant"
-        raise UsageError(f"{design.questions} questions{known}: too few to find any difference")
-    return found
+    smallest = _least(
+        finds, 1e-4 if design.estimate.freedom >= MANY else 1e-3, 1.0 if discordant is None else discordant
+    )
+    if smallest is None:
+        context = "" if discordant is None else f" at {discordant:.2f} discordant"
+        raise UsageError(f"{design.questions} questions{context}: too few to find any difference")
+    return smallest
 
 
 def _least(finds: Callable[[float], bool], step: float, high: float = 1.0) -> float | None:
@@ -188,37 +192,39 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
     `python -m bench.sentences --power` measures it. Raises `DataError` as `contrast` does.
     """
     rows = paired_rows(a, b)
-    found = paired_difference(*rows, a.combine, share=a.share and b.share)
-    if found.scatter is None:
+    paired = paired_difference(*rows, a.combine, share=a.share and b.share)
+    if paired.scatter is None:
         return None
-    freedom, variance = found.scatter.error.freedom, found.scatter.error.variance
+    freedom, variance = paired.scatter.error.freedom, paired.scatter.error.variance
     quantiles = quantile_of(freedom, level / 2) + quantile_of(freedom, 1 - power)
-    if not found.scatter.bounded:
+    if not paired.scatter.bounded:
         return quantiles * math.sqrt(variance)
-    if found.clusters >= FEW and freedom < UNEQUAL and len(rows[0].clusters) == len(rows[0].cluster):
+    if paired.clusters >= FEW and freedom < UNEQUAL and len(rows[0].clusters) == len(rows[0].cluster):
         design, share = measured_design(a, b)
         # Rounded up, so that many pairs of solvers over the same questions share what is drawn.
         share = math.ceil(share / COARSE) * COARSE
         return _least(lambda size: _finds(design, size, max(share, size), power, level), COARSE / 5)
-    differing = min(1.0, variance / found.unit + found.scatter.value**2)
-    test = found.scatter.least[1]
+    differing = min(1.0, variance / paired.unit + paired.scatter.value**2)
+    test = paired.scatter.least[1]
 
     def finds(size: float) -> bool:
         share = max(differing, size)
-        if size < quantiles * math.sqrt(found.unit * (share - size**2)):
+        if size < quantiles * math.sqrt(paired.unit * (share - size**2)):
             return False
-        given = test == SWAPPED
-        return test == SKEWED_T or exact_power(size, share, found.clusters, given=given, level=level) >= power
+        conditional = test == SWAPPED
+        return (
+            test == SKEWED_T or exact_power(size, share, paired.clusters, conditional=conditional, level=level) >= power
+        )
 
     return _least(finds, 1e-3)
 
 
 def measured_design(a: Metric, b: Metric) -> tuple[Design, float]:
     """The questions that two solvers answered, and the share on which they differ (clusters: by their means)."""
-    before, after = paired_rows(a, b)
-    size = before.denominator
-    kept = size > 0
-    tasks = (size[kept & (before.stratum == place)].tolist() for place in range(len(before.strata)))
-    apart = (after.numerator - before.numerator)[kept] ** 2 / size[kept]
-    design = Design(tuple(tuple(own) for own in tasks if own), a.combine == "mean_of_ratios")
-    return design, float(apart.sum() / size[kept].sum())
+    rows_a, rows_b = paired_rows(a, b)
+    size = rows_a.denominator
+    valid = size > 0
+    tasks = (size[valid & (rows_a.stratum == place)].tolist() for place in range(len(rows_a.strata)))
+    squares = (rows_b.numerator - rows_a.numerator)[valid] ** 2 / size[valid]
+    design = Design(tuple(tuple(task) for task in tasks if task), a.combine == "mean_of_ratios")
+    return design, float(squares.sum() / size[valid].sum())

@@ -70,15 +70,15 @@ def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Ra
     return swapped(*paired_rows(a, b), a.combine, draws, seed)
 
 
-def swapped(rows_a: Rows, rows_b: Rows, how: Combine, draws: int = 9_999, seed: int = 0) -> Randomisation:
+def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999, seed: int = 0) -> Randomisation:
     """`randomisation` of rows that are alike in clusters and strata."""
-    value_a, value_b = value_of(rows_a, how), value_of(rows_b, how)
+    value_a, value_b = value_of(rows_a, combination), value_of(rows_b, combination)
     if value_a is None or value_b is None:
         return Randomisation(None, None, 0, 0, False, 0)
     moved = np.stack([rows_b.numerator - rows_a.numerator, rows_b.denominator - rows_a.denominator], axis=1)
     differ = moved.any(axis=1)
-    known, cluster = np.unique(rows_a.cluster[differ], return_inverse=True)
-    clusters = len(known)
+    units, cluster = np.unique(rows_a.cluster[differ], return_inverse=True)
+    clusters = len(units)
     # What swapping a cluster moves from the second to the first: numerators and denominators by stratum.
     moves = np.zeros((clusters, 2, len(rows_a.strata)))
     moves[cluster, :, rows_a.stratum[differ]] = moved[differ]
@@ -88,8 +88,8 @@ def swapped(rows_a: Rows, rows_b: Rows, how: Combine, draws: int = 9_999, seed: 
         patterns = iter([bits.astype(np.float64)])
     else:
         rng = np.random.default_rng(seed)
-        held = max(1, _BLOCK // clusters)
-        sizes = ((min(held, draws - start), clusters) for start in range(0, draws, held))
+        block = max(1, _BLOCK // clusters)
+        sizes = ((min(block, draws - start), clusters) for start in range(0, draws, block))
         patterns = (rng.integers(0, 2, size, dtype=np.int8).astype(np.float64) for size in sizes)
     sums = ((1, *rows_a.sums()), (-1, *rows_b.sums()))
     # Sums that should be 0 may be a rounding error away from it.
@@ -100,7 +100,8 @@ def swapped(rows_a: Rows, rows_b: Rows, how: Combine, draws: int = 9_999, seed: 
     for pattern in patterns:
         shifts = (pattern @ moves.reshape(clusters, 2 * len(rows_a.strata))).reshape(len(pattern), 2, -1)
         values = [
-            _values(above + sign * shifts[:, 0], below + sign * shifts[:, 1], least, how) for sign, above, below in sums
+            _values(above + sign * shifts[:, 0], below + sign * shifts[:, 1], least, combination)
+            for sign, above, below in sums
         ]
         # A value that a rearrangement leaves undefined counts as far: that can only make p greater.
         as_far += int((~(np.abs(values[1] - values[0]) < far)).sum())
@@ -110,14 +111,14 @@ def swapped(rows_a: Rows, rows_b: Rows, how: Combine, draws: int = 9_999, seed: 
     return Randomisation(value_b - value_a, p_value, count, as_far, exact, clusters)
 
 
-def _values(above: Floats, below: Floats, least: float, how: Combine) -> Floats:
+def _values(above: Floats, below: Floats, least: float, combination: Combine) -> Floats:
     """The metric by pattern, as `stats.combine` defines it; nan where it is undefined. Both are (patterns, strata)."""
-    if how == "mean_of_ratios":
-        kept = below > least
-        ratios = np.where(kept, above / np.where(kept, below, 1.0), 0.0)
-        return _quotient(ratios.sum(axis=1), kept.sum(axis=1).astype(np.float64), 0.5)
-    found = _quotient(above.sum(axis=1), below.sum(axis=1), least)
-    return np.sqrt(np.maximum(found, 0.0)) if how == "root_of_ratio" else found
+    if combination == "mean_of_ratios":
+        valid = below > least
+        ratios = np.where(valid, above / np.where(valid, below, 1.0), 0.0)
+        return _quotient(ratios.sum(axis=1), valid.sum(axis=1).astype(np.float64), 0.5)
+    ratio = _quotient(above.sum(axis=1), below.sum(axis=1), least)
+    return np.sqrt(np.maximum(ratio, 0.0)) if combination == "root_of_ratio" else ratio
 
 
 def _quotient(above: Floats, below: Floats, least: float) -> Floats:

@@ -34,23 +34,24 @@ class ScatterError:
         return (value - truth) / math.sqrt(self.variance + max(0.0, self.skew * (truth - value)))
 
 
-def scatter_error(shares: Floats, whole: float, share: float, freedom: float) -> ScatterError:
+def scatter_error(shares: Floats, full_square: float, share: float, freedom: float) -> ScatterError:
     """The scatter of a value from its clusters' shares.
 
     Two clusters that differ are added, with the square that is typical of those that do differ (the mean of the
-    squares, weighed by the squares), among them `_JUMP_PRIOR` clusters that differ wholly, whose square is `whole`.
+    squares, weighed by the squares), among them `_JUMP_PRIOR` clusters that differ wholly, whose square is
+    `full_square`.
     `share` is a cluster's weight, 1 / their number where all are alike. What is added is known and thus adds degrees of
     freedom.
     """
     squares = shares**2
     variance = float(squares.sum())
-    if variance + whole == 0:
+    if variance + full_square == 0:
         return ScatterError(0.0, 0.0, freedom)
-    added = 2 * (float((squares**2).sum()) + _JUMP_PRIOR * whole**2) / (variance + _JUMP_PRIOR * whole)
+    added = 2 * (float((squares**2).sum()) + _JUMP_PRIOR * full_square**2) / (variance + _JUMP_PRIOR * full_square)
     total = variance + added
     freedom = freedom * (total / variance) ** 2 if variance > 0 else math.inf
-    kept = total / (1 + 2 * share) ** 2
-    return ScatterError(kept, float((shares**3).sum()) / kept, freedom)
+    scaled = total / (1 + 2 * share) ** 2
+    return ScatterError(scaled, float((shares**3).sum()) / scaled, freedom)
 
 
 def quantile_of(freedom: float, tail: float) -> float:

@@ -32,13 +32,13 @@ def read(path: Path) -> Recognised | None:
     if (file := _samples_of(path)) is None:
         return None
     rows, failed = [], []
-    for values, where in json_lines(file):
+    for values, location in json_lines(file):
         if not isinstance(values.get("sample_id"), str) or "evaluation_id" not in values:
-            raise DataError(f"{where}: expected sample_id and evaluation_id")
+            raise DataError(f"{location}: expected sample_id and evaluation_id")
         if values.get("error"):
             failed.append(values["sample_id"])
         else:
-            rows.append(_row(values, where))
+            rows.append(_row(values, location))
     notes = (f"{how_many(len(failed), 'row')} left out, with an error: {first(failed)}",) if failed else ()
     return Recognised(f"Every Eval Ever ({how_many(len(rows), 'row')})", tuple(rows), notes)
 
@@ -46,21 +46,21 @@ def read(path: Path) -> Recognised | None:
 def _samples_of(path: Path) -> Path | None:
     """The file of rows; None for another format."""
     if path.is_dir():
-        found = sorted(path.rglob(f"*{SAMPLES}"))
-        if len(found) > 1:
+        files = sorted(path.rglob(f"*{SAMPLES}"))
+        if len(files) > 1:
             raise UsageError(
-                f"{path} holds {len(found)} files of Every Eval Ever: give one of them, such as {found[0]}"
+                f"{path} holds {len(files)} files of Every Eval Ever: give one of them, such as {files[0]}"
             )
-        return found[0] if found else None
+        return files[0] if files else None
     if path.name.endswith(SAMPLES):
         return path
     if path.suffix.lower() != ".json" or not path.is_file() or path.stat().st_size > MAX_AGGREGATE:
         return None
     try:
-        whole = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         return None
-    if not (isinstance(whole, dict) and {"schema_version", "evaluation_id"} <= whole.keys()):
+    if not (isinstance(content, dict) and {"schema_version", "evaluation_id"} <= content.keys()):
         return None
     file = path.with_name(f"{path.stem}{SAMPLES}")
     if not file.is_file():
@@ -68,11 +68,11 @@ def _samples_of(path: Path) -> Path | None:
     return file
 
 
-def _row(values: Mapping[str, Any], where: str) -> PredictedRow:
-    given, metadata = values.get("input") or {}, values.get("metadata") or {}
-    reference = given.get("reference") or []
+def _row(values: Mapping[str, Any], location: str) -> PredictedRow:
+    sample_input, metadata = values.get("input") or {}, values.get("metadata") or {}
+    reference = sample_input.get("reference") or []
     return PredictedRow(
-        where=where,
+        where=location,
         reply=_reply(values),
         id=values["sample_id"],
         task=metadata.get("task"),
@@ -84,5 +84,5 @@ def _reply(values: Mapping[str, Any]) -> str:
     raw = (values.get("output") or {}).get("raw")
     if isinstance(raw, list) and raw:
         return str(raw[-1])
-    spoken = [one for one in values.get("messages") or () if one.get("role") == "assistant"]
-    return words_of(spoken[-1]) if spoken else ""
+    replies = [message for message in values.get("messages") or () if message.get("role") == "assistant"]
+    return words_of(replies[-1]) if replies else ""

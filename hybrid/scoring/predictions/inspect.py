@@ -40,15 +40,15 @@ def read(path: Path) -> Recognised | None:
     else:
         return None
     rows, repeated, failed = [], set[int](), []
-    for sample, where in samples:
+    for sample, location in samples:
         if not isinstance(sample, dict) or "id" not in sample or "messages" not in sample:
-            raise DataError(f"{where}: expected a sample with id and messages")
+            raise DataError(f"{location}: expected a sample with id and messages")
         if (epoch := sample.get("epoch", 1)) != 1:
             repeated.add(epoch)
         elif sample.get("error"):
             failed.append(str(sample["id"]))
         else:
-            rows.append(_row(sample, where))
+            rows.append(_row(sample, location))
     notes = []
     if repeated:
         notes.append(f"{len(repeated) + 1} epochs: the first is scored, the others are not")
@@ -77,11 +77,13 @@ def _of_zip(path: Path) -> Iterator[tuple[Any, str]]:
             for entry in file.infolist():
                 if not (entry.filename.startswith("samples/") and entry.filename.endswith(".json")):
                     continue
-                where = f"{path}, {entry.filename}"
+                location = f"{path}, {entry.filename}"
                 if entry.file_size > MAX_SAMPLE:
-                    raise DataError(f"{where}: a sample of {entry.file_size:,} bytes; at most {MAX_SAMPLE:,} are read")
+                    raise DataError(
+                        f"{location}: a sample of {entry.file_size:,} bytes; at most {MAX_SAMPLE:,} are read"
+                    )
                 data = _unzstd(path, entry) if entry.compress_type == ZSTD else file.read(entry)
-                yield json.loads(data), where
+                yield json.loads(data), location
     except UNREADABLE as error:
         raise DataError(f"{path} is not a log of Inspect that can be read ({error})") from error
 
@@ -104,11 +106,11 @@ def _unzstd(path: Path, entry: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def _row(sample: Mapping[str, Any], where: str) -> PredictedRow:
+def _row(sample: Mapping[str, Any], location: str) -> PredictedRow:
     target, metadata, choices = sample.get("target"), sample.get("metadata"), sample.get("choices")
     task = metadata.get("task") if isinstance(metadata, dict) else None
     return PredictedRow(
-        where=where,
+        where=location,
         reply=_reply(sample),
         id=str(sample["id"]),
         task=task if isinstance(task, str) else None,
@@ -122,8 +124,10 @@ def _reply(sample: Mapping[str, Any]) -> str:
     choices = output.get("choices") if isinstance(output, dict) else None
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return words_of(choices[0].get("message"))
-    spoken = [one for one in sample["messages"] if isinstance(one, dict) and one.get("role") == "assistant"]
-    return words_of(spoken[-1]) if spoken else ""
+    replies = [
+        message for message in sample["messages"] if isinstance(message, dict) and message.get("role") == "assistant"
+    ]
+    return words_of(replies[-1]) if replies else ""
 
 
 def words_of(message: Any) -> str:

@@ -38,9 +38,9 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
     """
     by_id = {question.id: question for question in questions}
     table = _Table(by_id)
-    named = [row for row in recognised.rows if row.id is not None]
-    trusted = any(row.id in by_id for row in named)
-    for row in named if trusted else ():
+    with_id = [row for row in recognised.rows if row.id is not None]
+    trusted = any(row.id in by_id for row in with_id)
+    for row in with_id if trusted else ():
         table.put(row, row.id, "id")
     unnamed = [row for row in recognised.rows if row.id is None or not trusted]
     by_index = _by_index(unnamed, by_id)
@@ -59,8 +59,12 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
         if not places:
             # Rows that fit one question, which no other row fits.
             texts = {row.where: [q.id for q in free if row.text and _fits(row, q)] for row in rows}
-            claimed = Counter(place for own in texts.values() for place in own)
-            fitting = {where: own[0] for where, own in texts.items() if len(own) == 1 and claimed[own[0]] == 1}
+            claimed = Counter(place for places in texts.values() for place in places)
+            fitting = {
+                location: places[0]
+                for location, places in texts.items()
+                if len(places) == 1 and claimed[places[0]] == 1
+            }
         for row in rows:
             table.put(row, fitting.get(row.where), "place" if places else "text")
     if not table.rows:
@@ -79,12 +83,12 @@ def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
     """
     refuse_rotations(recognised.rows)
     pairs: dict[str, tuple[Question, Prediction]] = {}
-    where: dict[str, str] = {}
+    locations: dict[str, str] = {}
     for row in recognised.rows:
         question = benchmark.question_from_row(row)
         if question.id in pairs:
-            raise DataError(f"{row.where}: {question.id} also stands in {where[question.id]}")
-        where[question.id] = row.where
+            raise DataError(f"{row.where}: {question.id} also stands in {locations[question.id]}")
+        locations[question.id] = row.where
         pairs[question.id] = (replace(question, cluster=row.cluster), prediction_of(row, question))
     if not pairs:
         raise DataError(f"{recognised.format}: there is no row")
@@ -101,7 +105,7 @@ class _Table:
         self.extra: list[str] = []
         self.how: Counter[str] = Counter()
 
-    def put(self, row: PredictedRow, place: str | None, how: str) -> None:
+    def put(self, row: PredictedRow, place: str | None, method: str) -> None:
         """Give the row its question; one that has none is extra."""
         if place is None or place not in self.questions:
             self.extra.append(row.name)
@@ -112,14 +116,14 @@ class _Table:
         if _same_answer(row, question) is False:
             raise DataError(f"{row.where}: the answer to {place} is {row.answer!r}, in the data {question.target!r}")
         self.rows[place] = row
-        self.how[how] += 1
+        self.how[method] += 1
 
     def joined(self, recognised: Recognised) -> Joined:
         """The pairs in the order of the data, and what was left over on both sides."""
-        asked = [question for place, question in self.questions.items() if place in self.rows]
-        clustered = cluster_by_rows(asked, [self.rows[question.id].cluster for question in asked])
+        questions = [question for place, question in self.questions.items() if place in self.rows]
+        clustered = cluster_by_rows(questions, [self.rows[question.id].cluster for question in questions])
         pairs = tuple((question, prediction_of(self.rows[question.id], question)) for question in clustered)
-        notes = tuple(f"joined {how_many(count, 'row')} {HOW[how]}" for how, count in self.how.items())
+        notes = tuple(f"joined {how_many(count, 'row')} {HOW[method]}" for method, count in self.how.items())
         missing = missing_from(self.questions, self.rows)
         return Joined(pairs, Origin(recognised.format, missing, tuple(self.extra), (*recognised.notes, *notes)))
 
@@ -128,9 +132,9 @@ def cluster_by_rows(questions: Sequence[Question], clusters: Sequence[str]) -> t
     """The predicted questions with the clusters of their rows; where no row names one, with those of their pictures."""
     if not any(clusters):
         return cluster_by_pictures(questions)
-    own = ("" if question.cluster.startswith(PICTURE) else question.cluster for question in questions)
-    chosen = (row or of_data for row, of_data in zip(clusters, own, strict=True))
-    return tuple(replace(question, cluster=cluster) for question, cluster in zip(questions, chosen, strict=True))
+    data_clusters = ("" if question.cluster.startswith(PICTURE) else question.cluster for question in questions)
+    merged = (row or of_data for row, of_data in zip(clusters, data_clusters, strict=True))
+    return tuple(replace(question, cluster=cluster) for question, cluster in zip(questions, merged, strict=True))
 
 
 def pictures_note(questions: Sequence[Question]) -> tuple[str, ...]:
@@ -168,7 +172,7 @@ def refuse_rotations(rows: Sequence[PredictedRow]) -> None:
 
 def _by_index(rows: Sequence[PredictedRow], questions: Mapping[str, Question]) -> Mapping[str, str]:
     """Where of each row -> the question whose id is the row's index; empty where one of them says something else."""
-    named: dict[str, str] = {}
+    by_location: dict[str, str] = {}
     for row in rows:
         if row.index is None:
             continue
@@ -177,19 +181,19 @@ def _by_index(rows: Sequence[PredictedRow], questions: Mapping[str, Question]) -
             continue
         if not _fits(row, questions[place]) or _same_answer(row, questions[place]) is False:
             return {}
-        named[row.where] = place
-    return named
+        by_location[row.where] = place
+    return by_location
 
 
 def _by_place(rows: Sequence[PredictedRow], questions: Sequence[Question], expected: int) -> Mapping[str, str]:
     """Where of each row -> question id by order; empty where one row does not prove the order."""
     numbers = _numbers(rows, expected)
-    at = {int(n[0]) if (n := re.findall(r"\d+$", one.base)) else None: one for one in questions}
+    at = {int(n[0]) if (n := re.findall(r"\d+$", question.base)) else None: question for question in questions}
     if None in at or len(at) < len(questions):
         return {}
-    known = [(row, at[numbers[row.where]]) for row in rows if numbers.get(row.where) in at]
-    proven = all(_fits(row, question) and _same_answer(row, question) is True for row, question in known)
-    return {row.where: question.id for row, question in known} if proven else {}
+    pairs = [(row, at[numbers[row.where]]) for row in rows if numbers.get(row.where) in at]
+    proven = all(_fits(row, question) and _same_answer(row, question) is True for row, question in pairs)
+    return {row.where: question.id for row, question in pairs} if proven else {}
 
 
 def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
@@ -200,7 +204,7 @@ def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
     order = sorted((row.index, row.where) for row in rows if row.index is not None)
     if len(order) != len(rows) or len(rows) != expected:
         return {}
-    return {where: place for place, (_, where) in enumerate(order, 1)}
+    return {location: place for place, (_, location) in enumerate(order, 1)}
 
 
 def _fits(row: PredictedRow, question: Question) -> bool:

@@ -45,8 +45,8 @@ def read(path: Path) -> Recognised | None:
             logs.append(file)
     if not logs:
         return None
-    named = {file: match[1] if (match := re.search(r"samples_(.+)$", file.stem)) else None for file in logs}
-    samples = [(values, named[file], where) for file in logs for values, where in json_lines(file)]
+    tasks = {file: match[1] if (match := re.search(r"samples_(.+)$", file.stem)) else None for file in logs}
+    samples = [(values, tasks[file], location) for file in logs for values, location in json_lines(file)]
     rows = tuple(_row(*sample) for sample in samples)
     counts = [len(_replies(values)) for values, _, _ in samples]
     several = [count for count in counts if count > 1]
@@ -61,20 +61,20 @@ def read(path: Path) -> Recognised | None:
     )
 
 
-def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedRow:
+def _row(values: Mapping[str, Any], file_task: str | None, location: str) -> PredictedRow:
     doc_id = values.get("doc_id")
     if not isinstance(doc_id, int) or isinstance(doc_id, bool) or doc_id < 0:
-        raise DataError(f"{where}, field doc_id: expected a whole number from 0, found {doc_id!r}")
+        raise DataError(f"{location}, field doc_id: expected a whole number from 0, found {doc_id!r}")
     doc = _table(values.get("doc"))
     entries = [entry for entry in map(_table, values.values()) if entry is not doc]
     parsed = next((entry["pred_parsed"] for entry in entries if "pred_parsed" in entry), None)
     choices = doc.get("choices")
     target = values.get("target", doc.get("answer"))
     return PredictedRow(
-        where=where,
-        reply=_reply(values, where),
+        where=location,
+        reply=_reply(values, location),
         id=next((str(entry[key]) for entry in (doc, *entries) for key in IDS if entry.get(key) is not None), None),
-        task=next((str(entry["sub_task"]) for entry in (doc, *entries) if entry.get("sub_task")), named),
+        task=next((str(entry["sub_task"]) for entry in (doc, *entries) if entry.get("sub_task")), file_task),
         place=doc_id + 1,
         text=doc["question"] if isinstance(doc.get("question"), str) else None,
         choices=tuple(map(str, choices)) if isinstance(choices, list) else (),
@@ -94,11 +94,11 @@ def _replies(values: Mapping[str, Any]) -> list[Any]:
     # One list for the requests of the line, one for the replies to each.
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
-    found = value if isinstance(value, list) else [value]
-    return [reply[0] if isinstance(reply, list) and len(reply) == 1 else reply for reply in found]
+    replies = value if isinstance(value, list) else [value]
+    return [reply[0] if isinstance(reply, list) and len(reply) == 1 else reply for reply in replies]
 
 
-def _reply(values: Mapping[str, Any], where: str) -> str:
+def _reply(values: Mapping[str, Any], location: str) -> str:
     """The first of the model's full texts: `resps` where it is kept, else `filtered_resps`."""
     value: Any = next(iter(_replies(values)), None)
     if isinstance(value, list):
@@ -106,5 +106,5 @@ def _reply(values: Mapping[str, Any], where: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{where}, field filtered_resps: expected text, found {type(value).__name__}")
+        raise DataError(f"{location}, field filtered_resps: expected text, found {type(value).__name__}")
     return value

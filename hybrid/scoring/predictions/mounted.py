@@ -28,11 +28,11 @@ def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...
     plain = {path.resolve() for path in paths}
     files_by_model: dict[Path, list[Path]] = {}
     for path in paths:
-        whole = path.resolve()
-        bare = (whole.with_name(whole.name.removeprefix(prefix)) for prefix in card.prediction_prefixes)
-        owner = next((file for file in bare if file != whole and file in plain), whole)
+        full_path = path.resolve()
+        bare = (full_path.with_name(full_path.name.removeprefix(prefix)) for prefix in card.prediction_prefixes)
+        owner = next((file for file in bare if file != full_path and file in plain), full_path)
         members = files_by_model.setdefault(owner, [])
-        if owner == whole:
+        if owner == full_path:
             members.insert(0, path)
         else:
             members.append(path)
@@ -48,9 +48,9 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
         UsageError: the layout is unknown, or it needs `data`.
         DataError: a row that cannot be used, contradicts the data or another file of the model, or none that fits it.
     """
-    for one in (path, *more):
-        if not one.exists():
-            raise UsageError(f"{one}: there is no such file or folder")
+    for source in (path, *more):
+        if not source.exists():
+            raise UsageError(f"{source}: there is no such file or folder")
     name = benchmark.card.name
     mounted: tuple[Question, ...] = ()
     facts: Mapping[str, Json] = {}
@@ -73,19 +73,19 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
     if data is None:
         return _with_note(Joined(pairs, Origin(layout)))
     real = {question.id: question for question in mounted}
-    asked = cluster_by_pictures([real[question.id] for question, _ in pairs if question.id in real])
+    questions = cluster_by_pictures([real[question.id] for question, _ in pairs if question.id in real])
     predicted = [prediction for question, prediction in pairs if question.id in real]
-    known = tuple(zip(asked, predicted, strict=True))
+    matches = tuple(zip(questions, predicted, strict=True))
     extra = tuple(question.id for question, _ in pairs if question.id not in real)
-    if not known:
+    if not matches:
         raise DataError(f"none of the {len(pairs)} ids of {path} stands in {data}: {first(extra)}")
     for question, _ in pairs:
         if question.id in real and question.target not in (None, real[question.id].target):
             raise DataError(
                 f"{question.id}: {path} says the answer is {question.target!r}, the data {real[question.id].target!r}"
             )
-    missing = missing_from(real, {question.id: question for question, _ in known})
-    return _with_note(Joined(known, Origin(layout, missing, extra), facts))
+    missing = missing_from(real, {question.id: question for question, _ in matches})
+    return _with_note(Joined(matches, Origin(layout, missing, extra), facts))
 
 
 def _with_note(joined: Joined) -> Joined:

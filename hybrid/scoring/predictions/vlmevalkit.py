@@ -54,7 +54,7 @@ def read(path: Path) -> Recognised | None:
         raise UsageError(f"{path} holds {len(sheets)} sheets ({', '.join(s.name for s in sheets)}): give one of them")
     (sheet,) = sheets
     lines = _tsv(sheet) if sheet.suffix.lower() == ".tsv" else _xlsx(sheet)
-    rows = tuple(_row(cells, where) for cells, where in _records(sheet, lines))
+    rows = tuple(_row(cells, location) for cells, location in _records(sheet, lines))
     seen: dict[int | str | None, str] = {}
     for row in rows:
         key = row.id if row.index is None else row.index
@@ -160,17 +160,17 @@ def _records(path: Path, lines: Iterator[Sequence[str]]) -> Iterator[tuple[Cells
         yield dict(zip(names, values, strict=False)), f"{path}, line {number}"
 
 
-def _row(cells: Cells, where: str) -> PredictedRow:
+def _row(cells: Cells, location: str) -> PredictedRow:
     answer, value = cells.get("answer", "").strip(), cells["index"].strip()
-    index = _index(value, where)
+    index = _index(value, location)
     texts = [cells.get(letter, "").strip() for letter in string.ascii_uppercase]
     texts = ["" if text == "nan" else text for text in texts]
     count = next((place for place, text in enumerate(texts) if not text), len(texts))
     if any(texts[count:]):
         letter = string.ascii_uppercase[count]
-        raise DataError(f"{where}, column {letter}: empty, but a later option is not")
+        raise DataError(f"{location}, column {letter}: empty, but a later option is not")
     return PredictedRow(
-        where=where,
+        where=location,
         reply=cells.get("prediction", ""),
         id=_first(cells, IDS) or (value if index is None else None),
         task=_first(cells, TASKS),
@@ -182,16 +182,16 @@ def _row(cells: Cells, where: str) -> PredictedRow:
     )
 
 
-def _index(value: str, where: str) -> int | None:
+def _index(value: str, location: str) -> int | None:
     """The number of a row; None for an index that is a name, which VLMEvalKit takes too."""
     try:
         number = float(value)
     except ValueError:
         if value and not value.startswith("="):
             return None
-        raise DataError(f"{where}, column index: {value!r} is neither a number nor a name") from None
+        raise DataError(f"{location}, column index: {value!r} is neither a number nor a name") from None
     if not number.is_integer():
-        raise DataError(f"{where}, column index: {value!r} is not a whole number")
+        raise DataError(f"{location}, column index: {value!r} is not a whole number")
     return int(number)
 
 

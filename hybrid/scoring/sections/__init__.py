@@ -27,8 +27,8 @@ def sections() -> tuple[Section, ...]:
     Raises:
         UsageError: a file of the project is none.
     """
-    known: list[Section] = [section for _, section in load_each(__name__)]
-    return tuple(sorted(known, key=lambda section: (section.order, section.name)))
+    all_sections: list[Section] = [section for _, section in load_each(__name__)]
+    return tuple(sorted(all_sections, key=lambda section: (section.order, section.name)))
 
 
 def results(comparison: Comparison, only: Collection[str] | None = None) -> tuple[SectionResult, ...]:
@@ -38,22 +38,25 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
     """
     if comparison not in _KNOWN:
         _KNOWN[comparison] = sections()
-    asked, made = [one for one in _KNOWN[comparison] if only is None or one.name in only], comparison.computed
-    for section in (one for one in asked if one.name not in made):
+    requested, computed = (
+        [section for section in _KNOWN[comparison] if only is None or section.name in only],
+        comparison.computed,
+    )
+    for section in (section for section in requested if section.name not in computed):
         try:
             rows = tuple(section.rows(comparison))
-            made[section.name] = SectionResult(section, rows, section.lead(comparison, rows) if rows else "")
+            computed[section.name] = SectionResult(section, rows, section.lead(comparison, rows) if rows else "")
         # A trace that was cut off or edited raises what reading raises: JSON and pydantic ValueError, the disk OSError.
         except (HybridError, OSError, ValueError) as error:
             fault = " ".join(str(error).split()) or type(error).__name__
-            made[section.name] = SectionResult(section, (), fault=fault)
+            computed[section.name] = SectionResult(section, (), fault=fault)
         except Exception as error:
             if not is_outside(__name__, section.name):
                 raise
-            made[section.name] = SectionResult(section, (), fault=in_one_line(error))
-    return tuple(one for section in asked if (one := made[section.name]).rows or one.fault)
+            computed[section.name] = SectionResult(section, (), fault=in_one_line(error))
+    return tuple(result for section in requested if (result := computed[section.name]).rows or result.fault)
 
 
-def codes_of(made: Iterable[SectionResult]) -> dict[str, Json]:
+def codes_of(section_results: Iterable[SectionResult]) -> dict[str, Json]:
     """The hash of the code of those sections that lie outside of the project, as a manifest names such things."""
-    return {**plugin_code_hashes((__name__, one.name) for one in made)}
+    return {**plugin_code_hashes((__name__, result.name) for result in section_results)}

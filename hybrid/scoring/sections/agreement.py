@@ -47,37 +47,37 @@ RATIO = "both wrong / expected within tasks"
 
 def rows(comparison: Comparison) -> list[Result]:
     """Counts, ratio and kappa of each pair on the questions that both have and neither failed."""
-    made: list[Result] = []
+    section_rows: list[Result] = []
     for pair in comparison.pairs:
         solvers = comparison.named(pair.a), comparison.named(pair.b)
-        whole = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
-        if not len(whole):
+        part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
+        if not len(part):
             continue
-        whole = replace(whole, row=replace(whole.row, none="", unit=QUESTIONS))
-        right_a, right_b = (one == 1 for one in whole.seen.right)
-        units, tasks = whole.seen.unit.tolist(), whole.seen.task
+        part = replace(part, row=replace(part.row, none="", unit=QUESTIONS))
+        right_a, right_b = (column == 1 for column in part.seen.right)
+        units, tasks = part.seen.unit.tolist(), part.seen.task
         # Within a task and number of choices, what is hard for everybody is not taken for something shared.
-        asked = [[one.questions.get(identity) for one in solvers] for identity in whole.seen.ids]
-        choices = (max((len(q.choices) for q in both if isinstance(q, Question)), default=0) for both in asked)
+        question_pairs = [[solver.questions.get(identity) for solver in solvers] for identity in part.seen.ids]
+        choices = (max((len(q.choices) for q in pair if isinstance(q, Question)), default=0) for pair in question_pairs)
         strata = [f"{task}, {count} choices" for task, count in zip(tasks, choices, strict=True)]
         mistakes = shared_mistakes(right_a.tolist(), right_b.tolist(), strata, units)
         both_wrong = ~right_a & ~right_b
-        same = both_wrong & answered(whole.seen.answer[0]) & (whole.seen.answer[0] == whole.seen.answer[1])
+        same = both_wrong & answered(part.seen.answer[0]) & (part.seen.answer[0] == part.seen.answer[1])
         agreed = kappa(right_a.tolist(), right_b.tolist(), units)
         low, high = ends_of(agreed.interval)
-        made += (
-            whole.number("wrong a", float(mistakes.wrong_a)),
-            whole.number("wrong b", float(mistakes.wrong_b)),
-            whole.count("both wrong", both_wrong),
-            whole.number("expected", float(mistakes.expected)),
-            whole.number("expected within tasks", float(mistakes.expected_within)),
-            whole.count("same wrong answer", same),
+        section_rows += (
+            part.number("wrong a", float(mistakes.wrong_a)),
+            part.number("wrong b", float(mistakes.wrong_b)),
+            part.count("both wrong", both_wrong),
+            part.number("expected", float(mistakes.expected)),
+            part.number("expected within tasks", float(mistakes.expected_within)),
+            part.count("same wrong answer", same),
         )
-        made += whole.gated(
-            whole.number(RATIO, mistakes.ratio, unit="ratio", p=mistakes.p_value),
-            whole.number("kappa", agreed.value, unit="kappa", low=low, high=high),
+        section_rows += part.gated(
+            part.number(RATIO, mistakes.ratio, unit="ratio", p=mistakes.p_value),
+            part.number("kappa", agreed.value, unit="kappa", low=low, high=high),
         )
-    return adjusted(made, lambda row: ALL_PAIRS)
+    return adjusted(section_rows, lambda row: ALL_PAIRS)
 
 
 SECTION = statistic(rows, order=160)

@@ -48,42 +48,42 @@ BETTER, ANSWERING = "difference from better answers", "difference from answering
 
 def rows(comparison: Comparison) -> list[Result]:
     """Of each pair the parts of its difference; of a specialist both parts of its questions."""
-    made: list[Result] = []
+    section_rows: list[Result] = []
     for pair in comparison.pairs:
-        made += _specialist_rows(comparison, pair)
-        whole = comparison.overlap(*map(comparison.named, pair))
-        split = list(_split_rows(whole))
-        if split and whole.answered_by_all.any():
-            made += _rows_of(whole, whole.answered_by_all, BOTH, tested=True)
-        made += split
+        section_rows += _specialist_rows(comparison, pair)
+        overlap = comparison.overlap(*map(comparison.named, pair))
+        split_rows = list(_split_rows(overlap))
+        if split_rows and overlap.answered_by_all.any():
+            section_rows += _rows_of(overlap, overlap.answered_by_all, BOTH, tested=True)
+        section_rows += split_rows
 
     def family(row: Result) -> Family:
         of_pair = family_of_pair(comparison, row.a, row.b)
         return Family(of_pair.name, (row.quantity, row.group))
 
-    return adjusted(made, family)
+    return adjusted(section_rows, family)
 
 
 def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     """Where a specialist answers and where it does not, if it answers some questions and not all."""
-    both = sorted(map(comparison.named, pair), key=lambda solver: role(solver) != "specialist")
-    if [role(solver) == "specialist" for solver in both] != [True, False]:
+    solvers = sorted(map(comparison.named, pair), key=lambda solver: role(solver) != "specialist")
+    if [role(solver) == "specialist" for solver in solvers] != [True, False]:
         return
-    whole = comparison.overlap(*both)
-    spoken = whole.present & answered(whole.answer[0])
-    silent = whole.present & ~spoken
-    if spoken.any() and silent.any():
-        yield from _rows_of(whole, spoken, SPOKEN, tested=True)
+    overlap = comparison.overlap(*solvers)
+    answering = overlap.present & answered(overlap.answer[0])
+    silent = overlap.present & ~answering
+    if answering.any() and silent.any():
+        yield from _rows_of(overlap, answering, SPOKEN, tested=True)
         # The other solver may leave some of these unanswered, too.
-        yield from _split_rows(whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
-        yield from _rows_of(whole, silent, SILENT, tested=False)
+        yield from _split_rows(overlap.at(np.flatnonzero(answering | ~overlap.present)), SPOKEN)
+        yield from _rows_of(overlap, silent, SILENT, tested=False)
 
 
-def _rows_of(whole: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
+def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
     """Difference, values and right answers on some of the questions; untested only the second solver's."""
     # What failed belongs to every part: a benchmark leaves out what it is a part of.
-    part = whole.at(np.flatnonzero(flags | ~whole.present))
-    metrics, names = part.headline(part.rule), (whole.solvers[0].solver, whole.solvers[1].solver)
+    part = overlap.at(np.flatnonzero(flags | ~overlap.present))
+    metrics, names = part.headline(part.rule), (overlap.solvers[0].solver, overlap.solvers[1].solver)
     if metrics is None:
         return
     a, b = metrics
@@ -94,25 +94,25 @@ def _rows_of(whole: Overlap, flags: Flags, group: str, *, tested: bool) -> Itera
     yield replace(row, quantity="value b", value=b.value)
     for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
         ids = tuple(part.ids[part.kept & (right == 1)])
-        counted = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
-        yield replace(counted, value=float(len(ids)))
+        count_row = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
+        yield replace(count_row, value=float(len(ids)))
 
 
-def _split_rows(part: Overlap, group: str = "") -> Iterator[Result]:
+def _split_rows(overlap: Overlap, group: str = "") -> Iterator[Result]:
     """The two parts of the difference over these questions, if one of the two left one of them unanswered."""
-    metrics = part.headline(part.rule)
-    split = part.split_by_answering(part.rule) if metrics and part.answered_by_all.sum() < part.n else None
-    if metrics is None or split is None:
+    metrics = overlap.headline(overlap.rule)
+    parts = overlap.split_by_answering(overlap.rule) if metrics and overlap.answered_by_all.sum() < overlap.n else None
+    if metrics is None or parts is None:
         return
-    names, metric = (part.solvers[0].solver, part.solvers[1].solver), metrics[0]
-    row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metric.name, group, metric.n, none=part.rule)
-    untested = part.untested(metrics)
-    for quantity, (a, b) in zip((BETTER, ANSWERING), split, strict=True):
+    names, metric = (overlap.solvers[0].solver, overlap.solvers[1].solver), metrics[0]
+    row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metric.name, group, metric.n, none=overlap.rule)
+    untested = overlap.untested(metrics)
+    for quantity, (a, b) in zip((BETTER, ANSWERING), parts, strict=True):
         yield contrasted(replace(row, quantity=quantity), a, b, untested)[0]
-    for side, solver in zip("ab", part.unanswered, strict=True):
-        ids = tuple(part.ids[solver])
-        counted = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
-        yield replace(counted, value=float(len(ids)))
+    for side, solver in zip("ab", overlap.unanswered, strict=True):
+        ids = tuple(overlap.ids[solver])
+        count_row = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=overlap.n, none="", ids=ids)
+        yield replace(count_row, value=float(len(ids)))
 
 
 SECTION = statistic(rows, headings={"group": "questions where"}, order=25)

@@ -49,8 +49,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for group in comparison.groups:
         if group.alone is None or group.specialist is None:
             continue
-        every = parts(comparison, NAME, group.hybrid, group.alone, group.specialist, notes=False)
-        for part in (replace(one, row=replace(one.row, b="")) for one in every if len(one)):
+        all_parts = parts(comparison, NAME, group.hybrid, group.alone, group.specialist, notes=False)
+        for part in (replace(part, row=replace(part.row, b="")) for part in all_parts if len(part)):
             hybrid, alone, specialist = part.seen.right
             # Of two equal parts the MLLM alone counts as the better one.
             alone_better = total(alone) >= total(specialist)
@@ -58,7 +58,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             # As a product, not as a difference of sums: rounded, this would be below 0 where nothing is gained.
             gained = (1 - better) * other
             either = better + gained
-            names = [one.solver for one in part.shared.solvers]
+            names = [solver.solver for solver in part.shared.solvers]
             yield part.count("right in either part", either, a=" | ".join(names[1:]), ids=())
             yield part.count("right in the better part", better, a=names[place], ids=())
             yield part.count("right", hybrid, ids=())

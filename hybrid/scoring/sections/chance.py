@@ -46,17 +46,17 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     A failed question is in the solver's guess no more than in its own value.
     """
     solvers = comparison.solvers
-    asked = {score.id for one in solvers for score in one.scores}
+    asked_ids = {score.id for solver in solvers for score in solver.scores}
     # Those that at least one solver was asked and that are not broken.
     questions: dict[str, Question] = {}
     # The solvers of one run share their questions, each of which is read from disk.
-    for known in {id(one.questions): one.questions for one in solvers}.values():
-        for identity in known:
-            if identity in asked and identity not in questions and isinstance(found := known[identity], Question):
-                questions[identity] = found
+    for by_id in {id(solver.questions): solver.questions for solver in solvers}.values():
+        for identity in by_id:
+            if identity in asked_ids and identity not in questions and isinstance(entry := by_id[identity], Question):
+                questions[identity] = entry
     # Of those that every solver failed, one may be a question that cannot be scored at all.
-    failed = {score.id: score for one in solvers for score in one.scores if score.outcome.failed}
-    answered = {score.id for one in solvers for score in one.scores if not score.outcome.failed}
+    failed = {score.id: score for solver in solvers for score in solver.scores if score.outcome.failed}
+    answered = {score.id for solver in solvers for score in solver.scores if not score.outcome.failed}
     given_up = {name: Guess((End(1.0, score),), exact=True) for name, score in failed.items() if name not in answered}
     draws = max(MIN_DRAWS, min(MAX_DRAWS, ALL_DRAWN // max(1, len(questions))))
     guesser = Guesser(comparison.benchmark, ScoreOptions(unanswered=comparison.solvers[0].unanswered), draws)
@@ -67,13 +67,13 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 def _mean(guesses: Sequence[Guess]) -> Expected | None:
     """The mean over these questions; None where there is no verdict on any."""
-    known = [guess for guess in guesses if guess.correct is not None]
-    if not known:
+    judged = [guess for guess in guesses if guess.correct is not None]
+    if not judged:
         return None
-    value = math.fsum(guess.correct or 0.0 for guess in known) / len(known)
-    if all(guess.exact for guess in known):
+    value = math.fsum(guess.correct or 0.0 for guess in judged) / len(judged)
+    if all(guess.exact for guess in judged):
         return Expected(value)
-    return Expected(value, math.sqrt(math.fsum(guess.variance for guess in known)) / len(known))
+    return Expected(value, math.sqrt(math.fsum(guess.variance for guess in judged)) / len(judged))
 
 
 def _guess_row(guess: Expected, unit: str, metric: str, group: str, n: int) -> Result:
@@ -92,27 +92,27 @@ def _above_row(solver: str, metric: Metric, guess: Expected | None, unit: str, g
 
 def _by_task(comparison: Comparison, guesses: Mapping[str, Guess]) -> Iterator[Result]:
     parts: dict[str, dict[str, list[Score]]] = {}
-    for one in comparison.solvers:
-        for score in one.scores:
+    for scored in comparison.solvers:
+        for score in scored.scores:
             if score.id in guesses and not score.outcome.failed:
-                parts.setdefault(group_of(score, comparison.options.by), {}).setdefault(one.solver, []).append(score)
+                parts.setdefault(group_of(score, comparison.options.by), {}).setdefault(scored.solver, []).append(score)
     for name, solvers in sorted(parts.items()):
-        asked = list(dict.fromkeys(score.id for scores in solvers.values() for score in scores))
-        guess = _mean([guesses[identity] for identity in asked])
+        ids = list(dict.fromkeys(score.id for scores in solvers.values() for score in scores))
+        guess = _mean([guesses[identity] for identity in ids])
         if guess is None:
             continue
-        yield _guess_row(guess, FRACTION, ACCURACY, name, len(asked))
+        yield _guess_row(guess, FRACTION, ACCURACY, name, len(ids))
         # By answer how many questions it is right on; none where answers cannot be listed.
         right = defaultdict[str, float](float)
-        known = [guesses[identity] for identity in asked if guesses[identity].correct is not None]
-        for answer, worth in (pair for one in known for pair in one.by_answer.items()):
-            right[answer] += worth
+        judged = [guesses[identity] for identity in ids if guesses[identity].correct is not None]
+        for answer, value in (pair for known_guess in judged for pair in known_guess.by_answer.items()):
+            right[answer] += value
         if right:
             # Of equals the first by name.
             often = min(right, key=lambda answer: (-right[answer], answer))
             note = f"always {often}, chosen by the answer key: an upper bound of a constant answer"
-            share = right[often] / len(known)
-            yield Result(NAME, FREQUENT, FRACTION, share, metric=ACCURACY, group=name, n=len(asked), note=note)
+            share = right[often] / len(judged)
+            yield Result(NAME, FREQUENT, FRACTION, share, metric=ACCURACY, group=name, n=len(ids), note=note)
         for solver, scores in solvers.items():
             guessed = _mean([guesses[score.id] for score in scores])
             if row := _above_row(solver, accuracy(ACCURACY, scores), guessed, FRACTION, name):
@@ -124,29 +124,30 @@ def _by_metric(
 ) -> Iterator[Result]:
     card = comparison.benchmark.card
     measured = {
-        one.solver: {metric.name: metric for metric in one.metrics if metric.cells} for one in comparison.solvers
+        solver.solver: {metric.name: metric for metric in solver.metrics if metric.cells}
+        for solver in comparison.solvers
     }
-    names = dict.fromkeys([*card.headline, *(name for known in measured.values() for name in known)])
-    wanted = [name for name in names if comparison.is_shown(name) or name in card.headline]
-    known: dict[tuple[tuple[str, bool], ...], dict[str, Expected]] = {}
+    names = dict.fromkeys([*card.headline, *(name for metrics in measured.values() for name in metrics)])
+    shown_names = [name for name in names if comparison.is_shown(name) or name in card.headline]
+    cache: dict[tuple[tuple[str, bool], ...], dict[str, Expected]] = {}
     guessed: dict[str, dict[str, Expected]] = {}
-    for one in comparison.solvers:
+    for scored in comparison.solvers:
         # Most solvers of a comparison were asked the same.
-        same = tuple(sorted((score.id, score.outcome.failed) for score in one.scores))
-        if same not in known:
+        same = tuple(sorted((score.id, score.outcome.failed) for score in scored.scores))
+        if same not in cache:
             # Those that failed are missing as they are there: as questions that were not answered.
-            kept = [score for score in one.scores if score.id in guesses]
-            own = [
+            scores = [score for score in scored.scores if score.id in guesses]
+            solver_guesses = [
                 Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
                 if score.outcome.failed
                 else guess
-                for score in kept
+                for score in scores
                 for guess in [guesses[score.id]]
             ]
-            asked = [questions[score.id] for score in kept]
-            known[same] = metrics_of_a_guess(comparison.benchmark, asked, own, wanted)
-        guessed[one.solver] = known[same]
-    for name in wanted:
+            asked_questions = [questions[score.id] for score in scores]
+            cache[same] = metrics_of_a_guess(comparison.benchmark, asked_questions, solver_guesses, shown_names)
+        guessed[scored.solver] = cache[same]
+    for name in shown_names:
         of_metric = {solver: metrics[name] for solver, metrics in measured.items() if name in metrics}
         unit = unit_of(of_metric.values())
         above = [
@@ -155,19 +156,23 @@ def _by_metric(
             if (guess := guessed[solver].get(name)) and (row := _above_row(solver, metric, guess, unit, ""))
         ]
         if above:
-            most, guess = max(above, key=lambda each: each[0].n or 0)
+            most, guess = max(above, key=lambda entry: entry[0].n or 0)
             yield _guess_row(guess, unit, name, "", most.n or 0)
             yield from (row for row, _ in above)
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """Which solvers are above a guess by the headline metric, and which are not shown to be."""
-    own = [row for row in made if row.quantity == ABOVE and not row.group and row.metric == comparison.headline]
-    guess = next((r.value for r in made if (r.quantity, r.metric, r.group) == (GUESS, comparison.headline, "")), None)
-    if guess is None or not own:
+    above_rows = [
+        row for row in section_rows if row.quantity == ABOVE and not row.group and row.metric == comparison.headline
+    ]
+    guess = next(
+        (r.value for r in section_rows if (r.quantity, r.metric, r.group) == (GUESS, comparison.headline, "")), None
+    )
+    if guess is None or not above_rows:
         return ""
-    above = [row.a for row in own if row.low is not None and row.low > 0]
-    others = [row.a for row in own if row.a not in above]
+    above = [row.a for row in above_rows if row.low is not None and row.low > 0]
+    others = [row.a for row in above_rows if row.a not in above]
     parts = [f"A guess comes to {guess:.3f} by {comparison.headline}"]
     if above:
         parts.append(f"above it: {', '.join(above)}")

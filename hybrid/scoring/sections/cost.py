@@ -42,40 +42,40 @@ COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
         "USD",
         lambda usage: None if usage.uncounted_calls else usage.cost_usd if usage.model_calls else 0.0,
     ),
-    ("tokens per question", "tokens", lambda usage: None if (known := tokens(usage)) is None else float(sum(known))),
+    ("tokens per question", "tokens", lambda usage: None if (counts := tokens(usage)) is None else float(sum(counts))),
     ("seconds per question", "seconds", lambda usage: usage.seconds),
 )
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """For each solver the headline metric and its cost per question, in the first unit known of all and not 0."""
-    known: list[tuple[Scored, Metric, Usage, int]] = []
-    for one in comparison.solvers:
-        metric = next((m for m in one.metrics if m.name == comparison.headline and m.value is not None), None)
-        asked = sum(score.outcome not in (Outcome.OUTAGE, Outcome.BROKEN) for score in one.scores)
-        if metric is not None and one.usage is not None and asked:
-            known.append((one, metric, one.usage, asked))
+    entries: list[tuple[Scored, Metric, Usage, int]] = []
+    for solver in comparison.solvers:
+        metric = next((m for m in solver.metrics if m.name == comparison.headline and m.value is not None), None)
+        count = sum(score.outcome not in (Outcome.OUTAGE, Outcome.BROKEN) for score in solver.scores)
+        if metric is not None and solver.usage is not None and count:
+            entries.append((solver, metric, solver.usage, count))
     for quantity, unit, price in COSTS:
-        untimed = unit == "seconds" and any(one.in_batches for one, *_ in known)
-        prices = [None if untimed else price(usage) for _, _, usage, _ in known]
+        untimed = unit == "seconds" and any(solver.in_batches for solver, *_ in entries)
+        prices = [None if untimed else price(usage) for _, _, usage, _ in entries]
         if not any(prices) or None in prices:
             continue
-        for (one, metric, usage, asked), spent in zip(known, prices, strict=True):
-            per_question = (spent or 0.0) / asked
+        for (solver, metric, usage, count), spent in zip(entries, prices, strict=True):
+            per_question = (spent or 0.0) / count
             note = uncounted(usage)
-            yield Result(NAME, quantity, unit, per_question, one.solver, metric=metric.name, n=asked, note=note)
-            row = Result(NAME, "value", unit_of((metric,)), None, one.solver, metric=metric.name)
-            yield row if one.answered_nothing else with_interval(row, metric)
+            yield Result(NAME, quantity, unit, per_question, solver.solver, metric=metric.name, n=count, note=note)
+            row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name)
+            yield row if solver.answered_nothing else with_interval(row, metric)
         return
 
 
-def lead(_: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """The cheapest and the most expensive solver."""
-    spent = [row for row in made if row.quantity != "value"]
+    spent = [row for row in section_rows if row.quantity != "value"]
     low, high = (choose(spent, key=lambda row: row.value or 0.0) for choose in (min, max))
     if low.a == high.a:
         return ""
-    value = {row.a: accuracy(row.value) for row in made if row.quantity == "value"}
+    value = {row.a: accuracy(row.value) for row in section_rows if row.quantity == "value"}
     ends = [f"{row.a}: {row.value:.4g} {row.quantity}, {value.get(row.a, '-')}" for row in (low, high)]
     return f"The least and the most expensive: {'; '.join(ends)}."
 

@@ -131,17 +131,17 @@ class ToolQuestion:
     def parts(self) -> tuple[float, ...]:
         """Its contribution to each of `ALL_PARTS`: the mean over its repetitions."""
 
-        def part(one: ToolQuestion, term: Term) -> float:
-            moved = one.alone - one.with_tools if term.right else one.with_tools - one.alone
-            return max(moved, 0.0) if one.answered and bool(one.tools) == term.call else 0.0
+        def part(repetition: ToolQuestion, term: Term) -> float:
+            moved = repetition.alone - repetition.with_tools if term.right else repetition.with_tools - repetition.alone
+            return max(moved, 0.0) if repetition.answered and bool(repetition.tools) == term.call else 0.0
 
-        silent = [one.with_tools - one.alone for one in self.asked if not one.answered]
+        silent = [repetition.with_tools - repetition.alone for repetition in self.asked if not repetition.answered]
         by_answering = [sum(max(sign * moved, 0.0) for moved in silent) / len(self.asked) for sign in (1, -1)]
-        return (*(fmean(part(one, term) for one in self.asked) for term in TERMS), *by_answering)
+        return (*(fmean(part(repetition, term) for repetition in self.asked) for term in TERMS), *by_answering)
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:
         """The question as if tools changed its answer only where exactly these were called."""
-        later = tuple(one.only(tools) for one in self.later)
+        later = tuple(repetition.only(tools) for repetition in self.later)
         return replace(self, with_tools=self.with_tools if self.tools == tools else self.alone, later=later)
 
 
@@ -153,161 +153,178 @@ class Estimated:
     interval: Interval | None
 
 
-def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
+def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
     """The gain, its four parts, then mass, policy and quality of each part, by name.
 
     Under `mean_of_ratios` each is the mean over tasks, and policy and quality are ratios of such means, so that mass x
     policy x quality is the part. The gain has the interval of any difference of two solvers (`hybrid.stats.contrast`),
     all others, which are shares, that of any share (`interval`).
     """
-    alone = np.array([one.alone for one in questions])
-    with_tools = np.array([fmean(asked.with_tools for asked in one.asked) for one in questions])
-    parts, every = np.array([one.parts for one in questions]), np.ones(len(questions))
-    before, after = (_metric(GAIN, questions, value, every, how) for value in (alone, with_tools))
-    difference = contrast(before, after)
-    found = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, how)}
-    found[ACCURACY_ALONE] = Estimated(before.value, interval(before))
-    if not all(asked.answered for one in questions for asked in one.asked):
-        found |= {
-            part: _share(part, questions, parts[:, len(PARTS) + place], every, how)
+    alone = np.array([question.alone for question in questions])
+    with_tools = np.array([fmean(repetition.with_tools for repetition in question.asked) for question in questions])
+    parts, ones = np.array([question.parts for question in questions]), np.ones(len(questions))
+    alone_metric, hybrid_metric = (_metric(GAIN, questions, value, ones, averaging) for value in (alone, with_tools))
+    difference = contrast(alone_metric, hybrid_metric)
+    estimates = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, averaging)}
+    estimates[ACCURACY_ALONE] = Estimated(alone_metric.value, interval(alone_metric))
+    if not all(repetition.answered for question in questions for repetition in question.asked):
+        estimates |= {
+            part: _share(part, questions, parts[:, len(PARTS) + place], ones, averaging)
             for place, part in enumerate(ANSWERING)
         }
-    weights = every
-    if how == "mean_of_ratios":
+    weights = ones
+    if averaging == "mean_of_ratios":
         # So much does a question weigh in a mean over questions that is to be one over tasks.
-        size = Counter(one.task for one in questions)
-        weights = np.array([len(questions) / len(size) / size[one.task] for one in questions])
+        size = Counter(question.task for question in questions)
+        weights = np.array([len(questions) / len(size) / size[question.task] for question in questions])
     for place, term in enumerate(TERMS):
-        both = np.array([fmean(asked.answered for asked in one.asked) for one in questions])
-        selected = (alone if term.right else 1 - alone) * both
-        found[term.mass] = _share(term.mass, questions, selected, every, how)
-        called = np.array(
-            [fmean(asked.answered and bool(asked.tools) == term.call for asked in one.asked) for one in questions]
+        answered_share = np.array(
+            [fmean(repetition.answered for repetition in question.asked) for question in questions]
         )
-        acted = (alone if term.right else 1 - alone) * called * weights
+        selected = (alone if term.right else 1 - alone) * answered_share
+        estimates[term.mass] = _share(term.mass, questions, selected, ones, averaging)
+        call_share = np.array(
+            [
+                fmean(repetition.answered and bool(repetition.tools) == term.call for repetition in question.asked)
+                for question in questions
+            ]
+        )
+        acted = (alone if term.right else 1 - alone) * call_share * weights
         changed = parts[:, place] * weights
-        found[term.policy] = _share(term.policy, questions, acted, selected * weights, "ratio")
-        found[term.quality] = _share(term.quality, questions, changed, acted, "ratio")
-    return found
+        estimates[term.policy] = _share(term.policy, questions, acted, selected * weights, "ratio")
+        estimates[term.quality] = _share(term.quality, questions, changed, acted, "ratio")
+    return estimates
 
 
-def parts_of(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
+def parts_of(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
     """The four parts of the questions that both answered, each a share of all questions."""
-    parts, every = np.array([one.parts for one in questions]), np.ones(len(questions))
-    return {part: _share(part, questions, parts[:, place], every, how) for place, part in enumerate(PARTS)}
+    parts, ones = np.array([question.parts for question in questions]), np.ones(len(questions))
+    return {part: _share(part, questions, parts[:, place], ones, averaging) for place, part in enumerate(PARTS)}
 
 
-def _share(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, how: Combine) -> Estimated:
-    metric = _metric(name, questions, above, below, how)
+def _share(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, averaging: Combine) -> Estimated:
+    metric = _metric(name, questions, above, below, averaging)
     return Estimated(metric.value, interval(metric))
 
 
-def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, how: Combine) -> Metric:
+def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, averaging: Combine) -> Metric:
     """The questions with anything below the line; tasks are strata where every task weighs alike."""
     cells = tuple(
-        Cell(one.task if how == "mean_of_ratios" else "", one.cluster, *values)
-        for one, *values in zip(questions, above.tolist(), below.tolist(), strict=True)
+        Cell(question.task if averaging == "mean_of_ratios" else "", question.cluster, *values)
+        for question, *values in zip(questions, above.tolist(), below.tolist(), strict=True)
         if values[1] > 0
     )
-    return Metric(name, combine(cells, how), len(cells), how, cells)
+    return Metric(name, combine(cells, averaging), len(cells), averaging, cells)
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """The decomposition of each hybrid solver whose MLLM was asked alone too: over all, by task and by tools called."""
-    for group in found.groups:
+    for group in comparison.groups:
         if group.alone is not None and group.hybrid.folder is not None:
-            yield from _of_group(found, group, group.alone.solver, found.overlap(group.alone, group.hybrid))
+            yield from _of_group(comparison, group, group.alone.solver, comparison.overlap(group.alone, group.hybrid))
 
 
-def _of_group(found: Comparison, group: ComparisonGroup, alone: str, whole: Overlap) -> Iterator[Result]:
-    said = [heard(one) for one in found.repetitions(group.hybrid)]
-    parts = whole.by_group(found.options.by)
-    questions = {name: own for name, part in parts.items() if (own := _questions(part, said))}
-    every = [one for own in questions.values() for one in own]
-    if not every:
+def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overlap: Overlap) -> Iterator[Result]:
+    verdicts = [heard(scored) for scored in comparison.repetitions(group.hybrid)]
+    parts = overlap.by_group(comparison.options.by)
+    questions = {name: part_questions for name, part in parts.items() if (part_questions := _questions(part, verdicts))}
+    all_questions = [question for part_questions in questions.values() for question in part_questions]
+    if not all_questions:
         return
-    headline = whole.headline(found.rule)
-    how: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
-    unread = int(whole.kept.sum()) - len(every)
-    lost = sum(any(one.id in of and of[one.id].calls and not of[one.id].tools for of in said) for one in every)
-    notes = (
-        whole.left_out,
-        f"{unread} without a readable trace" if unread else "",
-        f"{lost} with calls that all ended in faults count as without a call" if lost else "",
+    headline = overlap.headline(comparison.rule)
+    averaging: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
+    unread = int(overlap.kept.sum()) - len(all_questions)
+    failed = sum(
+        any(question.id in of and of[question.id].calls and not of[question.id].tools for of in verdicts)
+        for question in all_questions
     )
-    row = Result(NAME, GAIN, FRACTION, None, alone, group.hybrid.solver, none=found.rule)
-    made = [*rows_of(replace(row, note="; ".join(filter(None, notes))), every, how)]
+    notes = (
+        overlap.left_out,
+        f"{unread} without a readable trace" if unread else "",
+        f"{failed} with calls that all ended in faults count as without a call" if failed else "",
+    )
+    row = Result(NAME, GAIN, FRACTION, None, alone, group.hybrid.solver, none=comparison.rule)
+    section_rows = [*rows_of(replace(row, note="; ".join(filter(None, notes))), all_questions, averaging)]
     # Gain and harm with a call by the set of tools that were called: they add up to those over all.
-    called = sorted({one.tools for question in every for one in question.asked if one.tools})
-    for tools in called if len(called) > 1 else ():
-        only = [one.only(tools) for one in every]
-        estimates = parts_of(only, how)
-        made += [
+    tool_sets = sorted(
+        {repetition.tools for question in all_questions for repetition in question.asked if repetition.tools}
+    )
+    for tools in tool_sets if len(tool_sets) > 1 else ():
+        only = [question.only(tools) for question in all_questions]
+        estimates = parts_of(only, averaging)
+        section_rows += [
             _filled(replace(row, quantity=part, metric=" + ".join(tools)), only, estimates[part])
             for part in ("gain with a call", "harm with a call")
         ]
-    yield from gated(made, whole.untested(headline))
-    for name, own in questions.items():
-        yield from gated(rows_of(replace(row, group=name), own, "ratio"), parts[name].untested())
+    yield from gated(section_rows, overlap.untested(headline))
+    for name, part_questions in questions.items():
+        yield from gated(rows_of(replace(row, group=name), part_questions, "ratio"), parts[name].untested())
 
 
-def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
+def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
     """The questions that both have, in the order of the overlap; those without a readable trace are left out."""
-    found = []
+    questions = []
     seen = shared.at(np.flatnonzero(shared.kept))
-    asked = [
-        (np.nan_to_num(one.correct(shared.rule)), answered(one.answer), np.where(one.failed[at], -1, at), heard_of)
-        for one, at, heard_of in zip(seen.again[1], seen.where[1], said, strict=True)
+    columns = [
+        (
+            np.nan_to_num(answers.correct(shared.rule)),
+            answered(answers.answer),
+            np.where(answers.failed[at], -1, at),
+            heard_of,
+        )
+        for answers, at, heard_of in zip(seen.again[1], seen.where[1], verdicts, strict=True)
     ]
     alone = ~seen.unanswered[0]
     facts = zip(seen.ids, seen.task, seen.unit, seen.correct()[0].tolist(), strict=True)
     for place, (identity, task, unit, right) in enumerate(facts):
-        again = [
+        repeats = [
             ToolQuestion(
                 *(identity, task, unit, right, float(correct[at[place]]), heard_of[identity].tools),
                 answered=bool(alone[place] and has_answer[at[place]]),
             )
-            for correct, has_answer, at, heard_of in asked
+            for correct, has_answer, at, heard_of in columns
             if at[place] >= 0 and identity in heard_of and not heard_of[identity].no_trace
         ]
-        if again:
-            found.append(replace(again[0], later=tuple(again[1:])))
-    return found
+        if repeats:
+            questions.append(replace(repeats[0], later=tuple(repeats[1:])))
+    return questions
 
 
-def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
+def rows_of(row: Result, questions: Sequence[ToolQuestion], averaging: Combine) -> Iterator[Result]:
     """The gain, its parts with the questions behind them, and the factors of each part, each in a copy of `row`."""
-    for name, made in decompose(questions, how).items():
-        if made.value is not None:
+    for name, estimate in decompose(questions, averaging).items():
+        if estimate.value is not None:
             detail = name not in (GAIN, *ALL_PARTS)
-            yield _filled(replace(row, quantity=name, detail=detail), questions, made)
+            yield _filled(replace(row, quantity=name, detail=detail), questions, estimate)
 
 
-def _filled(row: Result, questions: Sequence[ToolQuestion], made: Estimated) -> Result:
+def _filled(row: Result, questions: Sequence[ToolQuestion], estimate: Estimated) -> Result:
     """The row with a number, its interval, and of a part the questions behind it."""
-    low, high = ends_of(made.interval)
+    low, high = ends_of(estimate.interval)
     place = ALL_PARTS.index(row.quantity) if row.quantity in ALL_PARTS else None
-    ids = () if place is None else tuple(one.id for one in questions if one.parts[place] > 0)
-    return replace(row, value=made.value, low=low, high=high, n=len(questions), ids=ids)
+    ids = () if place is None else tuple(question.id for question in questions if question.parts[place] > 0)
+    return replace(row, value=estimate.value, low=low, high=high, n=len(questions), ids=ids)
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """The equation of each hybrid solver in numbers, then what blank tools bring of it, where they were tried."""
-    said = []
-    for group in found.groups:
-        own = {
+    sentences = []
+    for group in comparison.groups:
+        values = {
             row.quantity: row.value
-            for row in made
+            for row in section_rows
             if (row.b, row.group, row.metric) == (group.hybrid.solver, "", "") and row.value is not None
         }
-        if GAIN in own:
+        if GAIN in values:
             terms = " ".join(
-                f"{'+' if sign > 0 else '-'} {own[part]:.3f} ({part})"
+                f"{'+' if sign > 0 else '-'} {values[part]:.3f} ({part})"
                 for part, sign in zip(ALL_PARTS, ALL_SIGNS, strict=True)
-                if part in own
+                if part in values
             )
-            said.append(f"{group.hybrid.solver}: gain {signed(own[GAIN])} = {terms.removeprefix('+ ')}.")
-    return " ".join((*said, *(one.lead for one in results(found, ("gain",)) if said and one.lead)))
+            sentences.append(f"{group.hybrid.solver}: gain {signed(values[GAIN])} = {terms.removeprefix('+ ')}.")
+    return " ".join(
+        (*sentences, *(result.lead for result in results(comparison, ("gain",)) if sentences and result.lead))
+    )
 
 
 SECTION = statistic(

@@ -51,18 +51,18 @@ NAMED = 4
 
 def rows(comparison: Comparison) -> list[Result]:
     """Difference, both values and the counts of questions of every pair, by metric and within each task."""
-    made: list[Result] = []
+    section_rows: list[Result] = []
     for pair in comparison.pairs:
         shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
-        metrics, behind = shared.metrics(comparison.rule), shared.tasks_by_metric()
+        metrics, tasks = shared.metrics(comparison.rule), shared.tasks_by_metric()
         head = next((name for name in comparison.benchmark.card.headline if name in metrics), None)
-        shown = [name for name in metrics if comparison.is_shown(name) or name == head]
-        for name in sorted(shown, key=lambda name: name != head):
-            part = shared.at(np.flatnonzero(np.isin(shared.task, behind[name]))) if name in behind else shared
-            made += _compared(comparison, part, metrics[name], "", counted=name == head)
+        shown_names = [name for name in metrics if comparison.is_shown(name) or name == head]
+        for name in sorted(shown_names, key=lambda name: name != head):
+            part = shared.at(np.flatnonzero(np.isin(shared.task, tasks[name]))) if name in tasks else shared
+            section_rows += _compared(comparison, part, metrics[name], "", with_counts=name == head)
         for group, part in shared.by_group(comparison.options.by).items():
-            made += _compared(comparison, part, part.accuracy(comparison.rule), group, counted=True)
-    heads = _headlines(made)
+            section_rows += _compared(comparison, part, part.accuracy(comparison.rule), group, with_counts=True)
+    heads = _headlines(section_rows)
 
     def family(row: Result) -> Family:
         if row.group:
@@ -70,24 +70,26 @@ def rows(comparison: Comparison) -> list[Result]:
         is_headline = (row.a, row.b, row.metric) in heads
         return family_of_pair(comparison, row.a, row.b) if is_headline else OTHER_METRICS
 
-    return adjusted(made, family)
+    return adjusted(section_rows, family)
 
 
-def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
+def _headlines(section_rows: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
     """The pairs with the headline metric that they have in common: the one over all tasks that has counts."""
-    return frozenset((row.a, row.b, row.metric) for row in made if row.quantity == "helped" and not row.group)
+    return frozenset((row.a, row.b, row.metric) for row in section_rows if row.quantity == "helped" and not row.group)
 
 
 def _compared(
-    comparison: Comparison, part: Overlap, metrics: Sequence[Metric], group: str, *, counted: bool
+    comparison: Comparison, part: Overlap, metrics: Sequence[Metric], group: str, *, with_counts: bool
 ) -> Iterator[Result]:
     """The rows of one pair by one metric; `part` are the questions behind it."""
     names = (part.solvers[0].solver, part.solvers[1].solver)
-    own = (one for name in names for one in comparison.named(name).metrics if one.name == metrics[0].name)
-    unit = FRACTION if group else unit_of(own)
+    same_metric = (
+        metric for name in names for metric in comparison.named(name).metrics if metric.name == metrics[0].name
+    )
+    unit = FRACTION if group else unit_of(same_metric)
     bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=part.rule)
     yield from contrasted(bare, metrics[0], metrics[1], part.untested(metrics))
-    if counted:
+    if with_counts:
         (a, b), (says_a, says_b) = part.correct(), (answered(answer) for answer in part.answer)
         answered_by_both = part.present & says_a & says_b
         counts = {
@@ -100,14 +102,14 @@ def _compared(
         }
         for name, flags in counts.items():
             ids = part.ids[flags]
-            named = tuple(sorted(ids) if name == "failed" else ids) if name in ("helped", "harmed", "failed") else ()
-            yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=named)
+            row_ids = tuple(sorted(ids) if name == "failed" else ids) if name in ("helped", "harmed", "failed") else ()
+            yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=row_ids)
 
 
-def lead(_: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """Which pairs differ by the headline metric after adjustment, and of how many tests."""
-    counted = _headlines(made)
-    heads = [row for row in made if row.quantity == "difference" and (row.a, row.b, row.metric) in counted]
+    headlines = _headlines(section_rows)
+    heads = [row for row in section_rows if row.quantity == "difference" and (row.a, row.b, row.metric) in headlines]
     heads = [row for row in heads if not row.group and not row.detail]
     tested = [row for row in heads if row.p_holm is not None]
     if not heads:

@@ -61,15 +61,15 @@ def tested_cells(group: ComparisonGroup) -> list[tuple[str, Scored, Scored]]:
     return run
 
 
-def rows(found: Comparison) -> list[Result]:
+def rows(comparison: Comparison) -> list[Result]:
     """Each effect whose cells were run, of each hybrid solver, over all and by task."""
-    made = [
+    section_rows = [
         row
-        for group in found.groups
+        for group in comparison.groups
         for quantity, a, b in tested_cells(group)
-        for row in contrasts(found, NAME, (a, b), {quantity: (0, 1)})
+        for row in contrasts(comparison, NAME, (a, b), {quantity: (0, 1)})
     ]
-    return adjusted(made, lambda row: family_of_tasks(row) if row.group else EFFECTS)
+    return adjusted(section_rows, lambda row: family_of_tasks(row) if row.group else EFFECTS)
 
 
 SECTION = statistic(rows, chart="intervals", order=125)

@@ -67,8 +67,8 @@ def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> str:
     """The one class of a question."""
     if findings.finding in ("right", "wrong"):
         alone, hybrid = ("right" if right else "wrong" for right in (alone_right, hybrid_right))
-        known = {f"alone {alone}", f"finding {findings.finding}", f"hybrid {hybrid}"}
-        return next(name for name, conditions in CONDITIONS.items() if conditions <= known)
+        labels = {f"alone {alone}", f"finding {findings.finding}", f"hybrid {hybrid}"}
+        return next(name for name, conditions in CONDITIONS.items() if conditions <= labels)
     if findings.finding == "unread":
         return "unread"
     if not findings.calls:
@@ -86,33 +86,38 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     """Every class with its ids and every rate, over all and by group, for each hybrid solver with an MLLM alone."""
     for group in comparison.groups:
         if group.alone is not None:
-            solvers, said = (group.hybrid, group.alone), heard(group.hybrid)
-            every = parts(comparison, NAME, *solvers, sides=(group.alone, group.hybrid), repeated=False, notes=False)
-            whole, *groups = (replace(part, row=replace(part.row, none="", unit=QUESTIONS)) for part in every)
-            for part in (whole, *groups):
-                yield from part.gated(*_of_part(part, [said[name] for name in part.seen.ids]))
-            asked_hybrid, asked_alone = (places[0] >= 0 for places in whole.shared.where)
+            solvers, verdicts = (group.hybrid, group.alone), heard(group.hybrid)
+            all_parts = parts(
+                comparison, NAME, *solvers, sides=(group.alone, group.hybrid), repeated=False, notes=False
+            )
+            overall, *groups = (replace(part, row=replace(part.row, none="", unit=QUESTIONS)) for part in all_parts)
+            for part in (overall, *groups):
+                yield from part.gated(*_of_part(part, [verdicts[name] for name in part.seen.ids]))
+            asked_hybrid, asked_alone = (places[0] >= 0 for places in overall.shared.where)
             left_out = {
                 "not asked of the MLLM alone": asked_hybrid & ~asked_alone,
-                "failed": whole.shared.lost,
-                "graded, neither right nor wrong": whole.shared.present & ~whole.shared.kept,
+                "failed": overall.shared.lost,
+                "graded, neither right nor wrong": overall.shared.present & ~overall.shared.kept,
             }
             for quantity, flags in left_out.items():
                 if flags.any():
-                    ids = tuple(whole.shared.ids[flags])
-                    yield replace(whole.row, quantity=f"left out: {quantity}", value=float(len(ids)), ids=ids)
-            unread = [said[name].unread for name in whole.seen.ids]
-            for why in sorted({one for one in unread if one is not None}):
-                ids = tuple(name for name, one in zip(whole.seen.ids, unread, strict=True) if one == why)
-                yield replace(whole.row, quantity=f"{WHY_UNREAD}{why}", value=float(len(ids)), ids=ids)
+                    ids = tuple(overall.shared.ids[flags])
+                    yield replace(overall.row, quantity=f"left out: {quantity}", value=float(len(ids)), ids=ids)
+            unread = [verdicts[name].unread for name in overall.seen.ids]
+            for reason in sorted({text for text in unread if text is not None}):
+                ids = tuple(name for name, text in zip(overall.seen.ids, unread, strict=True) if text == reason)
+                yield replace(overall.row, quantity=f"{WHY_UNREAD}{reason}", value=float(len(ids)), ids=ids)
 
 
-def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
-    hybrid, alone = (one == 1 for one in part.seen.correct())
-    finding = np.array([one.finding for one in said])
-    classes = np.array([class_of(*one) for one in zip(alone.tolist(), said, hybrid.tolist(), strict=True)])
-    found = [one.answer is not None and one.answer == gave for one, gave in zip(said, part.seen.answer[0], strict=True)]
-    details = {"helped": hybrid & ~alone, "harmed": alone & ~hybrid, "as found": np.array(found, bool)}
+def _of_part(part: Part, verdicts: Sequence[Heard]) -> Iterator[Result]:
+    hybrid, alone = (correct == 1 for correct in part.seen.correct())
+    finding = np.array([verdict.finding for verdict in verdicts])
+    classes = np.array([class_of(*facts) for facts in zip(alone.tolist(), verdicts, hybrid.tolist(), strict=True)])
+    agrees = [
+        verdict.answer is not None and verdict.answer == gave
+        for verdict, gave in zip(verdicts, part.seen.answer[0], strict=True)
+    ]
+    details = {"helped": hybrid & ~alone, "harmed": alone & ~hybrid, "as found": np.array(agrees, bool)}
     for name in CLASSES:
         inside = classes == name
         if not inside.any() and part.row.group:
@@ -134,15 +139,15 @@ def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
             yield part.share(rate, (counts & over).astype(float), over.astype(float))
 
 
-def lead(_: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """How often each hybrid solver took a right finding and fell for a wrong one, and what nobody could judge."""
-    own = {(row.a, row.b, row.quantity): row for row in made if not row.group}
-    counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in own.items()}
+    overall_rows = {(row.a, row.b, row.quantity): row for row in section_rows if not row.group}
+    counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in overall_rows.items()}
     sentences = []
-    for a, b in dict.fromkeys((a, b) for a, b, _ in own):
-        if (a, b, JUDGED) not in own:
+    for a, b in dict.fromkeys((a, b) for a, b, _ in overall_rows):
+        if (a, b, JUDGED) not in overall_rows:
             continue
-        if own[a, b, JUDGED].n:
+        if overall_rows[a, b, JUDGED].n:
             sentences.append(
                 f"{b} took up {counts[a, b, 'adoption rate']} right findings that {a} needed, and followed "
                 f"{counts[a, b, 'over-trust rate']} wrong ones against its own right answer."
@@ -151,7 +156,7 @@ def lead(_: Comparison, made: Sequence[Result]) -> str:
             sentences.append(f"No finding of {b} could be judged right or wrong.")
         sentences += (
             f"Not judged: {row.value:.0f} questions of {b} ({what.removeprefix(WHY_UNREAD)})."
-            for (of_a, of_b, what), row in own.items()
+            for (of_a, of_b, what), row in overall_rows.items()
             if (of_a, of_b) == (a, b) and what.startswith(WHY_UNREAD)
         )
     return " ".join(sentences)

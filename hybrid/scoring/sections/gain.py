@@ -38,47 +38,49 @@ NOTHING: Mapping[str, str] = {}
 GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questions' findings"
 
 
-def rows(found: Comparison) -> list[Result]:
+def rows(comparison: Comparison) -> list[Result]:
     """Each part of each hybrid solver that has a blank control, over all and by task."""
-    made: list[Result] = []
-    for group in found.groups:
+    section_rows: list[Result] = []
+    for group in comparison.groups:
         if group.blank is None:
             continue
         # On the questions that all three have; content alone without the MLLM alone.
         if group.alone is None:
-            made += contrasts(found, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
+            section_rows += contrasts(comparison, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
         else:
             places = {GAIN: (0, 2), PRESENCE: (0, 1), CONTENT: (1, 2)}
-            made += contrasts(found, NAME, (group.alone, group.blank, group.hybrid), places)
+            section_rows += contrasts(comparison, NAME, (group.alone, group.blank, group.hybrid), places)
         if group.shuffled is not None:
-            made += contrasts(found, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
-    return adjusted(made, lambda row: family_of_tasks(row) if row.group else family_of_pair(found, row.a, row.b))
+            section_rows += contrasts(comparison, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
+    return adjusted(
+        section_rows, lambda row: family_of_tasks(row) if row.group else family_of_pair(comparison, row.a, row.b)
+    )
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """The parts of each hybrid solver's difference: that of blank tools, and that of the findings."""
-    said = []
-    for group in found.groups:
-        wanted = (
+    sentences = []
+    for group in comparison.groups:
+        quantities = (
             (group.blank, group.hybrid, CONTENT),
             (group.alone, group.hybrid, GAIN),
             (group.alone, group.blank, PRESENCE),
         )
-        names = [(a.solver, b.solver, name) for a, b, name in wanted if a is not None and b is not None]
-        overall = {(row.a, row.b, row.quantity): row for row in made if not row.group}
+        names = [(a.solver, b.solver, name) for a, b, name in quantities if a is not None and b is not None]
+        overall = {(row.a, row.b, row.quantity): row for row in section_rows if not row.group}
         tested = [overall[name] for name in names if name in overall]
         if tested and all(row.low is not None for row in tested):
-            unclear = unclear_parts(ConclusionRows(found, ("differences", "helped", "answered")), group)
-            words = said_of(*tested, none=none_said(found, group), unclear=unclear)[1]
-            said.append(f"{group.hybrid.solver}: {words}")
-    return " ".join(said)
+            unclear = unclear_parts(ConclusionRows(comparison, ("differences", "helped", "answered")), group)
+            words = said_of(*tested, none=none_said(comparison, group), unclear=unclear)[1]
+            sentences.append(f"{group.hybrid.solver}: {words}")
+    return " ".join(sentences)
 
 
-def none_said(found: Comparison, group: ComparisonGroup) -> bool:
+def none_said(comparison: Comparison, group: ComparisonGroup) -> bool:
     """Whether no tool answered a call of the hybrid solver: a difference to blank tools is then none of their words."""
-    again = found.repetitions(group.hybrid)
-    known = all(one.folder is not None and not is_imported(one) for one in again)
-    return known and all(tool.faults == tool.calls for one in again for tool in tool_faults(one))
+    repetitions = comparison.repetitions(group.hybrid)
+    are_recorded = all(scored.folder is not None and not is_imported(scored) for scored in repetitions)
+    return are_recorded and all(tool.faults == tool.calls for scored in repetitions for tool in tool_faults(scored))
 
 
 def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, str]:
@@ -108,16 +110,16 @@ def said_of(
     if gain is None or presence is None or presence.low is None:
         return "content.alone", worded("content.alone", content=words)
     states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
-    case, said = "content.parts", {"presence": _clause("presence", presence, unclear.get(PRESENCE)), "content": words}
+    case, fields = "content.parts", {"presence": _clause("presence", presence, unclear.get(PRESENCE)), "content": words}
     if none or unclear:
         pass
     elif states == ("more", "more", "more"):
         case = "content.shared"
-        said = {name: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})" for name, row in parts.items()}
+        fields = {name: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})" for name, row in parts.items()}
     elif states == ("more", "open", "more") and 2 * (content.value or 0.0) > (gain.value or 0.0):
-        case, said = "content.source", {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
-        said["content"] = f"{signed(content)} ({CI} {ends_of(content)})"
-    return case, worded(case, gain=size_of(gain), **said)
+        case, fields = "content.source", {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
+        fields["content"] = f"{signed(content)} ({CI} {ends_of(content)})"
+    return case, worded(case, gain=size_of(gain), **fields)
 
 
 def _held(row: Result) -> State:

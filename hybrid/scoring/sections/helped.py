@@ -31,25 +31,25 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     """For every pair, the main ones first, the number of questions for each two verdicts that occur."""
     others = [pair for pair in comparison.pairs if pair not in comparison.main_pairs]
     for pair in (*comparison.main_pairs, *others):
-        whole = next(parts(comparison, NAME, *map(comparison.named, pair), notes=False))
+        part = next(parts(comparison, NAME, *map(comparison.named, pair), notes=False))
         # A question without a readable answer is neither right nor wrong.
         first, second = (
             np.select([~answered(answer), correct == 1, correct == 0], ["no answer", "right", "wrong"], "partly right")
-            for answer, correct in zip(whole.seen.answer, whole.seen.correct(), strict=True)
+            for answer, correct in zip(part.seen.answer, part.seen.correct(), strict=True)
         )
         for a, b in itertools.product(VERDICTS, repeat=2):
-            if (both := (first == a) & (second == b)).any():
-                yield whole.count(f"{a} -> {b}", both, none="")
+            if (flags := (first == a) & (second == b)).any():
+                yield part.count(f"{a} -> {b}", flags, none="")
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """Helped and harmed of the main pairs."""
-    count = {(row.a, row.b, row.quantity): round(row.value or 0) for row in made}
-    known = {(row.a, row.b) for row in made}
+    count = {(row.a, row.b, row.quantity): round(row.value or 0) for row in section_rows}
+    pairs = {(row.a, row.b) for row in section_rows}
     parts = [
         f"{pair.a} -> {pair.b}: {count.get((*pair, HELPED), 0)} helped, {count.get((*pair, HARMED), 0)} harmed"
         for pair in comparison.main_pairs
-        if tuple(pair) in known
+        if tuple(pair) in pairs
     ]
     return f"Of the questions that both answered, {'; '.join(parts[:NAMED])}." if parts else ""
 

@@ -34,12 +34,12 @@ REACHED: Final = "right by the specialist only: share kept"
 LOST: Final = "right by the model only: share lost"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Both shares of each hybrid solver with an MLLM alone and a specialist, over all and by task, with their ids."""
-    for group in found.groups:
+    for group in comparison.groups:
         if group.alone is not None and group.specialist is not None:
             solvers = (group.hybrid, group.alone, group.specialist)
-            for part in parts(found, NAME, *solvers, sides=(group.specialist, group.hybrid)):
+            for part in parts(comparison, NAME, *solvers, sides=(group.specialist, group.hybrid)):
                 hybrid, alone, specialist = part.seen.right
                 says = answered(part.seen.answer[2])
                 for quantity, counts, over in (
@@ -52,25 +52,25 @@ def rows(found: Comparison) -> Iterator[Result]:
                         yield from part.gated(part.share(quantity, over * counts, over, ids=ids))
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """How much of what one part alone knows the hybrid solver answers rightly, or loses."""
-    said = []
-    for group in found.groups:
-        own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
-        if group.alone is not None and own:
-            reached, lost = own[REACHED], own[LOST]
-            said.append(
+    sentences = []
+    for group in comparison.groups:
+        by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
+        if group.alone is not None and by_quantity:
+            reached, lost_row = by_quantity[REACHED], by_quantity[LOST]
+            sentences.append(
                 f"{group.hybrid.solver} answers {_of(reached, 'the ')} questions rightly that "
-                f"{reached.a} knows and {group.alone.solver} alone does not, and loses {_of(lost)} the "
+                f"{reached.a} knows and {group.alone.solver} alone does not, and loses {_of(lost_row)} the "
                 "other way round."
             )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _of(row: Result, the: str = "") -> str:
     """`3 of the 8`; a share where no answer that counts as a guess, or a repetition, makes fractions of them."""
-    whole = math.isclose((row.value or 0.0) * (row.n or 0), len(row.ids))
-    return f"{len(row.ids) if whole else f'{100 * (row.value or 0.0):.0f} %'} of {the}{row.n}"
+    is_count = math.isclose((row.value or 0.0) * (row.n or 0), len(row.ids))
+    return f"{len(row.ids) if is_count else f'{100 * (row.value or 0.0):.0f} %'} of {the}{row.n}"
 
 
 SECTION = statistic(rows, lead, headings={"a": "specialist", "b": "hybrid"}, order=135)

@@ -40,44 +40,48 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
             # Tables have what the card reports, and the headline with failed questions as wrong.
             if metric.name.startswith(WITH_FAILED):
-                shown = metric.name.removeprefix(WITH_FAILED) in (comparison.benchmark.card.headline or ("",))
+                is_shown = metric.name.removeprefix(WITH_FAILED) in (comparison.benchmark.card.headline or ("",))
             else:
-                shown = not metric.name.startswith(JUDGED) and comparison.is_shown(metric.name)
-            row = replace(with_interval(row, metric), detail=not shown)
+                is_shown = not metric.name.startswith(JUDGED) and comparison.is_shown(metric.name)
+            row = replace(with_interval(row, metric), detail=not is_shown)
             waiting = "waiting" if solver.open and metric.combine == "mean_of_ratios" else None
             yield replace(row, low=None, high=None) if solver.answered_nothing else next(gated([row], waiting))
 
 
 def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
     """Of a specialist that answers some questions and not all: its value on these, and their share."""
-    whole = comparison.overlap(solver, repeated=False)
-    by_all = whole.answered_by_all
-    if role(solver) != "specialist" or not 0 < by_all.sum() < whole.n:
+    overlap = comparison.overlap(solver, repeated=False)
+    by_all = overlap.answered_by_all
+    if role(solver) != "specialist" or not 0 < by_all.sum() < overlap.n:
         return
-    metrics = whole.at(np.flatnonzero(by_all | ~whole.present)).headline(comparison.rule)
+    metrics = overlap.at(np.flatnonzero(by_all | ~overlap.present)).headline(comparison.rule)
     if metrics is None:
         return
     row = Result(NAME, "value where answered", unit_of(metrics), None, solver.solver, metric=metrics[0].name)
     waiting = "waiting" if solver.open and metrics[0].combine == "mean_of_ratios" else None
     yield next(gated([with_interval(row, metrics[0])], waiting))
-    share = float(by_all.sum()) / whole.n
-    yield replace(row, quantity="coverage", unit=FRACTION, value=share, n=whole.n)
+    share = float(by_all.sum()) / overlap.n
+    yield replace(row, quantity="coverage", unit=FRACTION, value=share, n=overlap.n)
 
 
-def of_contestants(comparison: Comparison, made: Sequence[Result]) -> list[Result]:
+def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> list[Result]:
     """The headline metric of each contestant; of one that was asked again the mean, and the range as a note."""
-    rows = {row.a: replace(row, note="") for row in made if is_value(row, comparison)}
-    found = []
-    for one in comparison.contestants:
-        row, again = rows.get(one.solver), comparison.repetitions(one)
-        mean = comparison.overlap(one).headline(comparison.rule) if row is not None and len(again) > 1 else None
+    rows = {row.a: replace(row, note="") for row in section_rows if is_value(row, comparison)}
+    contestant_rows = []
+    for contestant in comparison.contestants:
+        row, repetitions = rows.get(contestant.solver), comparison.repetitions(contestant)
+        mean = (
+            comparison.overlap(contestant).headline(comparison.rule)
+            if row is not None and len(repetitions) > 1
+            else None
+        )
         if row is not None and mean:
-            values = [rows[each.solver].value or 0.0 for each in again if each.solver in rows]
-            ends = f" (mean of {len(again)} repetitions, {min(values):.3f} to {max(values):.3f})"
-            whole = with_interval(replace(row, note=ends), mean[0])
-            row = whole if row.low is not None else replace(whole, low=None, high=None)
-        found += [] if row is None else [row]
-    return found
+            values = [rows[scored.solver].value or 0.0 for scored in repetitions if scored.solver in rows]
+            ends = f" (mean of {len(repetitions)} repetitions, {min(values):.3f} to {max(values):.3f})"
+            mean_row = with_interval(replace(row, note=ends), mean[0])
+            row = mean_row if row.low is not None else replace(mean_row, low=None, high=None)
+        contestant_rows += [] if row is None else [row]
+    return contestant_rows
 
 
 def is_value(row: Result, comparison: Comparison) -> bool:
@@ -85,21 +89,21 @@ def is_value(row: Result, comparison: Comparison) -> bool:
     return row.quantity == "value" and row.metric == comparison.headline and row.value is not None
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """The highest value of the headline metric."""
-    first = of_contestants(comparison, made)
+    first = of_contestants(comparison, section_rows)
     if not first:
         return ""
     row = max(first, key=lambda row: row.value or 0.0)
-    best = [one.a for one in first if one.value == row.value]
+    best = [other.a for other in first if other.value == row.value]
     limits = "" if len(best) > 1 or row.low is None else f" (95% CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
     value = f"{accuracy(row.value)}{row.note}{limits}"
     opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {value}, over n = {row.n}."
     sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."
-    answered = [{score.id for score in one.scores if not score.outcome.failed} for one in comparison.solvers]
-    alike = len(first) == 1 or all(one == answered[0] for one in answered)
-    return sentence if alike else f"{sentence} {NOT_ALIKE}"
+    answered = [{score.id for score in solver.scores if not score.outcome.failed} for solver in comparison.solvers]
+    same_questions = len(first) == 1 or all(ids == answered[0] for ids in answered)
+    return sentence if same_questions else f"{sentence} {NOT_ALIKE}"
 
 
 NOT_ALIKE = "Not all solvers answered the same questions: pairs are compared over those that both answered."

@@ -25,19 +25,19 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
     The quantity is the task, so that a table has a line for each solver and a column for each task.
     """
-    asking = [one for one in comparison.solvers if model_of(one) is not None]
-    if len({model_of(one) for one in asking}) < 2:
+    asking = [solver for solver in comparison.solvers if model_of(solver) is not None]
+    if len({model_of(solver) for solver in asking}) < 2:
         return
     by, rule = comparison.options.by, comparison.solvers[0].unanswered
-    groups = sorted({group_of(score, by) for one in asking for score in one.scores if score.correct is not None})
-    for one in asking:
-        for metric in one.metrics:
+    groups = sorted({group_of(score, by) for solver in asking for score in solver.scores if score.correct is not None})
+    for solver in asking:
+        for metric in solver.metrics:
             if metric.name == comparison.headline:
                 value = metric.value
-                yield Result(NAME, metric.name, unit_of((metric,)), value, one.solver, n=metric.n, none=rule)
+                yield Result(NAME, metric.name, unit_of((metric,)), value, solver.solver, n=metric.n, none=rule)
         for group in groups:
-            metric = accuracy("", [score for score in one.scores if group_of(score, by) == group])
-            yield Result(NAME, group, FRACTION, metric.value, one.solver, n=metric.n, none=rule)
+            metric = accuracy("", [score for score in solver.scores if group_of(score, by) == group])
+            yield Result(NAME, group, FRACTION, metric.value, solver.solver, n=metric.n, none=rule)
 
 
 SECTION = statistic(rows, headings={"a": "solver and model"}, order=5)

@@ -89,10 +89,14 @@ def _spent(solver: Scored, usage: Usage, row: Result) -> Iterator[Result]:
         ("wall", "seconds", None if solver.in_batches else solver.wall_s),
         ("cost", "USD", None if usage.uncounted_calls else usage.cost_usd),
     )
-    for one in tool_faults(solver):
-        for fault, calls in one.kinds.items():
-            line = replace(row, quantity=f"{FAULTS}: {fault.value.replace('_', ' ')}", unit="calls", metric=one.tool)
-            yield replace(line, value=float(calls), n=one.calls, note=one.error if one.never_ran else "")
+    for tool_fault in tool_faults(solver):
+        for fault, calls in tool_fault.kinds.items():
+            line = replace(
+                row, quantity=f"{FAULTS}: {fault.value.replace('_', ' ')}", unit="calls", metric=tool_fault.tool
+            )
+            yield replace(
+                line, value=float(calls), n=tool_fault.calls, note=tool_fault.error if tool_fault.never_ran else ""
+            )
     for name, unit, value in spent:
         note = uncounted(usage) if name in ("tokens in", "tokens out", "cost") else ""
         note = BATCHES if solver.in_batches and unit == "seconds" else note
@@ -112,9 +116,14 @@ def _ends(solver: Scored, row: Result) -> Iterator[Result]:
 
 def lead(comparison: Comparison, _: Sequence[Result]) -> str:
     """How many questions ended without an answer, and how many failed."""
-    everything = sum(len(one.scores) for one in comparison.solvers)
-    none = sum(score.answer is None and not score.outcome.failed for one in comparison.solvers for score in one.scores)
-    failed, waiting = sum(one.failed for one in comparison.solvers), sum(one.open for one in comparison.solvers)
+    everything = sum(len(solver.scores) for solver in comparison.solvers)
+    none = sum(
+        score.answer is None and not score.outcome.failed for solver in comparison.solvers for score in solver.scores
+    )
+    failed, waiting = (
+        sum(solver.failed for solver in comparison.solvers),
+        sum(solver.open for solver in comparison.solvers),
+    )
     parts = [f"Of {everything} answers asked for, {none} could not be read or were none, and {failed} failed"]
     if waiting:
         parts.append(f"{waiting} are still to be asked for")

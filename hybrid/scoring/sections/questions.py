@@ -25,16 +25,16 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     """Counts for each pair; the note says which settings differ."""
     for pair in comparison.pairs:
         a, b = comparison.named(pair.a), comparison.named(pair.b)
-        of_a, of_b = ({score.id for score in one.scores} for one in (a, b))
-        lost = comparison.overlap(a, b).lost.sum()
-        before, after = a.data.settings, b.data.settings
+        of_a, of_b = ({score.id for score in solver.scores} for solver in (a, b))
+        failed = comparison.overlap(a, b).lost.sum()
+        settings_a, settings_b = a.data.settings, b.data.settings
         # Predictions have none.
-        names = sorted({*before, *after}) if before and after else ()
-        changed = [key for key in names if before.get(key) != after.get(key)]
-        changes = "; ".join(f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
+        names = sorted({*settings_a, *settings_b}) if settings_a and settings_b else ()
+        changed = [key for key in names if settings_a.get(key) != settings_b.get(key)]
+        changes = "; ".join(f"{key}: {settings_a.get(key, '-')} -> {settings_b.get(key, '-')}" for key in changed)
         note = f"asked with other settings ({changes})" if changes else ""
         yield Result(NAME, "shared", QUESTIONS, float(len(of_a & of_b)), *pair, note=note)
-        for name, count in (("only a", len(of_a - of_b)), ("only b", len(of_b - of_a)), ("failed", lost)):
+        for name, count in (("only a", len(of_a - of_b)), ("only b", len(of_b - of_a)), ("failed", failed)):
             yield Result(NAME, name, QUESTIONS, float(count), *pair)
 
 

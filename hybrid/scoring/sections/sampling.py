@@ -60,30 +60,34 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for solver in comparison.solvers:
         if questions := voted_questions(solver):
             yield from _headline(comparison.benchmark, solver, questions)
-            judged = [one for one in questions if one.vote.correct is not None]
-            for name, members in grouped(judged, lambda one: group_of(one.vote, comparison.options.by)).items():
+            judged = [question for question in questions if question.vote.correct is not None]
+            for name, members in grouped(
+                judged, lambda question: group_of(question.vote, comparison.options.by)
+            ).items():
                 row = Result(NAME, VOTE, FRACTION, None, solver.solver, metric=ACCURACY, group=name, n=len(members))
-                yield replace(row, value=_mean(one.vote.correct for one in members))
-                yield replace(row, quantity=SINGLE, value=_mean(one.single for one in members))
-                yield replace(row, quantity=BEST, value=_mean(one.best for one in members))
+                yield replace(row, value=_mean(member.vote.correct for member in members))
+                yield replace(row, quantity=SINGLE, value=_mean(member.single for member in members))
+                yield replace(row, quantity=BEST, value=_mean(member.best for member in members))
             yield from _totals(solver, questions)
 
 
 def _headline(benchmark: Benchmark, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
     """The headline metric; that of a single sample is the mean over the first, the second, ... sample of everything."""
-    votes = _headlines(benchmark, [one.vote for one in questions])
+    votes = _headlines(benchmark, [question.vote for question in questions])
     name = next((name for name in benchmark.card.headline if name in votes), None)
     if name is None:
         return
-    missing = [replace(one.vote, outcome=Outcome.OUTAGE) for one in questions]
-    columns = zip_longest(*(one.samples for one in questions))
-    tables = [_headlines(benchmark, [s or none for s, none in zip(own, missing, strict=True)]) for own in columns]
+    missing = [replace(question.vote, outcome=Outcome.OUTAGE) for question in questions]
+    columns = zip_longest(*(question.samples for question in questions))
+    tables = [_headlines(benchmark, [s or none for s, none in zip(column, missing, strict=True)]) for column in columns]
     pairs = zip(questions, missing, strict=True)
-    best = [max(one.known, key=lambda score: score.correct or 0.0, default=none) for one, none in pairs]
+    best = [max(question.known, key=lambda score: score.correct or 0.0, default=none) for question, none in pairs]
     row = Result(NAME, VOTE, FRACTION, None, solver.solver, metric=name, n=votes[name].n)
     yield replace(row, value=votes[name].value)
     yield replace(row, quantity=SINGLE, value=_mean(table[name].value for table in tables if name in table))
-    yield replace(row, quantity=BEST, value=_mean(one.value for one in [_headlines(benchmark, best).get(name)] if one))
+    yield replace(
+        row, quantity=BEST, value=_mean(metric.value for metric in [_headlines(benchmark, best).get(name)] if metric)
+    )
 
 
 def _headlines(benchmark: Benchmark, scores: Sequence[Score]) -> dict[str, Metric]:
@@ -92,38 +96,41 @@ def _headlines(benchmark: Benchmark, scores: Sequence[Score]) -> dict[str, Metri
 
 def _mean(values: Iterable[float | None]) -> float | None:
     """Over the values that are known; None without one."""
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+    present = [value for value in values if value is not None]
+    return fmean(present) if present else None
 
 
 def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
     """The fate of the samples, and the accuracy by the winner's share of them."""
-    drawn, last = sum(one.drawn for one in questions), sum(one.last for one in questions)
-    row = Result(NAME, "", FRACTION, None, solver.solver, n=drawn)
-    refused = sum(one.refused for one in questions)
-    yield replace(row, quantity="share of refusals", value=refused / drawn if drawn else None)
-    unreadable = sum(one.unreadable for one in questions)
+    sampled, last = sum(question.drawn for question in questions), sum(question.last for question in questions)
+    row = Result(NAME, "", FRACTION, None, solver.solver, n=sampled)
+    refused = sum(question.refused for question in questions)
+    yield replace(row, quantity="share of refusals", value=refused / sampled if sampled else None)
+    unreadable = sum(question.unreadable for question in questions)
     yield replace(row, quantity="share of unreadable samples", value=unreadable / last if last else 0.0)
-    yield replace(row, quantity="mean share of the winner", value=_mean(one.share for one in questions))
-    without = [one for one in questions if None in one.samples]
+    yield replace(row, quantity="mean share of the winner", value=_mean(question.share for question in questions))
+    without = [question for question in questions if None in question.samples]
     if without:
-        count, ids = sum(score is None for one in without for score in one.samples), [one.vote.id for one in without]
+        count, ids = (
+            sum(score is None for question in without for score in question.samples),
+            [question.vote.id for question in without],
+        )
         name = "samples without a verdict"
         yield replace(row, quantity=name, unit="samples", value=float(count), ids=tuple(ids))
-    known = [one for one in questions if one.vote.correct is not None]
+    judged = [question for question in questions if question.vote.correct is not None]
     for low, high, name in SHARES:
-        if inside := [one for one in known if one.share is not None and low < one.share <= high]:
+        if inside := [question for question in judged if question.share is not None and low < question.share <= high]:
             row = Result(NAME, "", FRACTION, None, solver.solver, metric=ACCURACY, group=name)
-            metric = accuracy(ACCURACY, [one.vote for one in inside])
+            metric = accuracy(ACCURACY, [question.vote for question in inside])
             yield replace(with_interval(row, metric), quantity="accuracy by share of the winner", n=len(inside))
-            value = _mean(one.confidence for one in inside)
+            value = _mean(question.confidence for question in inside)
             yield replace(row, quantity="claimed by share of the winner", value=value, n=len(inside), detail=True)
 
 
-def lead(_: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """The vote next to a single sample by the headline metric."""
-    votes = {row.a: row for row in made if row.quantity == VOTE and not row.group}
-    singles = {row.a: row for row in made if row.quantity == SINGLE and not row.group}
+    votes = {row.a: row for row in section_rows if row.quantity == VOTE and not row.group}
+    singles = {row.a: row for row in section_rows if row.quantity == SINGLE and not row.group}
     parts = [
         f"{name}: the vote comes to {vote.value:.3f} {vote.metric}, a single sample to {singles[name].value:.3f}"
         for name, vote in votes.items()

@@ -41,13 +41,13 @@ ACCURACY = "accuracy"
 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """The headline metric and the accuracy of each task (or group) over the repetitions of each repeated solver."""
-    again = (comparison.repetitions(one) for one in comparison.solvers if repetition(one) == 1)
-    for members in (own for own in again if len(own) > 1):
+    repetition_sets = (comparison.repetitions(solver) for solver in comparison.solvers if repetition(solver) == 1)
+    for members in (members for members in repetition_sets if len(members) > 1):
         shared, rule = comparison.overlap(*members), comparison.rule
         row = Result(NAME, "", FRACTION, None, members[0].solver)
         if head := shared.headline(rule):
-            whole = replace(row, metric=head[0].name, n=head[0].n)
-            yield from _varying(whole, shared, [metric.value for metric in head])
+            overall = replace(row, metric=head[0].name, n=head[0].n)
+            yield from _varying(overall, shared, [metric.value for metric in head])
         for name, part in shared.groups(comparison.options.by).items():
             metrics = [accuracy(ACCURACY, part.scores(place, rule)) for place in range(len(members))]
             row_of_group = replace(row, metric=ACCURACY, group=name, n=metrics[0].n)
@@ -55,12 +55,12 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _varying(row: Result, part: Overlap, values: Sequence[float | None]) -> Iterator[Result]:
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    present = [value for value in values if value is not None]
+    if len(present) < len(values):
         return
-    measured, correct = spread(known), np.array(part.correct())
-    for one, value in zip(part.solvers, known, strict=True):
-        yield replace(row, quantity="value", value=value, a=one.solver)
+    measured, correct = spread(present), np.array(part.correct())
+    for solver, value in zip(part.solvers, present, strict=True):
+        yield replace(row, quantity="value", value=value, a=solver.solver)
     low, high = ends_of(measured.interval)
     yield replace(row, quantity="mean over repetitions", value=measured.mean, low=low, high=high)
     yield replace(row, quantity="standard deviation over repetitions", value=measured.sd)
@@ -69,9 +69,9 @@ def _varying(row: Result, part: Overlap, values: Sequence[float | None]) -> Iter
     yield replace(row, quantity="share of changed verdicts", value=share, n=judged or row.n, ids=ids)
 
 
-def lead(_: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """The standard deviation of the headline metric of each solver."""
-    deviations = [row for row in made if row.quantity.startswith("standard deviation") and not row.group]
+    deviations = [row for row in section_rows if row.quantity.startswith("standard deviation") and not row.group]
     parts = [f"{row.a} varies by {row.value:.3f} (standard deviation of {row.metric})" for row in deviations]
     return f"Asked again, {'; '.join(parts)}." if parts else ""
 

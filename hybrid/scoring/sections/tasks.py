@@ -37,27 +37,26 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             yield Result(NAME, "none", QUESTIONS, float(none), solver.solver, group=group, n=row.n)
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """On how many tasks each hybrid solver is above and below its parts."""
     by = comparison.grouping
     # Without an interval nothing was answered: to be above that is to be above a guess.
-    answered = (row for row in made if row.quantity == "accuracy" and row.low is not None)
+    answered = (row for row in section_rows if row.quantity == "accuracy" and row.low is not None)
     value = {(row.a, row.group): row.value for row in answered}
     parts = []
     for group in comparison.groups:
         for part in group.parts:
-            both = [
-                (mine, theirs)
+            pairs = [
+                (mine, other)
                 for (solver, task), mine in value.items()
                 if solver == group.hybrid.solver
                 and mine is not None
-                and (theirs := value.get((part.solver, task))) is not None
+                and (other := value.get((part.solver, task))) is not None
             ]
-            if both:
-                above, below = (sum(sign * (x - y) > 0 for x, y in both) for sign in (1, -1))
-                parts.append(
-                    f"{group.hybrid.solver} is above {part.solver} on {above} of {len(both)} {by}s and below on {below}"
-                )
+            if pairs:
+                above, below = (sum(sign * (x - y) > 0 for x, y in pairs) for sign in (1, -1))
+                hybrid = group.hybrid.solver
+                parts.append(f"{hybrid} is above {part.solver} on {above} of {len(pairs)} {by}s and below on {below}")
     return f"{'; '.join(parts)}, before any test." if parts else ""
 
 

@@ -51,75 +51,81 @@ MAX_LOST: Final = "lost by luck at most"
 ONCE: Final = "by luck at most: asked once and drawn; --setting repeats=3 measures it"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Counts for each hybrid solver with at least one setting without tools, over all and by task."""
-    for group in found.groups:
+    for group in comparison.groups:
         # Every form of the group's MLLM without tools, repetitions included; the plain one first.
         model, alone = group.hybrid.model, group.alone
-        own = [one for one in found.solvers if role(one) == "mllm" and one.model == model and not one.answered_nothing]
-        without = sorted(own, key=lambda one: one is not alone)
+        candidates = [
+            solver
+            for solver in comparison.solvers
+            if role(solver) == "mllm" and solver.model == model and not solver.answered_nothing
+        ]
+        without = sorted(candidates, key=lambda solver: solver is not alone)
         if not without:
             continue
         # The places of the runs that asked as the first setting did.
-        again = [place for place, one in enumerate(without) if repeated_as(one) == repeated_as(without[0])]
-        drawn_once = len(again) == 1 and draws_answers(without[0].identity)
-        for part in parts(found, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
+        repeats = [place for place, solver in enumerate(without) if repeated_as(solver) == repeated_as(without[0])]
+        drawn_once = len(repeats) == 1 and draws_answers(without[0].identity)
+        for part in parts(comparison, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
             if len(part):
-                yield from _of_part(part.noted(ONCE if drawn_once else ""), again, drawn_once=drawn_once)
+                yield from _of_part(part.noted(ONCE if drawn_once else ""), repeats, drawn_once=drawn_once)
 
 
-def _of_part(part: Part, again: Sequence[int], *, drawn_once: bool) -> Iterator[Result]:
+def _of_part(part: Part, repeats: Sequence[int], *, drawn_once: bool) -> Iterator[Result]:
     tools, others = part.seen.right[0], part.seen.right[1:]
-    lucky = {SOLVED: LUCK, LOST: LUCK_LOST} if len(again) > 1 else {SOLVED: BY_LUCK_AT_MOST, LOST: MAX_LOST}
+    lucky = {SOLVED: LUCK, LOST: LUCK_LOST} if len(repeats) > 1 else {SOLVED: BY_LUCK_AT_MOST, LOST: MAX_LOST}
     for quantity, luck in lucky.items():
         solved = quantity == SOLVED
         yield part.count(quantity, _only(tools, others, solved=solved))
-        if (by_chance := _luck(others, again, drawn_once=drawn_once, solved=solved)) is not None:
+        if (by_chance := _luck(others, repeats, drawn_once=drawn_once, solved=solved)) is not None:
             yield part.number(luck, by_chance, unit=QUESTIONS)
-    known = tools > 0
-    if known.any():
+    right_with_tools = tools > 0
+    if right_with_tools.any():
         too = tools - _only(tools, others, solved=True)
         row = part.share(WITHOUT_TOO, too, tools)
-        if np.isin(too[known], (0, 1)).all() and (tools[known] == 1).all():
-            low, high = ends_of(wilson(round(total(too)), int(known.sum())))
+        if np.isin(too[right_with_tools], (0, 1)).all() and (tools[right_with_tools] == 1).all():
+            low, high = ends_of(wilson(round(total(too)), int(right_with_tools.sum())))
             row = replace(row, low=low, high=high)
         yield from part.gated(row)
 
 
-def _only(one: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
+def _only(column: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
     """How much each question is right in this setting and in none of the others, or not right and in one of them."""
     none = np.prod([1 - other for other in others], 0)
-    alone: Floats = one * none if solved else (1 - one) * (1 - none)
+    alone: Floats = column * none if solved else (1 - column) * (1 - none)
     return alone
 
 
-def _luck(right: Sequence[Floats], again: Sequence[int], *, drawn_once: bool, solved: bool) -> float | None:
+def _luck(right: Sequence[Floats], repeats: Sequence[int], *, drawn_once: bool, solved: bool) -> float | None:
     """How many questions one more run without tools would solve, or miss, that the others do not; None where none can.
 
     With several runs of one setting it is counted: each repetition against all other settings, and the mean of these.
     With one run at a temperature above 0 it is the greatest that the accuracy allows: a question that is right with
     probability p is right in one run and not in another with p(1 - p), whose sum is at most n a(1 - a) for accuracy a.
     """
-    if len(again) > 1:
-        others = {at: [*right[:at], *right[at + 1 :]] for at in again}
-        return sum(float(_only(right[at], own, solved=solved).sum()) for at, own in others.items()) / len(others)
+    if len(repeats) > 1:
+        others = {at: [*right[:at], *right[at + 1 :]] for at in repeats}
+        return sum(float(_only(right[at], columns, solved=solved).sum()) for at, columns in others.items()) / len(
+            others
+        )
     if not drawn_once:
         return None
     accuracy = float(right[0].sum()) / len(right[0])
     return len(right[0]) * accuracy * (1 - accuracy)
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """Of what each hybrid solver solves, how much is solved without tools too, and what luck leaves of the rest."""
-    said = []
-    for group in found.groups:
-        own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
-        if too := own.get(WITHOUT_TOO):
-            only, luck = own[SOLVED], own.get(LUCK) or own.get(BY_LUCK_AT_MOST)
+    sentences = []
+    for group in comparison.groups:
+        by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
+        if too := by_quantity.get(WITHOUT_TOO):
+            only, luck = by_quantity[SOLVED], by_quantity.get(LUCK) or by_quantity.get(BY_LUCK_AT_MOST)
             chance = f", {luck.quantity} {luck.value:.1f}" if luck else ""
             share = f"{100 * (too.value or 0):.0f} % of the {too.n} questions solved with tools are solved without too"
-            said.append(f"{group.hybrid.solver}: {share}, {only.value:.0f} only with tools{chance}.")
-    return " ".join(said)
+            sentences.append(f"{group.hybrid.solver}: {share}, {only.value:.0f} only with tools{chance}.")
+    return " ".join(sentences)
 
 
 SECTION = statistic(

@@ -67,43 +67,51 @@ CallsOfQuestion = tuple[Score, Sequence[Called]]
 
 def rows(comparison: Comparison) -> list[Result]:
     """Counts for each solver that may call tools and each tool that it called; none where no tool was called."""
-    made: list[Result] = []
-    known, by = frozenset(names("tools")), comparison.options.by
+    section_rows: list[Result] = []
+    tool_names, by = frozenset(names("tools")), comparison.options.by
     for solver in comparison.solvers:
         if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
             findings = heard(solver)
             questions: list[CallsOfQuestion] = [
-                (score, [replace(call, tool=named(call.tool, call.fault, known)) for call in findings[score.id].calls])
+                (
+                    score,
+                    [replace(call, tool=named(call.tool, call.fault, tool_names)) for call in findings[score.id].calls],
+                )
                 for score in solver.scores
                 # Those without a readable trace are left out.
                 if score.id in findings and not findings[score.id].no_trace
             ]
-            parts = {"": questions, **grouped(questions, lambda one: group_of(one[0], by))}
+            parts = {"": questions, **grouped(questions, lambda entry: group_of(entry[0], by))}
             # For any tool and for each that was called: over all questions, and in each group where it was.
             for tool in ("", *sorted({call.tool for _, calls in questions for call in calls})):
                 for group, inside in parts.items():
                     if not tool or any(call.tool == tool for _, calls in inside for call in calls):
                         row = Result(NAME, "", QUESTIONS, None, solver.solver, metric=tool, group=group)
-                        made += _used(row, tool, inside, solver.unanswered)
-            if lost := tuple(name for name, one in findings.items() if one.no_trace):
-                count = float(len(lost))
-                made.append(Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=lost))
-    return made if any(row.quantity == "calls" and row.value for row in made) else []
+                        section_rows += _used(row, tool, inside, solver.unanswered)
+            if untraced := tuple(name for name, verdict in findings.items() if verdict.no_trace):
+                count = float(len(untraced))
+                section_rows.append(
+                    Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=untraced)
+                )
+    return section_rows if any(row.quantity == "calls" and row.value for row in section_rows) else []
 
 
 def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: UnansweredRule) -> Iterator[Result]:
-    calls = [[call for call in own if tool in ("", call.tool)] for _, own in questions]
+    calls = [[call for call in question_calls if tool in ("", call.tool)] for _, question_calls in questions]
     times = [call.seconds for of_one in calls for call in of_one]
     faults = Counter(call.fault for of_one in calls for call in of_one if call.fault is not None)
-    asked, first = replace(row, n=len(questions)), sum(tool in ("", own[0].tool) for _, own in questions if own)
+    per_question, first = (
+        replace(row, n=len(questions)),
+        sum(tool in ("", question_calls[0].tool) for _, question_calls in questions if question_calls),
+    )
     for quantity, unit, count, detail in (
         ("questions with a call", QUESTIONS, sum(map(bool, calls)), False),
         ("calls", "calls", len(times), False),
         ("most calls a question", "calls", max(map(len, calls), default=0), True),
         ("called first", QUESTIONS, first, True),
     ):
-        yield replace(asked, quantity=quantity, unit=unit, value=float(count), detail=detail)
-    as_read = Counter(how for of_one in calls for call in of_one for how in call.as_read)
+        yield replace(per_question, quantity=quantity, unit=unit, value=float(count), detail=detail)
+    as_read = Counter(note for of_one in calls for call in of_one for note in call.as_read)
     counts = {fault_row(fault): faults[fault] for fault in FAULTS if faults[fault]} | dict(sorted(as_read.items()))
     for quantity, count in counts.items():
         yield replace(row, quantity=quantity, unit="calls", value=float(count), n=len(times))
@@ -112,8 +120,8 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Un
         for (score, _), of_one in zip(questions, calls, strict=True)
         if score.correct is not None
     ]
-    for quantity, wanted in (("right when called", True), ("right when not called", False)):
-        judged = [right for called, right in verdicts if called is wanted]
+    for quantity, with_call in (("right when called", True), ("right when not called", False)):
+        judged = [right for has_call, right in verdicts if has_call is with_call]
         if judged:
             share = replace(row, quantity=quantity, unit=FRACTION, value=sum(judged) / len(judged), n=len(judged))
             yield replace(share, none=rule)
@@ -122,18 +130,22 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Un
         yield replace(row, quantity="seconds a call", unit="seconds", value=mean, n=len(times))
 
 
-def lead(_: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """Of how many questions each solver called a tool, and which tool most often."""
     parts = []
-    for row in made:
+    for row in section_rows:
         if row.quantity == "questions with a call" and not row.metric and not row.group:
-            calls = [one for one in made if (one.a, one.group, one.quantity) == (row.a, "", "calls") and one.metric]
-            most = max(calls, key=lambda one: one.value or 0.0, default=None)
+            calls = [
+                call_row
+                for call_row in section_rows
+                if (call_row.a, call_row.group, call_row.quantity) == (row.a, "", "calls") and call_row.metric
+            ]
+            most = max(calls, key=lambda call_row: call_row.value or 0.0, default=None)
             mostly = f", {most.metric} most often" if most is not None else ""
             faults = math.fsum(
-                one.value or 0.0
-                for one in made
-                if (one.a, one.group, one.metric) == (row.a, "", "") and one.quantity in FAULT_ROWS
+                call_row.value or 0.0
+                for call_row in section_rows
+                if (call_row.a, call_row.group, call_row.metric) == (row.a, "", "") and call_row.quantity in FAULT_ROWS
             )
             failed = f"; {faults:.0f} of its calls ended in faults" if faults else ""
             parts.append(f"{row.a} called a tool about {row.value:.0f} of {row.n} questions{mostly}{failed}")

@@ -50,32 +50,35 @@ CALLS: Final = "calls"
 UNITS: Final = (CALLS, "seconds", "tokens", "USD")
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """For each hybrid solver whose MLLM was asked alone too: the share over all and by task, the saving over all."""
-    for group in found.groups:
+    for group in comparison.groups:
         if group.alone is not None and group.hybrid.folder is not None:
-            yield from _of_pair(found, group.alone, group.hybrid)
+            yield from _of_pair(comparison, group.alone, group.hybrid)
 
 
-def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Result]:
-    said = heard(hybrid)
-    for part in parts(found, NAME, alone, hybrid, repeated=False):
-        traced = part.only(np.array([name in said and not said[name].no_trace for name in part.seen.ids], bool))
-        of_each = [said[name].calls for name in traced.seen.ids]
-        calls = np.array([sum(call.fault is None for call in own) for own in of_each], float)
-        called, unchanged = calls > 0, (traced.seen.answer[0] == traced.seen.answer[1]) & (calls > 0)
+def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Result]:
+    verdicts = heard(hybrid)
+    for part in parts(comparison, NAME, alone, hybrid, repeated=False):
+        traced = part.only(np.array([name in verdicts and not verdicts[name].no_trace for name in part.seen.ids], bool))
+        of_each = [verdicts[name].calls for name in traced.seen.ids]
+        calls = np.array([sum(call.fault is None for call in question_calls) for question_calls in of_each], float)
+        has_calls, unchanged = calls > 0, (traced.seen.answer[0] == traced.seen.answer[1]) & (calls > 0)
         if not part.row.group:
             # Without any call nothing could have been skipped, in no task either.
-            if not called.any():
+            if not has_calls.any():
                 return
-            unread, lost = len(part) - len(traced), sum(call.fault is not None for own in of_each for call in own)
+            unread, failed = (
+                len(part) - len(traced),
+                sum(call.fault is not None for question_calls in of_each for call in question_calls),
+            )
             traced = traced.noted(
                 f"{unread} without a readable trace" if unread else "",
-                f"{how_many(lost, 'call')} ended in faults, left out" if lost else "",
+                f"{how_many(failed, 'call')} ended in faults, left out" if failed else "",
             )
-        if called.any():
+        if has_calls.any():
             ids = tuple(traced.seen.ids[unchanged])
-            share = traced.share(UNCHANGED, unchanged.astype(float), called.astype(float), ids=ids, none="")
+            share = traced.share(UNCHANGED, unchanged.astype(float), has_calls.astype(float), ids=ids, none="")
             yield from part.gated(share)
         if not part.row.group:
             yield from _savings(traced, (alone, hybrid), calls, unchanged)
@@ -86,8 +89,8 @@ def spent(attempt: Attempt | None) -> dict[str, float | None]:
     total: dict[str, float | None] = {}
     for _, unit, price in COSTS:
         parts = [price(exchange.reply.usage) for exchange in attempt.exchanges] if attempt else [None]
-        known = [part for part in parts if part is not None]
-        total[unit] = sum(known) if len(known) == len(parts) else None
+        present = [part for part in parts if part is not None]
+        total[unit] = sum(present) if len(present) == len(parts) else None
     return total
 
 
@@ -95,24 +98,24 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
     """In each unit the saving and its share of what the tools cost over all questions; None where it is unknown."""
     # None where another program made the answers.
     attempts: list[Mapping[str, Attempt]] = [
-        {} if one.folder is None or is_imported(one) else one.folder.recorded(one.recorded).without_steps
-        for one in pair
+        {} if solver.folder is None or is_imported(solver) else solver.folder.recorded(solver.recorded).without_steps
+        for solver in pair
     ]
-    before, after = ([spent(own.get(name)) for name in part.seen.ids] for own in attempts)
+    spent_alone, spent_hybrid = ([spent(by_id.get(name)) for name in part.seen.ids] for by_id in attempts)
     for unit in UNITS:
         sides = [[0.0] * len(part), calls.tolist()]
         if unit != CALLS:
-            sides = [[of[unit] for of in own] for own in (before, after)]
-        whose = [one.solver for one, own in zip(pair, sides, strict=True) if None in own]
+            sides = [[of[unit] for of in amounts] for amounts in (spent_alone, spent_hybrid)]
+        whose = [solver.solver for solver, side in zip(pair, sides, strict=True) if None in side]
         skipped = share = None
         if whose:
-            lacking = sum(None in both for both in zip(*sides, strict=True))
+            lacking = sum(None in amounts for amounts in zip(*sides, strict=True))
             note = f"{unit} of {' and '.join(whose)} not recorded for {lacking} of {how_many(len(part))}"
         else:
             added = np.array(sides[1], float) - np.array(sides[0], float)
-            skipped, whole = float(added[unchanged].sum()), float(added.sum())
+            skipped, total = float(added[unchanged].sum()), float(added.sum())
             units, saved = part.seen.unit.tolist(), np.where(unchanged, added, 0.0)
-            share, note = (skipped / whole, "") if whole > 0 else (None, f"no {unit} more with tools than alone")
+            share, note = (skipped / total, "") if total > 0 else (None, f"no {unit} more with tools than alone")
             # Where no question costs less with tools their sum is above 0, however few questions there are.
             if share is not None and (added < 0).any() and ratio_interval(saved, added, units) is None:
                 share, note = None, f"not given: the {unit} that tools cost do not differ from 0 (95 %)"
@@ -123,19 +126,19 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
         yield part.number(f"share of {unit}", share, note=note, none="")
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """How often calls left the answer as it was, and what skipping these would save of what the tools cost."""
-    said = []
-    for group in found.groups:
-        own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
-        if share := own.get(UNCHANGED):
+    sentences = []
+    for group in comparison.groups:
+        by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
+        if share := by_quantity.get(UNCHANGED):
             count = f"{len(share.ids)} of the {share.n} questions with calls have the answer of {share.a} alone"
-            shares = {unit: part.value for unit in UNITS if (part := own.get(f"share of {unit}"))}
+            shares = {unit: part.value for unit in UNITS if (part := by_quantity.get(f"share of {unit}"))}
             parts = [f"{100 * value:.0f} % of the {unit}" for unit, value in shares.items() if value is not None]
-            listed = " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
-            saved = f"; skipping their calls saves {listed} that tools cost" if parts else ""
-            said.append(f"{group.hybrid.solver}: {count}{saved}.")
-    return " ".join(said)
+            costs = " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+            saved = f"; skipping their calls saves {costs} that tools cost" if parts else ""
+            sentences.append(f"{group.hybrid.solver}: {count}{saved}.")
+    return " ".join(sentences)
 
 
 SECTION = statistic(rows, lead, headings={"a": "alone", "b": "with tools"}, order=119)
