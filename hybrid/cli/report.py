@@ -63,10 +63,7 @@ def command(
     def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
         yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5, disable=is_quiet())
 
-    benchmarks = [
-        replace(benchmark, questions=counted(benchmark.questions, benchmark.n, benchmark.key))
-        for benchmark in pages.benchmarks
-    ]
+    benchmarks = [replace(part, questions=counted(part.questions, part.n, part.key)) for part in pages.benchmarks]
     index = None if out is None else write_site(replace(pages, benchmarks=tuple(benchmarks)), out)
     if as_json:
         click.echo(data_files.as_json({benchmark.key: benchmark.overview for benchmark in pages.benchmarks}))

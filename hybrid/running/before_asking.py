@@ -113,11 +113,8 @@ async def _ask_about_tools(
     tell: Tell,
 ) -> ResolvedRun:
     """Ask how the model calls tools and whether it sees their pictures. Returns the run with the place of these."""
-    tools, shows_pictures, store = (
-        run.resources.dressed,
-        any(solver in showing for solver in offering),
-        run.service.store,
-    )
+    tools, store = run.resources.dressed, run.service.store
+    shows_pictures = any(solver in showing for solver in offering)
     conversation: list[Message] = []
 
     async def call(chat: Chat) -> Calling:

@@ -234,7 +234,7 @@ def questions(
         DataError: an id appears twice, or there is no question at all.
         OSError: they cannot be kept next to the images.
     """
-    spool, files_before, pictures = QuestionSpool(source.store.root), files_read(), SamePictures()
+    spool, start, pictures = QuestionSpool(source.store.root), files_read(), SamePictures()
     requested_ids, ids = frozenset(only), set[str]()
     try:
         for rank, question in _limit_questions(benchmark, source, limit):
@@ -253,9 +253,7 @@ def questions(
         if clusters := pictures.clusters:
             readable = _with_clusters(readable, clusters, source.store.root)
         # A benchmark from outside may read files in its own way.
-        readable.picture_files = files_read() - files_before or int(
-            is_outside("hybrid.benchmarks", benchmark.card.name)
-        )
+        readable.picture_files = files_read() - start or int(is_outside("hybrid.benchmarks", benchmark.card.name))
     finally:
         spool.close()
     if not readable:

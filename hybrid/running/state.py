@@ -112,44 +112,40 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     """
     folder = run.folder
     solvers: dict[str, Json] = {name: _facts(run, name, solver) for name, solver in run.solvers.items()}
-    old_manifest: dict[str, Any] = {}
+    old: dict[str, Any] = {}
     if (folder.path / MANIFEST).exists():
-        old_manifest = folder.manifest
-        _refuse_other(run, old_manifest, solvers)
+        old = folder.manifest
+        _refuse_other(run, old, solvers)
     else:
         folder.refuse_orphans()
-    files: dict[str, Json] = dict(old_manifest.get("files", {}))
-    state = RunState(folder, dict(_taken_up(run, files, old_manifest.get(ANSWERED_BY, {}), tell)))
-    extent, selection = _write_questions(run, old_manifest, tell)
+    files: dict[str, Json] = dict(old.get("files", {}))
+    state = RunState(folder, dict(_taken_up(run, files, old.get(ANSWERED_BY, {}), tell)))
+    extent, selection = _write_questions(run, old, tell)
     files[QUESTIONS] = asdict(extent)
-    carried_over: dict[str, Json] = {
-        key: old_manifest[key] for key in ("options", *_PROBED.values(), "notices") if key in old_manifest
-    }
-    if ANSWERED_BY in old_manifest:
+    entries: dict[str, Json] = {key: old[key] for key in ("options", *_PROBED.values(), "notices") if key in old}
+    if ANSWERED_BY in old:
         # Those of this command are written when it ends: until then what they lack is counted anew.
-        carried_over[ANSWERED_BY] = {
-            name: counts for name, counts in old_manifest[ANSWERED_BY].items() if name not in run.solvers
-        }
+        entries[ANSWERED_BY] = {name: counts for name, counts in old[ANSWERED_BY].items() if name not in run.solvers}
     if run.config.options_as_used:
         # Those of the last command: together with the defaults they derive this configuration again.
-        carried_over["options"] = dict(run.config.options_as_used)
+        entries["options"] = dict(run.config.options_as_used)
     folder.write_manifest(
         {
             "identity": run.identity,
             # Those of solvers that an earlier command asked hold for their answers.
-            "labels": list(dict.fromkeys([*old_manifest.get("labels", ()), *_labels(run)])),
-            "solvers": {**old_manifest.get("solvers", {}), **solvers},
+            "labels": list(dict.fromkeys([*old.get("labels", ()), *_labels(run)])),
+            "solvers": {**old.get("solvers", {}), **solvers},
             "environment": {
                 "python": platform.python_version(),
                 "platform": platform.machine(),
                 **{package: _version(package) for package in PACKAGES},
             },
-            "connection": _connections(run, old_manifest.get("connection", ())),
-            "commands": [*old_manifest.get("commands", ()), asdict(invocation())],
+            "connection": _connections(run, old.get("connection", ())),
+            "commands": [*old.get("commands", ()), asdict(invocation())],
             "files": files,
-            **_further(run, old_manifest, tell),
+            **_further(run, old, tell),
             **selection,
-            **carried_over,
+            **entries,
         }
     )
     _fill_store(run, state)

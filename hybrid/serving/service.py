@@ -133,9 +133,7 @@ class CachedTools:
         json_args = args.model_dump(mode="json")
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         looked_at = [ref.image.sha256 for ref in images]
-        rests_on = [
-            [need, finding.backend, finding.version] for need, findings in needs.items() for finding in findings
-        ]
+        rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
         key = key_of(name, code_of(tool), *computed_by, json_args, seed, self.options.pictures, looked_at, rests_on)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)

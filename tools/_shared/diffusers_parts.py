@@ -70,10 +70,8 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
         raise WeightsError(f"{weights}: {INDEX} is not JSON ({error})") from error
     class_name = index.get("_class_name") if isinstance(index, dict) else None
     if class_name not in pipelines:
-        expected = ", ".join(pipelines)
-        raise WeightsError(
-            f"{weights} cannot be loaded: {INDEX} names {class_name!r}; expected of diffusers: {expected}"
-        )
+        names = ", ".join(pipelines)
+        raise WeightsError(f"{weights} cannot be loaded: {INDEX} names {class_name!r}; expected of diffusers: {names}")
     try:
         diffusers = importlib.import_module("diffusers")
     except ImportError as error:
