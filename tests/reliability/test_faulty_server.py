@@ -193,13 +193,13 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
     away_s: float, tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 1000 if away_s else 100
-    tried, tried_in_vain = Circuit._tried, threading.Event()
+    tried, tried_in_vain = Circuit._note_failed_probe, threading.Event()
 
     def tried_and_told(circuit: Circuit, failed: FailedRequest) -> None:
         tried(circuit, failed)
         tried_in_vain.set()
 
-    monkeypatch.setattr(Circuit, "_tried", tried_and_told)
+    monkeypatch.setattr(Circuit, "_note_failed_probe", tried_and_told)
     with FaultyServer(latency_s=0.05) as server:
 
         def go_and_return() -> None:

@@ -85,7 +85,7 @@ class TableBenchmark(Benchmark):
         return scoring.score_text(question, stored, Outcome.ANSWERED, options)
 
     def expected(self, question: Question) -> str | None:
-        """See `hybrid.benchmarks.questions.scoring.told`."""
+        """See `hybrid.benchmarks.questions.scoring.describe_target`."""
         return scoring.describe_target(question)
 
     def doubts(self, source: Source) -> Iterator[str]:
