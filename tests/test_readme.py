@@ -112,7 +112,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 def test_paths_in_the_text_exist(page: Path) -> None:
     prose = re.sub(r"```.*?```|https?://\S+", "", page.read_text(), flags=re.DOTALL)
     named = re.findall(
-        r"(?<!reference/)\b(?:hybrid|tools|graphs|baselines|training|bench|docs|tests)/[\w./-]*\w", prose
+        r"(?<!reference/)(?<!\w{7} `)\b(?:hybrid|tools|graphs|baselines|training|bench|docs|tests)/[\w./-]*\w", prose
     )
     examples = ("NAME", "quarters", "shades", "first_option", "joined.py", "second_look")
     assert [path for path in named if not (ROOT / path).exists() and not any(word in path for word in examples)] == []

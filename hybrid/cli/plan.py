@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._options import options
+from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,6 @@ def command(
       hybrid plan runs/blink-gpt-4o-1a2b3c4d5e --difference 0.05
     """
     from hybrid.display.terminal import how_many
-    from hybrid.errors import UsageError
     from hybrid.stats import TYPICAL_DISCORDANT, Design, detectable_difference, sample_size
 
     if bool(where) + bool(questions) + bool(tasks) > 1:
