@@ -84,7 +84,6 @@ def _made_up(design: Design) -> Iterator[str]:
 
 def _of_run(run: Path) -> tuple[Design, float | None]:
     """The questions of a run, and the share on which its model is right either with tools or without them."""
-    from hybrid.errors import UsageError
     from hybrid.scoring.reports import compare_paths
     from hybrid.stats import measured_design
 
