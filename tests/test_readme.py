@@ -110,9 +110,10 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_paths_in_the_text_exist(page: Path) -> None:
-    prose = re.sub(r"```.*?```|https?://\S+", "", page.read_text(), flags=re.DOTALL)
-    named = re.findall(
-        r"(?<!reference/)\b(?:hybrid|tools|graphs|baselines|training|bench|docs|tests)/[\w./-]*\w", prose
-    )
+    # A path behind OWNER/NAME@COMMIT is one of that repository.
+    elsewhere = r"```.*?```|https?://\S+|[\w-]+/[\w.-]+@[0-9a-f]{7}(?:,? `[^`]*`)+"
+    prose = re.sub(elsewhere, "", page.read_text(), flags=re.DOTALL)
+    folders = "hybrid|tools|graphs|baselines|training|bench|docs|tests"
+    named = re.findall(rf"(?<!reference/)\b(?:{folders})/[\w./-]*\w", prose)
     examples = ("NAME", "quarters", "shades", "first_option", "joined.py", "second_look")
     assert [path for path in named if not (ROOT / path).exists() and not any(word in path for word in examples)] == []

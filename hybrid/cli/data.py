@@ -28,7 +28,7 @@ from hybrid.same_pictures import shared_pictures
 from hybrid.types import BrokenQuestion, Question
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import Benchmark
+    from hybrid.benchmarks.base import Benchmark, Source
 
 # Exit code where the data can be used and is not all of the benchmark.
 INCOMPLETE = 3
@@ -115,6 +115,15 @@ def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) 
     return len(lines)
 
 
+def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...]) -> dict[str, int | None]:
+    """Number of questions of each task by the card, which counts the first split alone; None if unknown."""
+    card = benchmark.card
+    return {
+        task: (card.tasks.get(task) or None) if source.split == card.splits[0] else None
+        for task in (tasks or card.tasks or source.tasks)
+    }
+
+
 @command.command()
 @options("data check")
 @told_options
@@ -162,12 +171,7 @@ def check(
         if benchmark is not None or not folder.is_dir():
             raise
         raise DataError(f"{error}; for other data name a file of questions, or a benchmark with --benchmark") from error
-    source = mounted.source
-    # The card counts the first split alone.
-    expected = {
-        task: (card.tasks.get(task) or None) if source.split == card.splits[0] else None
-        for task in (tasks or card.tasks or source.tasks)
-    }
+    source, expected = mounted.source, _expected_counts(bench, mounted.source, tasks)
     data = _Checked(bench, source.split, expected, questions(bench, source, None), tuple(bench.doubts(source)))
     if strict:
         refuse_broken(data.broken, "--strict")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._options import options
+from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,6 @@ def command(
       hybrid plan runs/blink-gpt-4o-1a2b3c4d5e --difference 0.05
     """
     from hybrid.display.terminal import how_many
-    from hybrid.errors import UsageError
     from hybrid.stats import TYPICAL_DISCORDANT, Design, detectable_difference, sample_size
 
     if bool(where) + bool(questions) + bool(tasks) > 1:
@@ -84,7 +84,6 @@ def _made_up(design: Design) -> Iterator[str]:
 
 def _of_run(run: Path) -> tuple[Design, float | None]:
     """The questions of a run, and the share on which its model is right either with tools or without them."""
-    from hybrid.errors import UsageError
     from hybrid.scoring.reports import compare_paths
     from hybrid.stats import measured_design
 

@@ -1,4 +1,4 @@
-"""The abilities of a model and its server, found out with about 20 small requests for `hybrid models check`.
+"""The abilities of a model and its server, found out with 20 to 32 small requests for `hybrid models check`.
 
 checked = await check_model("openai:k", ModelSettings(base_url=url), store)
 checked.found, checked.options       # what was asked, what came, what it means; the options to run with

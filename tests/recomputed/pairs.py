@@ -112,6 +112,8 @@ def answered(runs: Runs) -> list[JsonObject]:
                 said = part == "the specialists answer"
                 here = [row for row in whole if failed(row[0]) or (row[0]["answer"] is not None) == said]
                 rows += _some(runs, (a, b), whole, here, part, tested=said)
+                # The other solver may leave some of these unanswered, too.
+                rows += _answering_parts(runs, (a, b), whole, here, {"group": part}) if said else ()
         rows += _split(runs, pair)
 
     def claim(row: JsonObject) -> tuple[str, Hashable]:
@@ -140,23 +142,30 @@ def _some(
 
 
 def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
-    """The two parts of a difference: as if nobody had answered what one of the two left unanswered, and the rest."""
-    head, whole = HEADLINE[runs.benchmark], aligned(runs, pair)
-    present = [row for row in whole if not failed(row[0])]
-    both = [row for row in present if not any(map(unanswered, row))]
-    if len(both) == len(present):
-        return
-    if both:
-        here = [row for row in whole if failed(row[0]) or not any(map(unanswered, row))]
+    """What both answered, where they did not answer all, and the parts of their difference."""
+    whole = aligned(runs, pair)
+    here = [row for row in whole if failed(row[0]) or not any(map(unanswered, row))]
+    if len(whole) > len(here) > sum(failed(row[0]) for row in here):
         yield from _some(runs, pair, whole, here, "both answer", tested=True)
-    of = {"a": pair[0], "b": pair[1], "metric": head}
-    silent = [tuple(_silenced(row, one) for one in row) for row in whole]
-    sides = [metrics(runs.benchmark, column(whole, place), runs.rule)[head] for place in (0, 1)]
+    yield from _answering_parts(runs, pair, whole, whole, {})
+
+
+def _answering_parts(
+    runs: Runs, pair: tuple[str, str], whole: Rows, here: Rows, group: Mapping[str, str]
+) -> Iterator[JsonObject]:
+    """The two parts of a difference: as if nobody had answered what one of the two left unanswered, and the rest."""
+    head = HEADLINE[runs.benchmark]
+    present = [row for row in here if not failed(row[0])]
+    if not any(unanswered(side) for row in present for side in row):
+        return
+    of = {"a": pair[0], "b": pair[1], "metric": head, **group}
+    silent = [tuple(_silenced(row, one) for one in row) for row in here]
+    sides = [metrics(runs.benchmark, column(here, place), runs.rule)[head] for place in (0, 1)]
     better = [metrics(runs.benchmark, column(silent, place), runs.rule)[head] for place in (0, 1)]
     rest = [_less(side, part) for side, part in zip(sides, better, strict=True)]
     for quantity, (a, b) in {"answering": rest, "better answers": better}.items():
         bare = result("answered", f"difference from {quantity}", "fraction", None, **of, none=runs.rule)
-        yield compared(bare, a, b, withheld(whole, whole))
+        yield compared(bare, a, b, withheld(whole, here))
     for place, side in enumerate("ab"):
         ids = [row[place]["id"] for row in present if unanswered(row[place])]
         yield result("answered", f"unanswered {side}", "questions", len(ids), **of, n=len(present), ids=ids)

@@ -54,7 +54,7 @@ class Given:
             ("compare",): (run,),
             ("judge",): (run, "--model", f"replay:{self.model}"),
             ("report",): (run, "-o", out),
-            ("export",): (f"{run}/mllm", "--to", "parquet", "-o", out),
+            ("export",): (f"{run}/mllm", "--to", "parquet", "-o", f"{out}.parquet"),
             ("calibrate",): (run, "-o", out),
             ("plan",): ("--difference", "0.1"),
             ("view",): (run,),

@@ -30,6 +30,8 @@ EXPORTS = {
     "vlmevalkit.tsv": "out.tsv",
     "table.parquet": "out.parquet",
 }
+# Another test may have scored the run before.
+SCORES = shutil.ignore_patterns("scores.json*")
 SINGLE = ("lmms_eval", "vlmevalkit")
 MORE = {
     "every_eval_ever": ("--allow", "generated"),
@@ -130,7 +132,7 @@ def test_scores_are_printed_though_the_run_cannot_keep_them(
     command: Command, disk: SmallDisk, run_named: Callable[[str], Path]
 ) -> None:
     disk.resize(2**14)
-    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run"))
+    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run", ignore=SCORES))
     disk.resize(sum(path.stat().st_blocks for path in disk.files()) // 2)
     for words in (("score", run, "--json"), ("compare", run, "--json")):
         ended = command(*words, code=0)
@@ -176,7 +178,7 @@ def test_a_run_that_became_read_only_is_compared_and_not_continued(
     command: Command, disk: SmallDisk, run_named: Callable[[str], Path]
 ) -> None:
     disk.resize(2**14)
-    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run"))
+    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run", ignore=SCORES))
     disk.make_read_only()
     ended = command("compare", run, "--json", code=0)
     assert json.loads(ended.out)

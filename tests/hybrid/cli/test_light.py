@@ -74,7 +74,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
     commands: list[Words] = [
         (*asking(server, "blink", blink), *solvers, "--out", "run"),
         (*asking(server, "mm_sap", "sample"), "--solver", "mllm", "--limit", 1),
-        ("export", "run", "--to", "parquet", "-o", "table"),
+        ("export", "run", "--to", "parquet", "-o", "table.parquet"),
         # All others are asked where still less is installed.
         ("tools", "list"),
         ("tools", "show", "depth"),
@@ -117,7 +117,8 @@ def test_what_loads_weights_names_the_command_that_installs_its_packages(
     ]
     code, _, err = run
     assert code == 3
-    assert f"questions open: the learned backend of depth needs transformers, {INSTALL}{other}; what is finished" in err
+    waiting = "1 question open: the learned backend of depth needs transformers,"
+    assert f"{waiting} {INSTALL}{other}; what is finished" in err
     assert "Traceback" not in err
 
 
@@ -207,7 +208,7 @@ def test_without_any_extra_what_needs_one_is_said_in_a_line(
     run, exported, seen, *said = light(
         tmp_path,
         (*ask, "--out", "run"),
-        ("export", "run", "--to", "parquet", "-o", "table"),
+        ("export", "run", "--to", "parquet", "-o", "table.parquet"),
         ("tools", "run", "numbers", picture, "--path", tools),
         *expected,
         absent=BARE,

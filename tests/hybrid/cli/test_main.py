@@ -75,7 +75,9 @@ def test_nobody_sees_the_progress_is_no_reason_to_stop() -> None:
     assert (done.returncode, done.stdout) == (0, "result\n")
 
 
-def test_results_that_cannot_be_written_are_an_error() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_results_that_cannot_be_written_are_an_error(unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with Path("/dev/full").open("w") as full:
         done = hybrid("solvers", "list", stdout=full)
     assert done.returncode == 2

@@ -54,7 +54,7 @@ def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
     assert set(sent.values()) <= {"(A)", "(B)", "(C)", "(D)", "(Z)"}
     assert (made.real / "specialist" / "submission.json").read_text() == (tmp_path / "s.json").read_text()
     with pytest.raises(UsageError, match="the answers of blink test are hidden"):
-        PARQUET.export(ExportedRun.at(made.real), tmp_path / "out", ExportOptions())
+        PARQUET.export(ExportedRun.at(made.real), tmp_path / "out.parquet", ExportOptions())
 
 
 def test_public_answers_are_not_submitted(made_up_runs: Any, tmp_path: Path) -> None:

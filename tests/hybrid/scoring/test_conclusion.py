@@ -109,6 +109,7 @@ BY_HAND = {
     *["gain.units", "gain.waiting", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.uneven", "specialists.uneven", "solvers.no_interval"],
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest"],
+    "tasks.untested",
     *(
         f"limits.{why}"
         for why in [
@@ -194,6 +195,20 @@ def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(made_up_runs: 
     assert told["gain.uneven"].endswith(words)
     assert told["specialists.uneven"].endswith(words)
     assert "worse on Counting (-20 points, -25 to -15; 300 of 350 questions)" in told["tasks.shown"]
+
+
+def test_a_task_of_one_picture_is_named_as_untested(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "controller": {"Counting": "r" * 40, "Jigsaw": "rw" * 15, "Spatial_Relation": "r" * 9},
+        "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 15, "Spatial_Relation": "w" * 9},
+    }
+    run = made_up_runs.from_letters(tmp_path / "real", answers)
+    questions = [replace(one, cluster="one" if one.task == "Spatial_Relation" else one.id) for one in run.questions()]
+    run.write_questions(questions)
+    run.write_manifest({**run.manifest, "files": {}})
+    sentences = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    untested = "not tested: Spatial_Relation (+100 points, 9 questions); no other single task is shown to be worse"
+    assert untested in sentences["tasks.shown"]
 
 
 def test_a_task_that_differs_by_answering_is_not_better(made_up_runs: Any, tmp_path: Path) -> None:
