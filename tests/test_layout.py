@@ -254,6 +254,17 @@ def checkout() -> Tree:
     return Tree(ROOT)
 
 
+# A line of Python; the files of `bench.size`'s test hold projects, which are counted.
+PYTHON = re.compile(r"^\s*(?:import \w|from [\w.]+ import |(?:async )?def \w+\(|class \w+[:(]|return |raise |@[\w.]+(?:\(.*\))?$)", re.M)
+
+
+def test_no_data_file_holds_python() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    data = [name for name in listed if name.endswith((".toml", ".json", ".yaml")) and "/test_size." not in name]
+    assert data
+    assert [name for name in data if PYTHON.search((ROOT / name).read_text(encoding="utf-8"))] == []
+
+
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)
 def test_the_house_is_in_order(guard: Callable[[Tree], list[Any]], checkout: Tree) -> None:
     assert guard(checkout) == []

@@ -2,9 +2,28 @@
 
 from textwrap import indent
 
-from tests.tables import stored
+MODULE = '''"""{name}, for tests."""
+{head}
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Tool
 
-MODULE = stored(__file__, "MODULE")
+
+class OwnArgs(Args):
+    """Those that the test wants."""
+
+{args}
+
+
+class Backend:
+    def setup(self, device, weights):
+{setup}
+
+    def run(self, requests):
+{run}
+
+
+CARD = Card("{name}", "Says of an image what the test wants.", "Is for tests.", (BackendCard({backend}),), {images})
+TOOL = Tool(CARD, OwnArgs)
+'''
 
 
 def tool_source(

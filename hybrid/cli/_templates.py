@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,16 +29,6 @@ def filled(kind: str, names: Mapping[str, str]) -> dict[str, str]:
             path = file.relative_to(FOLDER / kind).as_posix()
             files[PLACES.get(path, path)] = file.read_text()
     return {_renamed(path, names): _renamed(text, names) for path, text in files.items()}
-
-
-def changed(files: Mapping[str, str], changes: Path, names: Mapping[str, str]) -> dict[str, str]:
-    """Files in which the passages of a TOML file `[[change]] file, old, new` are replaced, words as in `filled`."""
-    edited = dict(files)
-    for change in tomllib.loads(_renamed(changes.read_text(), names))["change"]:
-        if change["old"] not in edited[change["file"]]:
-            raise AssertionError(f"{changes}: {change['file']} has no passage {change['old']!r}")
-        edited[change["file"]] = edited[change["file"]].replace(change["old"], change["new"])
-    return edited
 
 
 def write(files: Mapping[Path, str]) -> None:

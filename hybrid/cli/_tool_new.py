@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from hybrid.cli._options import options
-from hybrid.cli._templates import FOLDER, changed, filled, write
+from hybrid.cli._templates import filled, write
 from hybrid.errors import UsageError
 from hybrid.plugins import folders, is_word, no_word
 
@@ -58,9 +58,8 @@ def tool_files(
     name: str, option: str, *, learned: bool = False, module: bool = False, same_folder: bool = False
 ) -> dict[str, str]:
     """The file of a tool and its test, by file name; `option` is the `--path` of its commands."""
-    files = filled("learned" if learned else "tool", {" --path my_tools": option, "my_tool": name})
-    if module:
-        files = changed(files, FOLDER / "module.toml", {"my_tool": name})
+    template = "module" if module else "learned" if learned else "tool"
+    files = filled(template, {" --path my_tools": option, "my_tool": name})
     if not same_folder:
         test = f"test_{name}.py"
         for passage in (*BESIDE, *(() if learned else ("from pathlib import Path\n",))):

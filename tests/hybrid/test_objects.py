@@ -23,7 +23,6 @@ from hybrid.solving.agent import Agent
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Prompt, Reply
 from tests.runnable import forked
-from tests.tables import stored
 
 SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2}
 
@@ -84,13 +83,27 @@ def test_an_object_stays_in_its_process() -> None:
         prepare(RunConfig("blink", ("mine",), data="sample", objects=objects, engine="ray"))
 
 
-FILE = stored(__file__, "FILE")
+FILE = """
+from helper import LETTER
+from hybrid.solving.solver import Solver
+from hybrid.types import Reply
+
+
+class Mine(Solver):
+    role = "chance"
+
+    async def ask(self, prompt, ctx):
+        return Reply(f"({LETTER})")
+"""
 PLACES = {
     # What is run, and what is changed in it: another limit is the same code, another answer is not.
     "module": ({"mine.py": FILE, "helper.py": "LETTER = 'A'", "run.py": "from mine import Mine\n"}, "helper.py"),
     "script": ({"run.py": FILE, "helper.py": "LETTER = 'A'"}, "run.py"),
 }
-CALL = stored(__file__, "CALL")
+CALL = """
+import hybrid, sys
+hybrid.run("blink", data="sample", task="Jigsaw", limit=int(sys.argv[1]), solvers=Mine(), out="run", quiet=True)
+"""
 
 
 @pytest.mark.system

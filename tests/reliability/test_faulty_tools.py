@@ -9,11 +9,43 @@ from faulty_server import FaultyServer
 from runs import Files, Process, Questions, number_of, words
 
 from tests.ended import Command
-from tests.tables import stored
 from tests.tool_source import tool_source
 
 # How long the run may go on after its last question, and the process after its report.
-HEAD = stored(__file__, "HEAD")
+HEAD = """import ctypes
+import math
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+
+def found(data=None, confidence=0.5, pictures=()):
+    return [Evidence("Found.", data or {}, confidence, pictures)]
+
+
+DOES = {
+    "well": found,
+    "hang": lambda: time.sleep(10_000),
+    "hold": lambda: ctypes.PyDLL(None).sleep(10_000),
+    "exit": lambda: sys.exit(0),
+    "die": lambda: os._exit(0),
+    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "memory": lambda: np.zeros(10**15),
+    "defect": lambda: 1 / 0,
+    "nan": lambda: found(confidence=math.nan),
+    "nan data": lambda: found({"depth": math.nan}),
+    "number": lambda: 7,
+    "nothing": lambda: [],
+    "too many": lambda: found() * 3,
+    "line": lambda: found(pictures=(Picture(np.zeros(3, np.uint8)),)),
+    "floats": lambda: found(pictures=(Picture(np.zeros((4, 4, 3))),)),
+    "empty": lambda: found(pictures=(Picture(np.zeros((0, 4, 3), np.uint8)),)),
+    "surrogate": lambda: [Evidence("half \\ud800", {"text": "half \\ud800"}, 0.5)],
+}
+"""
 FAULTY = tool_source(
     "faulty", "return [one for request in requests for one in DOES[request.args.do]()]", args="do: str", head=HEAD
 )

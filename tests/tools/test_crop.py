@@ -13,7 +13,7 @@ from hybrid.errors import ToolError
 from hybrid.marks.drawing import draw_marks
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box, Point
-from tests.tables import cases, stored
+from tests.tables import cases
 from tools._shared.args import PointArg, RegionArg
 from tools.crop import CropArgs, ExactCrop, GridArg, contact_sheet, cut, tiles
 
@@ -110,7 +110,25 @@ def test_a_region_outside_is_named() -> None:
         ask(PHOTO, box=RegionArg(x0=200, y0=0, x1=210, y1=9))
 
 
-WITHOUT_OPENCV = stored(__file__, "WITHOUT_OPENCV")
+WITHOUT_OPENCV = """
+import sys
+import numpy as np
+from hybrid.images import JPEG, encode
+from hybrid.serving.threads import one_opencv_thread
+from hybrid.tool import Request
+from tools.crop import CropArgs, ExactCrop
+
+one_opencv_thread()
+found, = ExactCrop().run([Request((np.zeros((90, 120, 3), np.uint8),), CropArgs())])
+for picture in found.pictures:
+    encode(picture.pixels, JPEG)
+assert "cv2" not in sys.modules
+import cv2
+assert cv2.getNumThreads() == 1
+cv2.setNumThreads(2)
+one_opencv_thread()
+print(cv2.getNumThreads())
+"""
 
 
 @pytest.mark.system

@@ -11,10 +11,32 @@ from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks.card import MetricCard, Ratio
 from hybrid.registry import load, names
 from hybrid.types import Outcome, Score
-from tests.tables import cases, stored
+from tests.tables import cases
 
-CARD = stored(__file__, "CARD")
-MODULE = stored(__file__, "MODULE")
+CARD = """name = "shades"
+title = "Shades"
+citation = "an example"
+licence = "Apache-2.0"
+image_sources = []
+splits = ["test"]
+[tasks]
+darkest = 0
+[[metrics]]
+name = "accuracy"
+formula = "right answers / questions"
+counts = "questions"
+source = "ours"
+ratio.of = "correct"
+"""
+MODULE = """from hybrid.benchmarks.base import Benchmark
+class Shades(Benchmark):
+    def tasks(self, source): return ("darkest",)
+    def files(self, source): return ()
+    def questions(self, source): return iter(())
+    def score(self, question, exchanges, options): raise NotImplementedError
+    def score_stored(self, question, stored, options=None): raise NotImplementedError
+BENCHMARK = Shades()
+"""
 
 
 def hybrid(*words: str) -> tuple[int, str]:

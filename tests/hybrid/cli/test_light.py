@@ -16,13 +16,40 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load, names
 from hybrid.serving.sources import Sources
 from hybrid.types import Fault
-from tests.tables import stored
 
 pytestmark = pytest.mark.system
 
 # Runs first in each Python that finds it: packages are as if they were not installed, in worker processes too.
-WITHOUT = stored(__file__, "WITHOUT")
-COMMANDS = stored(__file__, "COMMANDS")
+WITHOUT = """
+import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in ABSENT else PathFinder.find_spec(name, path, target)
+
+    @staticmethod
+    def find_distributions(context):
+        return () if context.name in ABSENT else PathFinder.find_distributions(context)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Without
+"""
+COMMANDS = """
+import contextlib, io, json, sys
+from hybrid.cli import main
+ended = []
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["hybrid", *words]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    ended.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(ended))
+"""
 # The extra `diffusers` brings `local`.
 ABSENT = sorted({*LOCAL, "diffusers"})
 # The rest is what `pip install -e .` installs.
@@ -176,7 +203,19 @@ def tool_faults(run: Path, solver: str) -> list[Fault | None]:
     return [step.fault for step in steps if step.kind == "tool"]
 
 
-OUTSIDE = stored(__file__, "OUTSIDE")
+OUTSIDE = """
+import numpy as np
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Tool
+
+class Backend:
+    def setup(self, device, weights): ...
+    def run(self, requests):
+        {body}
+        return [Evidence("Seen.", {{}}, 1.0, {pictures}) for one in requests]
+
+BACKEND = BackendCard("classical", "1", Backend, "Looks.")
+TOOL = Tool(Card({name!r}, "Looks.", "None.", (BACKEND,)), Args)
+"""
 
 
 def test_without_any_extra_what_needs_one_is_said_in_a_line(

@@ -3,14 +3,18 @@
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 # Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TEXT = {
+    "a_full_disk_is_one_line": """import resource, runpy, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+runpy.run_module('hybrid', run_name='__main__')""",
+}
 
 pytestmark = pytest.mark.system
 

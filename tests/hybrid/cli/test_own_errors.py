@@ -1,7 +1,6 @@
 """What goes wrong in code of one's own is one line with file and line, and `--debug` shows the traceback."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,40 @@ from tests.tables import cases
 pytestmark = pytest.mark.system
 JIGSAW = ("run", "blink", "--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", "mine")
 
-OWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["OWN"]
+OWN = {
+    "baselines": """
+from hybrid.solving.solver import Solver
+
+class Own(Solver):
+    role = "chance"
+    async def ask(self, prompt, ctx):
+        pass
+
+SOLVER = Own()
+""",
+    "models": """
+def MODEL(*args, **options):
+    pass
+""",
+    "sections": """
+from hybrid.scoring.result import Section
+
+def rows(comparison):
+    pass
+
+SECTION = Section("own", "Which?", (), rows)
+""",
+    "exports": """
+from hybrid.exporting.base import Exporter
+
+class Own(Exporter):
+    form = about = "own"
+    def export(self, run, path, options):
+        pass
+
+EXPORTER = Own()
+""",
+}
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,55 @@ from hybrid.serving.described import Describer
 from tests.ended import Command
 from tests.servers import JsonHandler, LocalServer, listening
 
-RULED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["RULED"]
+RULED = '''"""Says that the third image fits."""
+
+import ctypes
+import os
+import time
+from pathlib import Path
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
+from hybrid.tool.rules import asks, choose_matching, image_names, later_image
+
+CHOSEN = Path(__file__).with_name("chosen")
+
+
+class Backend:
+    def setup(self, device, weights):
+        """Nothing to load."""
+
+    def run(self, requests):
+        return [Evidence("The third image fits.", {"best": 1}, 0.75) for _ in requests]
+
+
+def chosen(prompt):
+    """Whether it is the first question that was asked, now and whenever it is asked again."""
+    image = prompt.images[0].image.sha256
+    try:
+        with CHOSEN.open("x") as file:
+            file.write(image)
+    except FileExistsError:
+        pass
+    return CHOSEN.read_text() == image
+
+
+@asks("ruled")
+async def rule(prompt, ctx):
+    if chosen(prompt):
+        "ILL"
+    finding = await ctx.tool("ruled", image_names(prompt), {})
+    return choose_matching(prompt, "ruled", finding, later_image(finding, prompt))
+
+
+CARD = Card(
+    name="ruled",
+    summary="Says that the third image fits, whatever it shows.",
+    limits="Says nothing else.",
+    backends=(BackendCard("classical", "1", Backend, "The third image."),),
+    images=(1, 3),
+)
+TOOL = Tool(CARD, Args, rules={"Jigsaw": rule})
+'''
 
 
 @pytest.fixture(autouse=True)

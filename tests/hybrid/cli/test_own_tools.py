@@ -18,10 +18,47 @@ from hybrid.errors import UsageError
 from hybrid.registry import add_search_path, described_by, load, loaded, names, outside
 from hybrid.serving.contract import breaches
 from tests.ended import Command, Words
-from tests.tables import cases, stored
+from tests.tables import cases
 
 # A whole tool.
-FORTY_LINES = stored(__file__, "FORTY_LINES")
+FORTY_LINES = '''"""Redness: how red an image is."""
+
+from collections.abc import Sequence
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
+
+
+class RednessArgs(Args):
+    """No arguments."""
+
+
+class Classical:
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing to load."""
+
+    def run(self, requests: Sequence[Request[RednessArgs]]) -> list[Evidence]:
+        found = []
+        for request in requests:
+            pixels = request.images[0].reshape(-1, 3).astype(float)
+            total = pixels.sum()
+            if total == 0:
+                raise ToolError("redness: a black image has no colour")
+            share = float(pixels[:, 0].sum() / total)
+            found.append(Evidence(f"Red is {share:.0%} of the light.", {"red_0_1": share}, 1.0))
+        return found
+
+
+TOOL = Tool(
+    card=Card(
+        name="redness",
+        summary="Says which share of an image's light is red.",
+        limits="Says nothing about what the image shows.",
+        backends=(BackendCard("classical", "1", Classical, "The red channel's share of the sum."),),
+    ),
+    args=RednessArgs,
+)
+'''
 
 
 pytestmark = pytest.mark.usefixtures("tools_as_they_were")
@@ -215,7 +252,47 @@ def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
 
 
 # A tool with a learned backend only, which takes whatever a file holds and has no known answers.
-LEARNED = stored(__file__, "LEARNED")
+LEARNED = """
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Provenance, Tool
+
+
+def network():
+    return torch.nn.Sequential(*(torch.nn.Linear(32, 32) for _ in range(6)))
+
+
+class Learned:
+    def setup(self, device, weights):
+        self.parts = {"net": network()}
+        self.parts["net"].load_state_dict(load_file(Path(weights) / "model.safetensors"), strict=False)
+
+    def run(self, requests):
+        return [Evidence("Something.", {"count": 1}, 0.5) for _ in requests]
+
+
+TOOL = Tool(
+    card=Card(
+        name="NAME",
+        summary="Says something of an image, whatever it shows.",
+        limits="Says nothing else, and never anything different.",
+        backends=(
+            BackendCard(
+                "learned",
+                "1",
+                Learned,
+                "Six layers, of which none is asked.",
+                weights="./weights",
+                provenances=(Provenance("./weights", "CC0", ("none",)),),
+            ),
+        ),
+    ),
+    args=Args,
+)
+"""
 
 
 @pytest.fixture

@@ -17,11 +17,110 @@ from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_hash_of_plugin
 from tests.ended import Command
-from tests.tables import cases, stored
+from tests.tables import cases
 from tools.rules import tools_asked
 
 # A whole thing of each kind, by the folder of the kind.
-TEXTS: dict[str, str] = stored(__file__, "TEXTS")
+TEXTS: dict[str, str] = {
+    "tools": """
+from hybrid.tool import Args, BackendCard, Card, Tool
+
+TOOL = Tool(Card("{name}", "Says nothing.", "All.", (BackendCard("classical", "1", object, "nothing"),)), Args)
+""",
+    "graphs": '''
+from hybrid.solving.solver import Solver
+from hybrid.types import Reply
+
+
+class First(Solver):
+    """Always A."""
+
+    role = "specialist"
+
+    async def ask(self, prompt, ctx):
+        return Reply("(A)")
+
+
+SOLVER = First()
+''',
+    "baselines": '''
+from hybrid.solving.solver import Solver
+from hybrid.types import Reply
+
+
+class First(Solver):
+    """Always A."""
+
+    role = "specialist"
+
+    async def ask(self, prompt, ctx):
+        return Reply("(A)")
+
+
+SOLVER = First()
+''',
+    "benchmarks": """
+from dataclasses import replace
+
+from hybrid.benchmarks.blink import BENCHMARK as BLINK
+
+
+class Other(type(BLINK)):
+    card = replace(BLINK.card, name="{name}", title="Another one")
+    texts_file = BLINK.texts_file
+
+
+BENCHMARK = Other()
+""",
+    "models": """
+from hybrid.messages import AssistantMessage
+
+
+class SaysA:
+    name, provider = "own_models:x", "own_models"
+
+    def metadata(self):
+        return {"model": self.name}
+
+    def connection(self):
+        return {}
+
+    async def chat(self, messages, tools, call):
+        return AssistantMessage("Answer: (A)")
+
+    async def close(self):
+        pass
+
+
+def MODEL(name, settings, store):
+    return SaysA()
+""",
+    "sections": """
+from hybrid.benchmarks.card import MetricCard
+from hybrid.scoring.result import FRACTION, Result, Section
+
+
+def rows(comparison):
+    yield Result("{name}", "nought", FRACTION, 0.0)
+
+
+SECTION = Section("{name}", "Nothing?", (MetricCard("nought", "0", "nothing", "ours"),), rows)
+""",
+    "exports": """
+from hybrid.exporting.base import Exporter
+
+
+class Nothing(Exporter):
+    form = "nothing"
+    about = "nothing"
+
+    def export(self, run, path, options):
+        raise NotImplementedError
+
+
+EXPORTER = Nothing()
+""",
+}
 TOOL, SOLVER, SECTION = (TEXTS[folder] for folder in ("tools", "baselines", "sections"))
 
 

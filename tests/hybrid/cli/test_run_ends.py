@@ -15,9 +15,22 @@ import pytest
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
 from tests.ended import Command, Ended, Words
-from tests.tables import stored
 
-ONE_AFTER_THE_OTHER = stored(__file__, "ONE_AFTER_THE_OTHER")
+ONE_AFTER_THE_OTHER = """
+import json, sys
+from hybrid.cli import main
+
+ended = []
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["hybrid", *words]
+    try:
+        main()
+    except SystemExit as end:
+        ended.append(end.code)
+    print("---", flush=True)
+    print("---", file=sys.stderr, flush=True)
+sys.exit(json.dumps(ended))
+"""
 
 
 def hybrid(*commands: Sequence[object], limit: int | None = None, before: Sequence[str] = ()) -> list[Ended]:
@@ -137,7 +150,20 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
     assert json.loads(scored.out) == json.loads(first.out)["solvers"]["mllm"]
 
 
-SLOW_TO_END = stored(__file__, "SLOW_TO_END")
+SLOW_TO_END = """
+import asyncio, signal, sys
+from hybrid.running.signals import until_signal
+
+async def work():
+    print("works", flush=True)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        print("ends", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(until_signal(work()))
+"""
 
 
 @pytest.mark.system

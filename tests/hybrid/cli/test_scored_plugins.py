@@ -8,7 +8,6 @@ import pytest
 
 from hybrid.registry import add_search_path
 from tests.ended import Command
-from tests.tables import stored
 
 pytestmark = [pytest.mark.usefixtures("tools_as_they_were"), pytest.mark.system]
 
@@ -22,7 +21,35 @@ def run(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     import tools
 
     (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "nearer.py").write_text(stored(__file__, "NEARER").lstrip())
+    (tmp_path / "own" / "nearer.py").write_text(
+        '''"""Nearer: which of two marked points is nearer, by a rule of thumb."""
+from __future__ import annotations
+from collections.abc import Sequence
+from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
+from hybrid.tool.rules import OneCall, letter
+
+
+class NearerArgs(Args):
+    """No arguments."""
+
+
+class Classical:
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing to load."""
+
+    def run(self, requests: Sequence[Request[NearerArgs]]) -> list[Evidence]:
+        return [Evidence("A is nearer.", {"nearest": "A"}, 0.9) for _ in requests]
+
+
+TOOL = Tool(
+    card=Card(name="nearer", summary="Says which of two marked points is nearer to the camera: A or B.",
+        limits="It always says A, because it is a rule of thumb and no measurement.",
+        backends=(BackendCard("classical", "1", Classical, "The first."),)),
+    args=NearerArgs,
+    rules={"Relative_Depth": OneCall("nearer", letter("nearest"))},
+)
+'''.lstrip()
+    )
     with monkeypatch.context() as patch:
         patch.setattr(tools, "__path__", [*tools.__path__])
         more = ("--tools", "default,nearer", "--path", tmp_path / "own", "--out", tmp_path / "run")

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,31 @@ import pytest
 from hybrid.weights import find_weights
 from tests.ended import Command, Words
 
-EYE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["EYE"]
+EYE = """
+from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Provenance, Tool
+
+
+class Eye:
+    def setup(self, device, weights):
+        from hybrid.tool.checkpoint import load_verified
+
+        self.model = load_verified("AutoModel", weights, device=device, model_types=("dinov2",)).model
+
+    def run(self, requests):
+        return [Evidence("seen", {"side_px": self.model.config.image_size}, 1.0) for _ in requests]
+
+
+def pose():
+    import numpy as np
+
+    dark = np.zeros((8, 8, 3), np.uint8)
+    return CheckCase((dark,), {}, lambda found: None if found.data["side_px"] == 28 else "wrong")
+
+
+KNOWN = (Provenance("made/tiny", "MIT", ("COCO",)),)
+CARD = BackendCard("learned", "1", Eye, "A tiny network.", weights="made/tiny", provenances=KNOWN)
+TOOL = Tool(Card("eye", "Sees.", "Little.", (CARD,)), Args, (KnownAnswer("side", pose),))
+"""
 
 
 @pytest.fixture(scope="module")

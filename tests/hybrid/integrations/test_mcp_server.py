@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import json
 import re
 import socket
 import sys
@@ -27,7 +28,7 @@ from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
 from hybrid.secrets import keep_secret
 from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
-from tests.tables import cases, stored
+from tests.tables import cases
 
 QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
 
@@ -135,7 +136,36 @@ async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, fol
     assert "there is no image 'absent.png'" in str(refused.content)
 
 
-NOISY = stored(__file__, "NOISY")
+NOISY = """
+import asyncio, os, subprocess, sys
+from hybrid.images import ImageStore, home
+from hybrid.integrations.mcp.server import serve_stdio
+from hybrid.integrations.toolbox import Toolbox
+from hybrid.cli._streams import RedactedStream
+from hybrid.serving.cache import FindingCache
+from hybrid.config import ServiceOptions
+from hybrid.serving.service import CachedTools
+from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
+
+class Noisy:
+    def setup(self, device, weights):
+        print("setting up")
+
+    def run(self, requests):
+        print("printed")
+        os.write(1, b"written to the handle\\n")
+        subprocess.run(["echo", "by a child"])
+        nothing = os.path.samestat(os.fstat(0), os.stat(os.devnull))
+        print("there is nothing to read" if nothing else "the protocol can be read")
+        return [Evidence("heard", {}, 0.5) for _ in requests]
+
+# As the program has it.
+sys.stdout = RedactedStream(sys.stdout, needed=True)
+tool = Tool(Card("noisy", "It prints.", "None.", (BackendCard("classical", "1", Noisy, "Prints."),)), Args)
+store = ImageStore(home() / "images")
+service = CachedTools(store, FindingCache(None, store), ServiceOptions(pictures="png"))
+asyncio.run(serve_stdio(Toolbox({"noisy": tool}, service)))
+"""
 
 
 @pytest.mark.system
@@ -193,7 +223,18 @@ async def test_a_defect_is_an_error_without_the_keys_of_this_machine() -> None:
     assert "secret" not in told.model_dump_json()
 
 
-INITIALIZE = stored(__file__, "INITIALIZE")
+INITIALIZE = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+)
 SPOKEN = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -247,7 +288,28 @@ def test_a_port_that_is_taken_is_an_error() -> None:
         listening(first.getsockname()[1])
 
 
-CRASHES = stored(__file__, "CRASHES")
+CRASHES = '''"""A tool whose library ends the process."""
+
+import os
+
+from hybrid.tool import Args, BackendCard, Card, Tool
+
+
+class CrashesArgs(Args):
+    """No arguments."""
+
+
+class Crashes:
+    def setup(self, device, weights):
+        """Nothing to load."""
+
+    def run(self, requests):
+        os._exit(9)
+
+
+BACKEND = BackendCard("classical", "1", Crashes, "Ends the process.")
+TOOL = Tool(Card("crashes", "It ends the process.", "None.", (BACKEND,)), CrashesArgs)
+'''
 
 
 @pytest.mark.system

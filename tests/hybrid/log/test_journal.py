@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from hybrid.log.journal import Journal
 from hybrid.secrets import keep_secret
-from tests.tables import stored
 
 
 @given(st.lists(st.binary(max_size=4).filter(lambda line: b"\n" not in line), max_size=5), st.binary(max_size=3))
@@ -31,7 +30,21 @@ def test_a_secret_is_not_written(tmp_path: Path) -> None:
     assert (tmp_path / "lines.jsonl").read_bytes() == b'{"error": "401: [redacted] is wrong"}\n'
 
 
-FULL = stored(__file__, "FULL")
+FULL = """
+import resource, sys
+from pathlib import Path
+from hybrid.log.journal import Journal
+
+journal = Journal(Path(sys.argv[1]))
+journal.append(b"a" * 50)
+resource.setrlimit(resource.RLIMIT_FSIZE, (80, resource.RLIM_INFINITY))
+try:
+    journal.append(b"b" * 50)
+except OSError as error:
+    print(error.errno)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+journal.append(b"c" * 50)
+"""
 
 
 @pytest.mark.system

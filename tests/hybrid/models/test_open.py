@@ -1,7 +1,5 @@
 import subprocess
 import sys
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,19 @@ from hybrid.models import open_model
 from tests.tables import cases
 
 # Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TEXT = {
+    "nothing_heavy_is_imported_for_opening": """import sys, pathlib
+from hybrid.images import ImageStore
+from hybrid.models import ModelSettings, open_model
+store = ImageStore(pathlib.Path('unused'))
+for name in ('openai:m', 'anthropic:m', 'google_genai:m', 'ollama:m'):
+    open_model(name, ModelSettings(base_url='http://127.0.0.1:9'), store).metadata()
+open_model('embedded', ModelSettings(), store)
+open_model('hf:absent', ModelSettings(), store)
+heavy = {'torch', 'transformers', 'langchain', 'langchain_core', 'openai', 'anthropic', 'PIL'}
+print(sorted(heavy & set(sys.modules)))
+""",
+}
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_name_that_means_nothing_is_refused"))

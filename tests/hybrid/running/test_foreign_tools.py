@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -185,7 +184,43 @@ def test_a_server_that_is_gone_leaves_its_questions_open(
     assert run.folder.attempts("controller") == ()
 
 
-FORTY_LINES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["FORTY_LINES"]
+FORTY_LINES = '''"""Redness: how red an image is."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Tool
+
+
+class RednessArgs(Args):
+    """No arguments."""
+
+
+class Classical:
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing to load."""
+
+    def run(self, requests: Sequence[Request[RednessArgs]]) -> list[Evidence]:
+        found = []
+        for request in requests:
+            red = request.images[0][..., 0]
+            share = float(red.mean() / 255)
+            picture = Picture(np.dstack([red, red * 0, red * 0]))
+            found.append(Evidence(f"Red is {share:.0%} bright.", {"red_0_1": share}, 0.5, (picture,)))
+        return found
+
+
+TOOL = Tool(
+    card=Card(
+        name="redness",
+        summary="Says how bright an image's red light is, and shows it.",
+        limits="Says nothing about what the image shows.",
+        backends=(BackendCard("classical", "1", Classical, "The mean of the red channel."),),
+    ),
+    args=RednessArgs,
+)
+'''
 
 
 @pytest.mark.system

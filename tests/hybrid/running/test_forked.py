@@ -8,14 +8,121 @@ import signal
 import subprocess
 import sys
 import textwrap
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 # Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TEXT = {
+    "RUN": """
+    from hybrid.cli import main
+
+    threads, *words = sys.argv[1:]
+    held = threading.Event()
+    if threads == "threads":
+        threading.Thread(target=held.wait).start()
+    sys.argv = ["hybrid", "run", "blink", *words]
+    try:
+        main()
+    finally:
+        held.set()
+        sys.stderr.write(f"{'pyarrow' in sys.modules}\\n")
+""",
+    "beside_another_thread_nothing_is_forked": """
+    held = threading.Event()
+    threading.Thread(target=held.wait).start()
+    made = in_fork(iter([os.getpid()]))
+    print(next(made) == os.getpid())
+    held.set()
+    """,
+    "a_signal_ends_both": """
+    def steps():
+        try:
+            print(os.getpid(), flush=True)
+            signal.pause()
+        finally:
+            open(sys.argv[1], "w").close()
+        yield 1
+
+    with closing(in_fork(steps())) as made:
+        next(made)
+    """,
+    "a_process_that_is_killed_is": """
+    def steps():
+        yield os.getpid()
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield 2
+
+    made = in_fork(steps())
+    next(made)
+    try:
+        next(made)
+    except Exception as error:
+        print(type(error).__name__, error)
+    """,
+    "it_is_one_step_ahead_and": """
+    ahead, said = os.pipe()
+
+    def steps():
+        try:
+            yield 1
+            os.write(said, b".")
+            signal.pause()
+        finally:
+            os.write(1, b"the end ")
+
+    with closing(in_fork(steps())) as made:
+        next(made)
+        os.read(ahead, 1)
+    for _ in range(40):
+        with closing(in_fork(steps())) as made:
+            next(made)
+    """,
+    "errors_are_raised_with_their_words": """
+    class Odd(Exception):
+        def __init__(self, one, two):
+            super().__init__(one)
+
+    def failing(error):
+        yield 1
+        raise error
+
+    for error in (DataError("no column"), FileNotFoundError(2, "not there", "a.json"), KeyError("q1"), Odd(1, 2)):
+        made = in_fork(failing(error))
+        next(made)
+        try:
+            next(made)
+        except Exception as caught:
+            told = " ".join([str(caught), *getattr(caught, "__notes__", ())])
+            print(type(caught).__name__, "in failing" in told, str(caught).splitlines()[0])
+    """,
+    "values_and_open_files_come_out": """
+    from pathlib import Path
+    from hybrid.log.questions import QuestionSpool
+    from hybrid.types import BrokenQuestion
+
+    def steps():
+        import colorsys
+        yield os.getpid()
+        spool = QuestionSpool(Path(sys.argv[1]))
+        for name in "ab":
+            spool.add(BrokenQuestion(name, "Jigsaw", "no picture"))
+        yield spool.questions()
+
+    sys.stdout.write("once ")
+    with closing(in_fork(steps())) as made:
+        assert next(made) != os.getpid()
+        questions = next(made)
+        assert next(made, "the end") == "the end"
+    assert [one.id for one in questions.broken] == ["a", "b"]
+    assert "colorsys" not in sys.modules
+    try:
+        os.waitpid(-1, 0)
+    except ChildProcessError:
+        print("alone")
+    """,
+}
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux alone")]
 

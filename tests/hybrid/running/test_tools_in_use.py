@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,17 @@ def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
         tools_in_use(asked, "blink", ToolChoice(), absent)
 
 
-FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["FACTS"]
+FACTS = """
+import json, sys
+from types import SimpleNamespace
+from hybrid.solving.rules import table
+from hybrid.running.tools_in_use import ToolChoice, tools_in_use
+from hybrid.config import ServiceOptions
+solver = SimpleNamespace(offers_tools=True, required_tools=lambda benchmark, routes: frozenset())
+found = tools_in_use({"one": solver}, "blink", ToolChoice(("crop",), ("crop",)), ServiceOptions("classical"))
+print(json.dumps(found.metadata("one")))
+assert "tools.jigsaw" not in sys.modules
+"""
 
 
 @pytest.mark.system

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -164,7 +163,29 @@ def test_generated_questions_have_no_published_numbers(paths: tuple[Path, ...]) 
 
 # A statistic of one's own.
 
-OWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["OWN"]
+OWN = '''
+"""How many words a solver's answers have."""
+from hybrid.benchmarks.card import MetricCard
+from hybrid.scoring.result import QUESTIONS, Result, Section
+
+
+def rows(found):
+    for solver in found.solvers:
+        answered = sum(score.answer is not None for score in solver.scores)
+        yield Result("readable", "answers read", QUESTIONS, float(answered), solver.solver, n=len(solver.scores))
+
+
+SECTION = Section(
+    "readable",
+    "How many answers can be read?",
+    (MetricCard("answers read", "questions with a readable answer", "questions", "by hand", values="0 to n"),),
+    rows,
+    lambda found, made: f"{made[0].a} has {made[0].value:.0f} readable answers.",
+    about="An answer is read where a parser finds one.",
+    headings={"a": "solver"},
+    chart="counts",
+)
+'''
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The definition of a statistic in its docstring, and a statistic of one's own in a file of at most 40 lines."""
 
 import json
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,40 @@ from hybrid.scoring.reports import compare_paths
 from tests.tables import cases
 
 SECTIONS = "hybrid.scoring.sections"
-OWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["OWN"]
+OWN = '''"""Where are both sure and wrong?
+
+both wrong alike: neither is right, and both give the same answer.
+
+n: questions that both have and neither failed
+source: by hand
+
+- both wrong alike = questions on which neither is right and the answers are the same / questions. 0 is best. [source:
+  our notes; page 3]
+- of one mind (0 to n, in questions) = questions with the same answer
+
+Read beside `agreement`, which asks whether that is more than chance.
+"""
+
+from collections.abc import Iterator
+
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.parts import parts
+from hybrid.scoring.result import Result
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    for pair in found.pairs:
+        for part in parts(found, "alike", *map(found.named, pair)):
+            first, second = part.seen.answer
+            same = (first == second).astype(float)
+            wrong = (1 - part.seen.right[0]) * (1 - part.seen.right[1])
+            yield from part.gated(part.share("both wrong alike", same * wrong))
+            yield part.count("of one mind", same)
+
+
+SECTION = statistic(rows, headings={"a": "one", "b": "other"}, order=165)
+'''
 
 
 def test_a_docstring_says_title_explanation_and_quantities() -> None:

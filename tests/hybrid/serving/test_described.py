@@ -24,12 +24,39 @@ from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault
-from tests.tables import stored
 from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.system
 
-SOUND = stored(__file__, "SOUND")
+SOUND = """
+from hybrid.tool import (
+    Args, BackendCard, Bin, Card, Evidence, KnownAnswer, Need, Picture, Provenance, CheckSeries, Tool,
+)
+
+
+class SoundArgs(Args):
+    number: int
+    word: str = "plain"
+
+
+class Backend:
+    def setup(self, device, weights):
+        pass
+
+    def run(self, requests):
+        return [Evidence(f"{one.args.word} {one.args.number}", {}, 0.5) for one in requests]
+
+
+known = Provenance("owner/name", "MIT", ("coco",), non_commercial=True)
+bins = (Bin(0.5, 3, 4),)
+need = Need("depth", lambda args: None)
+CARD = BackendCard("classical", "7", Backend, "counts", None, (known,), bins, 2, 0.5, (need,), "package")
+TOOL = Tool(
+    Card("sound", "Counts.", "None.", (CARD,), (1, 3), (need,), "nothing"),
+    SoundArgs,
+    (KnownAnswer("one", lambda: None, CheckSeries("ones", 2)),),
+)
+"""
 NEEDS = """def asked(args, findings):
     return {"number": args.number + len(findings["markers"])}
 
@@ -45,7 +72,44 @@ NEEDY = tool_source(
     backend='"classical", "1", Backend, "Asks others.", needs=needs()',
     images=(1, 3),
 )
-BROKEN = stored(__file__, "BROKEN")
+BROKEN = {
+    "hangs": [
+        """import time
+time.sleep(10000)
+""",
+        "did not finish its import within 60 s",
+    ],
+    "holds": [
+        """import ctypes
+ctypes.PyDLL(None).sleep(10000)
+""",
+        "no sign of life for 60 s",
+    ],
+    "ends": [
+        """import os
+os._exit(4)
+""",
+        "cost its worker process: exit code 4",
+    ],
+    "crashes": [
+        """import ctypes
+ctypes.string_at(0)
+""",
+        "cost its worker process: signal SIGSEGV",
+    ],
+    "leaves": [
+        """raise SystemExit(0)
+""",
+        "cannot be imported: SystemExit: 0",
+    ],
+    "raises": [
+        """
+1 / 0
+""",
+        "ZeroDivisionError: division by zero",
+    ],
+    "empty": ["", "must define TOOL"],
+}
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from hybrid.serving.loader import Loader
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Evidence, Request
 from hybrid.types import ImageRef
-from tests.tables import stored
 
 
 class OutOfMemoryError(RuntimeError):
@@ -118,7 +117,31 @@ async def test_a_batch_that_does_not_fit_is_halved_and_said_once(fakes: Any, tmp
     assert service.notices == [said]
 
 
-FILL = stored(__file__, "FILL")
+FILL = """
+import asyncio, sys
+from pathlib import Path
+import numpy as np
+from hybrid.serving.cache import FindingCache
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.config import ServiceOptions
+from hybrid.serving.service import CachedTools
+from hybrid.types import ImageRef
+
+async def ask(service, number):
+    pixels = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)
+    tool = load("tools", "crop")
+    found = await service.call(tool, tool.args(), [ImageRef("img:1", service.store.put_pixels(pixels))])
+    print(number, flush=True)
+    return found
+
+async def main(root, end):
+    store = ImageStore(root / "images")
+    service = CachedTools(store, FindingCache(root / "findings", store), ServiceOptions("classical", threads=4))
+    await asyncio.gather(*(ask(service, number) for number in range(end)))
+
+asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+"""
 
 
 async def pictures_asked_again(folder: Path, count: int) -> int:

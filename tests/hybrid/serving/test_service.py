@@ -20,7 +20,6 @@ from hybrid.serving.service import CachedTools
 from hybrid.timing import Stopwatch
 from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding
-from tests.tables import stored
 
 Make = Callable[..., CachedTools]
 # Longer than anything here takes, however busy the machine is.
@@ -60,7 +59,25 @@ def texts(found: list[Finding | BaseException]) -> list[str]:
     return [one.text.split(",")[0] if isinstance(one, Finding) else f"{type(one).__name__}: {one}" for one in found]
 
 
-OTHER_PROCESS = stored(__file__, "OTHER_PROCESS")
+OTHER_PROCESS = """
+import asyncio, sys
+from pathlib import Path
+from hybrid.serving.cache import FindingCache
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.serving.executor import ToolCall
+from hybrid.serving.loader import BackendIdentity
+from hybrid.serving.pipeline import ThreadExecutor
+from hybrid.serving.service import ServiceOptions, CachedTools
+from hybrid.types import ImageRef
+root = Path(sys.argv[1])
+store = ImageStore(root / "images")
+service = CachedTools(store, FindingCache(root / "findings", store), ServiceOptions("classical"))
+refs = [ImageRef(f"img:{n}", store.put(Path(p).read_bytes(), p)) for n, p in enumerate(sys.argv[2:], 1)]
+tool = load("tools", "jigsaw")
+print(asyncio.run(service.call(tool, tool.args(), refs)).text)
+service.close()
+"""
 
 
 @pytest.mark.system

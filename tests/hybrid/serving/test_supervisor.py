@@ -34,14 +34,69 @@ from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import CachedTools
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding
-from tests.tables import stored
 from tests.tool_source import tool_source
 
 ROOT = Path(__file__).parents[3]
 
-HEAD = stored(__file__, "HEAD")
+HEAD = '''import ctypes
+import os
+import sys
+import time
+from pathlib import Path
+
+
+def marked(args):
+    """Leave a file for one more run; how many there are."""
+    folder = Path(args.marks)
+    count = len(list(folder.iterdir())) + 1
+    (folder / str(count)).touch()
+    return count
+
+
+def stop(error):
+    raise error
+
+
+class AcceleratorError(RuntimeError):
+    """Of torch, known by this name."""
+
+
+POISONED = []
+KEPT_OPEN = []
+
+
+FAULTS = {
+    "none": lambda args: None,
+    "print": lambda args: print("said on stdout", flush=True),
+    "sleep": lambda args: time.sleep(10000),
+    "hold": lambda args: ctypes.PyDLL(None).sleep(10000),
+    "os_exit": lambda args: os._exit(3),
+    "closes": lambda args: os.closerange(3, 4096),
+    "reuses": lambda args: (os.closerange(3, 4096), KEPT_OPEN.extend(open(os.devnull) for _ in range(64))),
+    "sys_exit": lambda args: sys.exit(0),
+    "interrupt": lambda args: stop(KeyboardInterrupt()),
+    "segfault": lambda args: ctypes.string_at(0),
+    "memory": lambda args: stop(MemoryError()),
+    "recursion": lambda args: FAULTS["recursion"](args),
+    "leak": lambda args: (globals().setdefault("KEPT", []).append(b"x" * 500_000_000), time.sleep(10000)),
+    "environment": lambda args: stop(ValueError(os.environ.get(args.marks))),
+    "mark": lambda args: marked(args),
+    "marked_sleep": lambda args: marked(args) and time.sleep(10000),
+    "marked_exit": lambda args: marked(args) and os._exit(3),
+    "kernel": lambda args: POISONED.append(args.number),
+    "exit_once": lambda args: marked(args) == 1 and os._exit(3),
+}
+'''
 FIELDS = 'fault: str = "none"\nnumber: int = 0\nmarks: str = ""'
-FAULTY = stored(__file__, "FAULTY")
+FAULTY = """found = []
+for request in requests:
+    FAULTS[request.args.fault](request.args)
+    if POISONED:
+        raise AcceleratorError("CUDA error: device-side assert triggered")
+    mean = float(request.images[0].mean()) / 3
+    data = {"mean": mean, "nested": [{"number": request.args.number}], "seed": request.seed}
+    found.append(Evidence(f"number {request.args.number}", data, 0.1 + 0.2, (Picture(255 - request.images[0]),)))
+return found"""
 LOADS = """with (Path(__file__).parent / "loads").open("a") as file:
     file.write("x")
 """
@@ -417,7 +472,21 @@ async def test_sixty_four_in_flight_with_faults_at_random(make: Make, ask: Any, 
             assert isinstance(one, ToolError), fault
 
 
-WITH_A_FAULT = stored(__file__, "WITH_A_FAULT")
+WITH_A_FAULT = """
+import asyncio, sys, time
+from pathlib import Path
+import numpy as np
+from hybrid.errors import HybridError
+from hybrid.images import ImageStore
+from hybrid.registry import load, add_search_path
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, CachedTools
+from hybrid.types import ImageRef
+add_search_path([Path(sys.argv[1])], "--path")
+store = ImageStore(Path(sys.argv[2]))
+tool = load("tools", "faulty")
+refs = [ImageRef("img:1", store.put_pixels(np.zeros((8, 8, 3), np.uint8)))]
+"""
 
 
 @pytest.mark.system
