@@ -77,7 +77,9 @@ def runs(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        return {"made_up": large_runs(28) / "run", "scripted": write(folder / "scripted", "native").path}
+        # Exports keep scores beside the answers, and others use the run that all share.
+        made_up = Path(shutil.copytree(large_runs(28), folder / "made_up")) / "run"
+        return {"made_up": made_up, "scripted": write(folder / "scripted", "native").path}
 
 
 @pytest.fixture

@@ -307,7 +307,13 @@ def test_the_page_asks_an_agent_of_inspect(way: str, tmp_path: Path, monkeypatch
     names: dict[str, Any] = {
         "hybrid": hybrid,
         "Agent": Agent,
-        "asked": {"data": "sample", "task": "Relative_Depth", "limit": 8, "model_arg": {"price": "1/2/0.5"}},
+        "asked": {
+            "data": "sample",
+            "task": "Relative_Depth",
+            "limit": 8,
+            "model_arg": {"price": "1/2/0.5"},
+            "max_seconds": 3600,
+        },
         "chat_model": AsksDepth(),
         "model": model,
         "solver": react(model=model, tools=[depth()], submit=False) if way == "agent" else chain,
