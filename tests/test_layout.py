@@ -255,7 +255,9 @@ def checkout() -> Tree:
 
 
 # A line of Python; the files of `bench.size`'s test hold projects, which are counted.
-PYTHON = re.compile(r"^\s*(?:import \w|from [\w.]+ import |(?:async )?def \w+\(|class \w+[:(]|return |raise |@[\w.]+(?:\(.*\))?$)", re.M)
+PYTHON = re.compile(
+    r"^\s*(?:import \w|from [\w.]+ import |(?:async )?def \w+\(|class \w+[:(]|return |raise |@[\w.]+(?:\(.*\))?$)", re.M
+)
 
 
 def test_no_data_file_holds_python() -> None:

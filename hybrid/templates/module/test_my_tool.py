@@ -41,7 +41,7 @@ def filters() -> torch.Tensor:
 def save_tiny(folder: Path, seed: int | None = None) -> None:
     """A network as the tool loads it and its processor: with the filters above, or random weights of a seed."""
     torch.manual_seed(seed or 0)
-    from tools.my_tool import network  # type: ignore[import-not-found]
+    from tools.my_tool import network
 
     module = network()
     if seed is None:
