@@ -293,7 +293,7 @@ def with_defaults(node: Any) -> Any:
 
 
 def _reported(error: Exception) -> Exception:
-    """The error; for one that a reply holds, which LangChain raises as a `ValueError` of an object, the error for that."""
+    """The error for one that a reply of Responses holds, which LangChain raises as a `ValueError` of an object."""
     reported = error.args[0] if type(error) is ValueError and error.args else None
     reported = reported.model_dump() if isinstance(reported, BaseModel) else reported
     return error_in_reply(reported) if isinstance(reported, Mapping) else error
