@@ -1,5 +1,4 @@
-"""Real servers on this machine, asked by hand and by whole runs: vLLM, llama.cpp's own, LiteLLM's proxy before it, and
-`transformers serve`.
+"""Real servers on this machine, by hand and by runs: vLLM, llama.cpp, LiteLLM's proxy before it, transformers serve.
 
     python -m bench.servers vllm|llama|litellm|transformers [--cache DIR] [--json FILE] [--keep]
 

@@ -185,6 +185,35 @@ async def test_gemini_blocks_a_prompt_without_a_candidate(recorder: Any, store: 
     assert (reply.end, reply.finish_reason, len(recorder.requests)) == (End.FILTERED, "BLOCKLIST", 1)
 
 
+async def test_a_reply_of_anthropic_without_a_stop_reason_is_listed_as_unknown(
+    recorder: Any, store: ImageStore
+) -> None:
+    recorder.says({**anthropic("end_turn"), "stop_reason": None})
+    reply = await ask(model("anthropic:m", recorder, store))
+    assert (reply.end, reply.finish_reason, reply.text) == (End.UNKNOWN, "none given", "(A)")
+
+
+def failed_response(code: str) -> dict[str, Any]:
+    error = {"code": code, "message": "This request cannot be served."}
+    return {**responses("failed"), "status": "failed", "error": error, "output": []}
+
+
+@pytest.mark.parametrize("code", ["image_content_policy_violation", "bio_policy"])
+async def test_an_error_inside_a_failed_response_is_a_refusal_by_its_code(
+    code: str, recorder: Any, store: ImageStore
+) -> None:
+    recorder.says(failed_response(code))
+    reply = await ask(model("openai:m", recorder, store, extra={"api": "responses"}))
+    assert (reply.end, len(recorder.requests)) == (End.FILTERED, 1)
+
+
+async def test_an_empty_account_inside_a_failed_response_ends_the_run(recorder: Any, store: ImageStore) -> None:
+    recorder.says(failed_response("insufficient_quota"))
+    with pytest.raises(ModelRefused, match="out of credit or quota"):
+        await ask(model("openai:m", recorder, store, extra={"api": "responses"}))
+    assert len(recorder.requests) == 1
+
+
 def failure(status: int, body: Any) -> Exception:
     return StatusError(status, body) if status != 200 else error_in_reply(body)
 
