@@ -17,7 +17,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,6 +33,10 @@ BOX = {"x0": 1, "y0": 1, "x1": 9, "y1": 9}
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_sequence": None}
 MESSAGE |= {"usage": {"input_tokens": 1000, "output_tokens": 100}}
 METADATA = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100}
+RESPONSE = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m", "error": None}
+RESPONSE |= {"incomplete_details": None, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+RESPONSE |= {"usage": {"input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100}}
+CHAT = {"model": "m", "done": True, "done_reason": "stop", "prompt_eval_count": 1000, "eval_count": 100}
 UNEXECUTED = {"message": "This request was not executed."}
 OPENAI_FAILED = {"error": {"message": "The server had an error", "type": "server_error", "code": None}}
 ANTHROPIC_FAILED = {"type": "error", "error": {"type": "api_error", "message": "Internal server error"}}
@@ -245,16 +249,31 @@ def said(word: str, body: bytes) -> dict[str, Any]:
         call, arguments = told[1].decode(), {"images": ["img:1"]}
     elif b'"crop"' in body and not any(kind in body.replace(b": ", b":") for kind in RESULTS):
         call, arguments = "crop", {"images": ["img:1"], "box": BOX}
-    match word:
+    return reply_of(word, text, call, arguments)
+
+
+def reply_of(wire: str, text: str, call: str = "", arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The body of a complete reply of an API: a text, or a call of the tool `call`."""
+    given = dict(arguments or {})
+    match wire:
         case "openai":
-            message = tool_call(json.dumps(arguments), call) if call else {"content": text}
+            message = tool_call(json.dumps(given), call) if call else {"content": text}
             reply = answer_body(message, "tool_calls" if call else "stop", input_tokens=1000, output_tokens=100)
             return dict(json.loads(reply))
         case "anthropic":
-            part = {"type": "tool_use", "id": "toolu_1", "name": call, "input": arguments} if call else {}
+            part = {"type": "tool_use", "id": "toolu_1", "name": call, "input": given} if call else {}
             part = part or {"type": "text", "text": text}
             return {**MESSAGE, "content": [part], "stop_reason": "tool_use" if call else "end_turn"}
-    part = {"functionCall": {"name": call, "args": arguments}} if call else {"text": text}
+        case "responses":
+            item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": call, "status": "completed"}
+            item |= {"arguments": json.dumps(given)}
+            parts = [{"type": "output_text", "text": text, "annotations": []}]
+            words = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": parts}
+            return {**RESPONSE, "output": [item if call else words]}
+        case "ollama":
+            calls = {"tool_calls": [{"function": {"name": call, "arguments": given}}]} if call else {}
+            return {**CHAT, "message": {"role": "assistant", "content": text, **calls}}
+    part = {"functionCall": {"name": call, "args": given}} if call else {"text": text}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
     return {"candidates": [candidate], "usageMetadata": METADATA, "modelVersion": "m"}
 

@@ -1,8 +1,8 @@
-"""A small server of chat completions that behaves as a row of bench/conformity.toml says; its head explains the keys.
+"""A small server that behaves as a row of bench/conformity.toml says; its head explains the keys.
 
 for behaviour in behaviours():
     with serving(behaviour) as url:
-        ...                              # POST {url}/chat/completions
+        ...                              # POST {url}/chat/completions, or as the API of the row has it
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from bench._chat_server import CALL_PROBE_TEXT, framed, on_thread
+from bench._batch_server import reply_of
+from bench._chat_server import CALL_PROBE_TEXT, Answer, framed, on_thread
 from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE_TEXT
 
 DATA: Final = Path(__file__).with_name("conformity.toml")
@@ -110,6 +111,7 @@ class Behaviour:
     absent: Sequence[str] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
     probes: bool = True
+    wire: str = "openai"
 
 
 def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
@@ -161,11 +163,54 @@ CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
 PROBE_ANSWERS: Final = {PROBE_TEXT.encode(): PROBE_NUMBER, ORDER_TEXT.encode(): " ".join(ORDER_NUMBERS)}
 
 
+# In a request of any API but chat completions: a turn of the model.
+_MODEL_TURN: Final = re.compile(rb'"(?:role": ?"(?:assistant|model)|type": ?"function_call)"')
+
+
 @contextmanager
 def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> Iterator[str]:
     """What `--base-url` takes, while a server answers as this behaviour says; requests of the question are kept."""
-    firsts = [behaviour.first] if behaviour.first else []
     requests = [] if asked_before is None else asked_before
+    is_openai = behaviour.wire == "openai"
+    answer = _chat_completions(behaviour, requests) if is_openai else _other_wire(behaviour, requests)
+    with on_thread(answer) as url:
+        yield f"{url}/v1" if behaviour.wire in ("openai", "responses") else url
+
+
+def _other_wire(behaviour: Behaviour, requests: list[bytes]) -> Answer:
+    """Answers of an API that is not chat completions; every reply comes whole."""
+    wire, firsts = behaviour.wire, [behaviour.first] if behaviour.first else []
+
+    def scripted(reply: Scripted) -> bytes:
+        call = reply.calls[0] if reply.calls else {}
+        name = str(call.get("name", "crop")) if reply.calls else ""
+        body = reply_of(wire, reply.text or "", name, json.loads(call.get("arguments", ARGUMENTS)))
+        for candidate in body.get("candidates", ()):
+            candidate.update(reply.choice)
+        data = (reply.body or json.dumps({**body, **reply.about})).encode()
+        phrase = HTTPStatus(reply.status).phrase if reply.status in set(HTTPStatus) else "Capacity"
+        return framed(data, f"{reply.status} {phrase}", reply.headers)
+
+    def answer(_: bytes, body: bytes) -> bytes:
+        probed = next((text for probe, text in PROBE_ANSWERS.items() if probe in body), None)
+        call_probe = CALL_PROBE_TEXT.search(body)
+        if not behaviour.probes and (call_probe or probed):
+            return scripted(behaviour.reply)
+        if probed is not None:
+            return scripted(Scripted(text=probed))
+        if call_probe:
+            return scripted(Scripted(calls=[{"name": call_probe[1].decode(), "arguments": '{"images": ["img:1"]}'}]))
+        requests.append(body)
+        if _MODEL_TURN.search(body):
+            return scripted(Scripted(text="Answer: (A)"))
+        return scripted(firsts.pop() if firsts else behaviour.reply)
+
+    return answer
+
+
+def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
+    """Answers of chat completions, streamed where the request or the behaviour asks for it."""
+    firsts = [behaviour.first] if behaviour.first else []
 
     def reply(body: bytes) -> tuple[Scripted, bool]:
         """What it says to a request, and whether as events."""
@@ -207,5 +252,4 @@ def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> It
         head = framed(data, f"{said.status} {phrase}", {"Content-Type": kind, **said.headers})[: -len(data) or None]
         return [head, *(data[start : start + behaviour.cut] for start in range(0, len(data), behaviour.cut))]
 
-    with on_thread(pieces) as url:
-        yield f"{url}/v1"
+    return pieces

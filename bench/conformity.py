@@ -8,6 +8,7 @@ python -m bench.conformity --out bench/results/conformity.md
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 import tomllib
@@ -15,7 +16,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
+from unittest.mock import patch
 
 import hybrid
 from bench._frame import options
@@ -30,6 +32,15 @@ Kind = Literal["call", "repaired", "fault", "nothing", "facts", "failed"]
 _DATA: Final = tomllib.loads(DATA.read_text())
 HEAD: Final[str] = _DATA["head"]
 SAID: Final[Mapping[Kind, str]] = _DATA["said"]
+# The model of each API, and the options by which it is asked there; keys are looked for in the environment.
+WIRES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "openai": ("openai:k", {}),
+    "responses": ("openai:k", {"extra": {"api": "responses"}}),
+    "anthropic": ("anthropic:k", {}),
+    "google": ("google_genai:k", {}),
+    "ollama": ("ollama:k", {}),
+}
+KEYS: Final = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "not-a-real-key-1")
 WORTH: Final[Mapping[Kind, int]] = {"call": 3, "repaired": 2, "fault": 1, "nothing": 1, "facts": 1, "failed": 0}
 
 
@@ -50,9 +61,11 @@ class Result:
 def measured(behaviour: Behaviour, folder: Path) -> Result:
     """What comes of one question to the server of a behaviour, by a run in a folder of its own."""
     said, steps, requests = "", list[Step](), list[bytes]()
-    with serving(behaviour, requests) as url, quietly():
-        settings = ModelSettings(base_url=url, retries=1, seed=0, **behaviour.options)
-        model = {"model": "openai:k", "model_settings": settings, "allow": ("blind", "toolless")}
+    name, wire_options = WIRES[behaviour.wire]
+    keys = {} if behaviour.wire == "openai" else KEYS
+    with serving(behaviour, requests) as url, quietly(), patch.dict(os.environ, keys):
+        settings = ModelSettings(**{"base_url": url, "retries": 1, "seed": 0, **wire_options, **behaviour.options})
+        model = {"model": name, "model_settings": settings, "allow": ("blind", "toolless")}
         limits = Limits(**behaviour.limits)
         asked = {"limits": limits, "data": "sample", "tasks": (behaviour.task,), "limit": 1, "tools": (behaviour.tool,)}
         service = ServiceOptions("classical")

@@ -1,9 +1,10 @@
-"""Real servers on this machine, asked by hand and by whole runs: vLLM, llama.cpp's own, LiteLLM's proxy before it.
+"""Real servers on this machine, by hand and by runs: vLLM, llama.cpp, LiteLLM's proxy before it, transformers serve.
 
-    python -m bench.servers vllm|llama|litellm [--cache DIR] [--json FILE] [--keep]
+    python -m bench.servers vllm|llama|litellm|transformers [--cache DIR] [--json FILE] [--keep]
 
-Each gets an environment of its own in the cache (vLLM 6 GB; llama.cpp is compiled), and serves a network of a million
-weights that was taught to call (`bench/_tiny_qwen.py`). `--keep` leaves the folder of runs and logs.
+Each gets an environment of its own in the cache (vLLM 6 GB; llama.cpp is compiled), but `transformers serve`, which is
+that of this environment; each serves a network of a million weights that was taught to call (`bench/_tiny_qwen.py`).
+`--keep` leaves the folder of runs and logs.
 """
 
 from __future__ import annotations
@@ -177,12 +178,22 @@ def litellm(cache: Path, folder: Path, behind: str) -> Server:
     return _server("litellm", folder, (), programs=environment("litellm", cache), config=config)
 
 
+def transformers(cache: Path, folder: Path, *options: str) -> Server:
+    """`transformers serve` of this environment."""
+    # It serves one name alone, which is that of the folder.
+    (folder / MODEL).symlink_to(checkpoint(cache).resolve())
+    (folder / "hub").mkdir()
+    program = Path(sys.executable).with_name("transformers")
+    return _server("transformers", folder, options, program=program, home=folder)
+
+
 def _server(name: str, folder: Path, options: Sequence[str], **places: object) -> Server:
     """The server of a row of `SERVERS`, whose words name places in braces, on a free port."""
     row, port = SERVERS[name], free_port()
     command = [word.format(port=port, model=MODEL, **places) for word in row["command"]]
     health = f"http://127.0.0.1:{port}{row['health']}"
-    return Server([*command, *options], health, folder / f"{name}.log", row.get("environment", {}))
+    variables = {key: value.format(**places) for key, value in row.get("environment", {}).items()}
+    return Server([*command, *options], health, folder / f"{name}.log", variables)
 
 
 def picture(colour: tuple[int, int, int]) -> Said:
@@ -212,10 +223,15 @@ def ask(server: Server, messages: Sequence[Said], **options: Any) -> Said:
     if not options.get("stream"):
         return dict(json.loads(whole))
     from hybrid.models.chat_completions.stream import Assembly
+    from hybrid.models.failures import UnreadableReplyError
 
     joined = Assembly()
-    joined.feed(whole)
-    return {**json.loads(joined.body()), "pieces": whole.count(b"data: {"), "done": b"[DONE]" in whole}
+    try:
+        joined.feed(whole)
+        body = joined.body()
+    except UnreadableReplyError as error:
+        return {"refused": 200, "words": str(error)}
+    return {**json.loads(body), "pieces": whole.count(b"data: {"), "done": b"[DONE]" in whole}
 
 
 def shown(reply: Said) -> str:
@@ -373,13 +389,14 @@ def served(name: str, cache: Path, folder: Path, *options: str) -> Iterator[Serv
         with running(llama(cache, folder)) as behind, running(litellm(cache, folder, behind.url)) as server:
             yield server
     else:
-        with running((vllm if name == "vllm" else llama)(cache, folder, *options)) as server:
+        start = {"vllm": vllm, "llama": llama, "transformers": transformers}[name]
+        with running(start(cache, folder, *options)) as server:
             yield server
 
 
 def absent(name: str, cache: Path) -> list[str]:
     """The parts of the cache that a server needs and that are not there."""
-    needed = {"litellm": ["litellm/made", "llama/made"]}.get(name, [f"{name}/made"])
+    needed = {"litellm": ["litellm/made", "llama/made"], "transformers": []}.get(name, [f"{name}/made"])
     return [part for part in (*needed, "checkpoint/processor_config.json") if not (cache / part).exists()]
 
 
@@ -404,7 +421,7 @@ def rows(name: str, cache: Path, folder: Path) -> Iterator[tuple[str, str, str]]
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make what is needed, start the server, and print what came, row by row."""
-    flags = {"server": ("vllm", "llama", "litellm"), "--cache": CACHE, "--json": Path, "--keep": False}
+    flags = {"server": ("vllm", "llama", "litellm", "transformers"), "--cache": CACHE, "--json": Path, "--keep": False}
     given = _frame.options(__doc__, flags, argv)
     folder, made = Path(tempfile.mkdtemp(prefix="servers-")), []
     print("| server | tried | came |\n|---|---|---|")

@@ -23,7 +23,15 @@ from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of, parts_of
 from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Permit, Sleep
-from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, blames_picture, read_failure
+from hybrid.models.failures import (
+    Backoff,
+    FailedRequest,
+    Failure,
+    UnreadableReplyError,
+    blames_picture,
+    is_wordless_500,
+    read_failure,
+)
 from hybrid.models.images import UNCONFIRMED, ImageEncoder, arrange
 from hybrid.models.open_requests import requests_out
 from hybrid.models.picture_limits import limits_of
@@ -43,6 +51,12 @@ MOMENT_S = 1.0  # Seconds for which a call that has used up its retries waits, a
 
 # Bytes of a request beside its texts and pictures: schemas of tools, names, JSON.
 AROUND_BYTES = 40_000
+
+# The remedy where a server may have failed at its parser of calls: without declared tools it has nothing to parse.
+WITHOUT_PARSER = (
+    "; if the server fails at calls that it cannot parse, as transformers serve does, "
+    "--tool-calling text does without its parser"
+)
 
 LONG_REPLY = 100_000  # Bytes of a logged reply that is read off the event loop.
 
@@ -148,7 +162,7 @@ class Caller(Generic[Body]):
         with suppress(UnreadableReplyError):
             reply = None if logged_reply is None else await self._read_logged(logged_reply, request.call)
         if reply is None:
-            reply, attempts = await self._sent(request)
+            reply, attempts = await self._sent(request, offers_tools=bool(native_tools))
         reply = replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
         return await work_on_text(
             reply.text, with_calls, reply, tools, messages, call.call, is_text_protocol=self._as_text
@@ -208,8 +222,8 @@ class Caller(Generic[Body]):
             await self._sleep(self._backoff.seconds(request.call, 0, None))
         raise AssertionError("the last try returns or raises")
 
-    async def _sent(self, request: ChatRequest[Body]) -> tuple[AssistantMessage, int]:
-        """The reply and the number of requests that it took."""
+    async def _sent(self, request: ChatRequest[Body], *, offers_tools: bool = False) -> tuple[AssistantMessage, int]:
+        """The reply and the number of requests that it took; `offers_tools` in the provider's own form."""
         call, keep = request.call, partial(self._keep, request)
         sent = charged = 0
         broken_off: list[str] = []
@@ -236,7 +250,8 @@ class Caller(Generic[Body]):
                 self._circuit.failed(turn, failed, last=last)
                 crowded = failed.status in TOO_MANY_REQUESTS and self._circuit.was_crowded(turn)
                 last = last and not crowded
-                given_up = Outage(f"{self.name}: no reply after {sent} attempts: {failed.text}")
+                remedy = WITHOUT_PARSER if offers_tools and is_wordless_500(failed, error) else ""
+                given_up = Outage(f"{self.name}: no reply after {sent} attempts: {failed.text}{remedy}")
                 given_up.__cause__ = error
                 doubtful = self._circuit.in_doubt(turn, failed)
             else:

@@ -260,6 +260,11 @@ def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
     return False if failed.status == 500 else None
 
 
+def is_wordless_500(failed: FailedRequest, error: BaseException) -> bool:
+    """Whether a server failed without a word, as `transformers serve` does at a call that it cannot parse."""
+    return failed.status == 500 and str(getattr(error, "body", "")).strip() == "Internal Server Error"
+
+
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """Pauses between tries: `base_s` doubled each time up to `cap_s`, times 0.5 to 1.5, at least `Retry-After`.

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
@@ -18,7 +20,15 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.terms import NEWER, OLDER, PLAIN, learn_terms
-from hybrid.models.failures import CHECK, Failure, StatusError, UnreadableReplyError, read_failure, summary
+from hybrid.models.failures import (
+    CHECK,
+    Failure,
+    StatusError,
+    UnreadableReplyError,
+    error_in_reply,
+    read_failure,
+    summary,
+)
 from hybrid.models.images import ImageEncoder
 from hybrid.models.langchain.chat_models import (
     chat_model_metadata,
@@ -148,7 +158,10 @@ class LangChainClient:
             except Exception as error:
                 # What another request has learn_terms meanwhile may be all that was wrong with this one.
                 if self._terms == terms and not self._learns(error):
-                    raise
+                    reported = _reported(error)
+                    if reported is error:
+                        raise
+                    raise reported from error
             else:
                 keep(message_json(reply))
                 return reply
@@ -277,6 +290,13 @@ def with_defaults(node: Any) -> Any:
             for name, field in fields.items()
         }
     return schema
+
+
+def _reported(error: Exception) -> Exception:
+    """The error for one that a reply of Responses holds, which LangChain raises as a `ValueError` of an object."""
+    reported = error.args[0] if type(error) is ValueError and error.args else None
+    reported = reported.model_dump() if isinstance(reported, BaseModel) else reported
+    return error_in_reply(reported) if isinstance(reported, Mapping) else error
 
 
 def _checked(reply: AIMessage) -> AIMessage:

@@ -28,6 +28,7 @@ from hybrid.messages import (
     UserMessage,
 )
 from hybrid.models.chat_completions.codec import as_written, thoughts_in
+from hybrid.models.chat_completions.stream import NO_REASON
 from hybrid.models.images import image_block
 from hybrid.models.literals import TWICE, read_object
 from hybrid.models.replies import Wire, malformed, mark_end, read_end
@@ -166,6 +167,9 @@ def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
     wire: Wire = "responses" if metadata.get("object") == "response" else "chat_completions"
     wire = _WIRES.get(str(metadata.get("model_provider")), wire)
     reason, end = read_end(wire, *map(metadata.get, _REASONS), details.get("reason"))
+    if reason is None and wire == "anthropic" and "stop_reason" in metadata:
+        # Anthropic always gives one in a complete reply: without it, this may be half a text.
+        reason, end = NO_REASON, End.UNKNOWN
     blocked = feedback.get("block_reason")
     blocked = str(getattr(blocked, "value", blocked) or "")
     if not blocked or blocked.endswith("UNSPECIFIED"):

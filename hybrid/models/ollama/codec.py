@@ -161,7 +161,7 @@ def readable(data: bytes) -> dict[str, Any]:
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if error := body.get("error"):
         # In a stream that has begun the status was 200 already.
-        status = body.get("status")
+        status = body.get("status") or (error.get("code") if isinstance(error, Mapping) else None)
         raise StatusError(status if isinstance(status, int) and status >= 400 else SERVER_ERROR, {"error": error})
     message = body.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("content"), str | None):

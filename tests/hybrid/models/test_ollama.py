@@ -23,8 +23,9 @@ from hybrid.messages import (
 )
 from hybrid.models import CallKey, ModelRefused, open_model, remembering
 from hybrid.models.chat_completions import stream
+from hybrid.models.failures import StatusError
 from hybrid.models.ollama.client import NUM_CTX, server_url
-from hybrid.models.ollama.codec import CONTEXT_FULL
+from hybrid.models.ollama.codec import CONTEXT_FULL, readable
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 from tests.hybrid.models.reply_log import Pages
@@ -342,6 +343,16 @@ async def test_an_error_names_what_can_be_done(
     with pytest.raises(ModelRefused, match=re.escape(said)):
         await ask(recorder, store, tools=(crop_tool,), reasoning_effort="high")
     assert len(recorder.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("beside", "error", "status"),
+    [({"status": 503}, "busy", 503), ({}, {"message": "rate", "code": 429}, 429), ({}, "unexpected EOF", 500)],
+)
+def test_an_error_in_a_reply_has_the_status_that_it_names(beside: dict[str, Any], error: Any, status: int) -> None:
+    with pytest.raises(StatusError) as failed:
+        readable(json.dumps({"error": error, **beside}).encode())
+    assert failed.value.status_code == status
 
 
 async def test_a_model_of_the_cloud_wants_to_be_signed_in(recorder: Any, answer: Any, store: ImageStore) -> None:

@@ -22,6 +22,7 @@ from hybrid.models.failures import Backoff, StatusError, UnreadableReplyError, e
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.models.replies import TABLE, read_end
 from hybrid.solving.budgets import RunMeter
+from hybrid.tool import Tool
 from tests.tables import cases
 
 QUICK = Backoff(base_s=0.01, cap_s=0.02, longest_s=0.02)
@@ -185,6 +186,35 @@ async def test_gemini_blocks_a_prompt_without_a_candidate(recorder: Any, store: 
     assert (reply.end, reply.finish_reason, len(recorder.requests)) == (End.FILTERED, "BLOCKLIST", 1)
 
 
+async def test_a_reply_of_anthropic_without_a_stop_reason_is_listed_as_unknown(
+    recorder: Any, store: ImageStore
+) -> None:
+    recorder.says({**anthropic("end_turn"), "stop_reason": None})
+    reply = await ask(model("anthropic:m", recorder, store))
+    assert (reply.end, reply.finish_reason, reply.text) == (End.UNKNOWN, "none given", "(A)")
+
+
+def failed_response(code: str) -> dict[str, Any]:
+    error = {"code": code, "message": "This request cannot be served."}
+    return {**responses("failed"), "status": "failed", "error": error, "output": []}
+
+
+@pytest.mark.parametrize("code", ["image_content_policy_violation", "bio_policy"])
+async def test_an_error_inside_a_failed_response_is_a_refusal_by_its_code(
+    code: str, recorder: Any, store: ImageStore
+) -> None:
+    recorder.says(failed_response(code))
+    reply = await ask(model("openai:m", recorder, store, extra={"api": "responses"}))
+    assert (reply.end, len(recorder.requests)) == (End.FILTERED, 1)
+
+
+async def test_an_empty_account_inside_a_failed_response_ends_the_run(recorder: Any, store: ImageStore) -> None:
+    recorder.says(failed_response("insufficient_quota"))
+    with pytest.raises(ModelRefused, match="out of credit or quota"):
+        await ask(model("openai:m", recorder, store, extra={"api": "responses"}))
+    assert len(recorder.requests) == 1
+
+
 def failure(status: int, body: Any) -> Exception:
     return StatusError(status, body) if status != 200 else error_in_reply(body)
 
@@ -222,6 +252,25 @@ async def test_a_call_that_its_server_cannot_read_is_a_fault_of_the_model(
     assert reply.unreadable is not None
     assert "Failed to parse input at pos 12" in reply.unreadable.written
     assert (reply.end, len(recorder.requests)) == (End.MALFORMED_CALL, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "has_tools", "has_remedy"),
+    [
+        (b"Internal Server Error", True, True),
+        (b"Internal Server Error", False, False),
+        (b'{"error": {"message": "out of memory"}}', True, False),
+    ],
+)
+async def test_a_500_without_a_word_names_the_way_around_the_parser_of_calls(
+    body: bytes, has_tools: bool, has_remedy: bool, recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    recorder.says(answer(body, 500))
+    chat = model("openai:m", recorder, store)
+    with pytest.raises(Outage) as outage:
+        await chat.chat([user_message(["Which?"])], (crop_tool,) if has_tools else (), CallKey("q"))
+    assert ("--tool-calling text" in str(outage.value)) is has_remedy
+    await chat.close()
 
 
 async def test_a_server_that_is_waited_for_longer_than_a_minute_is_told_of_once(
