@@ -108,7 +108,7 @@ PART_OF = {
 BY_HAND = {
     *["gain.units", "gain.waiting", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.uneven", "specialists.uneven", "solvers.no_interval"],
-    *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest"],
+    *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest", "tasks.untested"],
     *(
         f"limits.{why}"
         for why in [
@@ -205,6 +205,19 @@ def test_a_task_that_differs_by_answering_is_not_better(made_up_runs: Any, tmp_p
     told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "better on Jigsaw (+40 points, 23 to 56); different from answering" in told["tasks.shown"]
     assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in told["tasks.shown"]
+
+
+def test_a_task_without_an_interval_is_named_with_its_difference(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "controller": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "w"},
+        "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "r"},
+    }
+    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert told["tasks.none"] == (
+        "Not tested: Relative_Depth (-100 points, 1 question); no other single task is shown to be worse (40 questions "
+        "each)."
+    )
 
 
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
