@@ -16,6 +16,7 @@ from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.conclusion_cases import cases
 from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored, metrics_of
@@ -257,3 +258,28 @@ def test_one_difference_has_one_verdict_on_a_page(full: Comparison) -> None:
         for table in tables_of(full, made):
             heads = [column.name for column in table.columns if column.name.startswith("p (Holm")]
             assert all(head == "p (Holm in family)" or "," in head for head in heads)
+
+
+def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "mllm": {"Counting": letters("150r 150w"), "Jigsaw": letters("18r 2w")},
+        "text_only": {"Counting": letters("190r 110w"), "Jigsaw": letters("12r 8w")},
+    }
+    run = made_up_runs.from_letters(tmp_path / "real", answers)
+    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "mllm has the highest accuracy (mean of 2 tasks), 0.700" in told["solvers.best"]
+    assert told["solvers.best"].endswith("; over all questions, it would be text_only, 0.631.")
+    words = "with another result over all questions than over tasks for text_only (+8 points, -3 to +22)"
+    assert words in told["ahead.depends"]
+
+
+def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "mllm": {"Counting": letters("30r 30w"), "Jigsaw": letters("30r 30w"), "Relative_Depth": letters("30r 30w")},
+        "specialist": {"Counting": letters("2r 1w 57a"), "Jigsaw": letters("60a"), "Relative_Depth": letters("60r")},
+    }
+    run = made_up_runs.from_letters(tmp_path / "real", answers)
+    table = headline_tables(compare(compare_paths([run.path]).solvers))[1]
+    cells = {row[0]: row[2].strip() for row in table.rows}
+    assert cells == {"Counting": "0.667*", "Jigsaw": "-", "Relative_Depth": "1.000+"}
+    assert table.notes[0].startswith("*: over the questions of the task that the specialists answer")
