@@ -81,7 +81,7 @@ def reasoned_letter(reply: LetterReply) -> str | None:
         return None
     name, tail = group(match), reply.text[match.end() :]
     first = re.split(r"[.;!?\n]", tail, maxsplit=1)[0]
-    if _is_subject(match, first) or last.search(tail):
+    if _is_subject(reply, match, first) or last.search(tail):
         return None
     if {group(candidate) for candidate in other.finditer(tail)} - {name}:
         return None
@@ -90,14 +90,17 @@ def reasoned_letter(reply: LetterReply) -> str | None:
     return name if not _claimed_later(reply, name, tail) else None
 
 
-def _is_subject(match: re.Match[str], first: str) -> bool:
+def _is_subject(reply: LetterReply, match: re.Match[str], first: str) -> bool:
     """Whether the letter is the subject of a sentence, what follows it being an aside or a phrase."""
     if _SUBJECT.search(first):
         return True
     if not match["phrase"] and not _SEEN.match(match.string, match.start("why")):
         return False
     verb = _LINKED.search(first)
-    return verb is not None and re.fullmatch(f"(?i:{_FINITE})", verb[0]) is not None
+    if verb is None or re.fullmatch(f"(?i:{_FINITE})", verb[0]) is None:
+        return False
+    # `B, because of the two points A is farther`: the verb has a subject of its own.
+    return re.search(rf"{label(reply.letters)}\s$", first[: verb.start()]) is None
 
 
 def _explains(reply: LetterReply, match: re.Match[str], tail: str) -> bool:

@@ -151,7 +151,9 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
     marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:,]?|([{k}])[).:](?!\w))(?P<rest>.*)"
     match = re.fullmatch(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)", line)
     if match is None:
-        return None
+        # `B (no)`, `B - no`, `B, no`: a bare letter counts with its own text.
+        named = re.fullmatch(rf"[-•>\s]*(?:{NOUN}\s)?[\"']?([{k}])[\"']?(?P<own>(?:,?\s|\s?[–—=(\[]).+)", line)
+        return named[1] if named and reply.is_choice(named[1], bare(named["own"])) else None
     rest = (match["rest"] or "").strip()
     if _turned_down(reply, group(match), rest):
         return None

@@ -12,7 +12,7 @@ tested here that `hybrid compare` does not print.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid.display.terminal import clipped, how_many
@@ -283,7 +283,7 @@ class _Conclusion:
             yield _said(case, **fields, command=own_command(waiting))
             return
         most = max(row.value or 0.0 for row in rows)
-        best = [row for row in rows if row.value == most]
+        best = [row for row in rows if (row.value or 0.0) > most - 1e-9]
         first = best[0]
         fields = {
             "best": listed([clipped(row.a, NAME_WIDTH) for row in best]),
@@ -312,18 +312,22 @@ class _Conclusion:
         return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {_value(value.value)}; over all, "
 
     def _other_ranking(self, rows: Sequence[Result], best: Collection[str]) -> str:
-        """Who has the highest value by the other rule for unanswered questions, if not one of the best by this rule."""
+        """Who has the highest value by the other rule, or over all questions, where that is none of the best.
+
+        The other rule is that for unanswered questions; only a mean over tasks differs from one over all questions.
+        """
         rule = OTHER[self._found.rule]
-        values: dict[str, float] = {}
+        by_rule: dict[str, float | None] = {}
+        over_all: dict[str, float | None] = {}
         for row in rows:
-            metrics = self._found.overlap(self._found.named(row.a)).headline(rule)
-            values |= {row.a: metrics[0].value} if metrics and metrics[0].value is not None else {}
-        most = max(values.values(), default=0.0)
-        first = [name for name, value in values.items() if value > most - 1e-9]
-        if not first or set(first) == set(best):
-            return ""
-        names = listed([clipped(name, NAME_WIDTH) for name in first])
-        return f"; with unanswered questions counted {COUNTS[rule]}, it would be {names}, {most:.3f}"
+            overlap = self._found.overlap(self._found.named(row.a))
+            metrics = overlap.headline(rule)
+            by_rule[row.a] = metrics[0].value if metrics else None
+            if self._headline_of(self._found.named(row.a))[0].combine == "mean_of_ratios":
+                over_all[row.a] = overlap.accuracy(overlap.rule)[0].value
+        words = {f"with unanswered questions counted {COUNTS[rule]}": by_rule, "over all questions": over_all}
+        parts = [f"{when}, it would be {first}" for when, values in words.items() if (first := _first_of(values, best))]
+        return "".join(f"; {part}" for part in parts)
 
     def _headline_of(self, solver: Scored) -> list[Metric]:
         return [metric for metric in solver.metrics if metric.name == self._found.headline]
@@ -355,7 +359,7 @@ class _Conclusion:
         for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
             pair = self._rows.pair(self._found.named(row.a), self._found.named(best))
             name = clipped(row.a, NAME_WIDTH)
-            if not (row.holds and (row.low or 0.0) > 0) and pair.claim != "rule":
+            if not (row.holds and (row.low or 0.0) > 0) and pair.claim not in NO_CLAIM:
                 continue
             if pair.claim in NO_CLAIM:
                 open_.append(f"{NO_CLAIM[pair.claim]} {name} ({signed(row)}, {ends_of(row)})")
@@ -368,6 +372,16 @@ class _Conclusion:
 
 def _of_pair(sentence: str, pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:
     return _said(f"{sentence}.{pair.claim}", answers=answers, **pair.fields(), **fields)
+
+
+def _first_of(values: Mapping[str, float | None], best: Collection[str]) -> str:
+    """The solvers with the highest value, and that value; empty if they are the best ones."""
+    known = {name: value for name, value in values.items() if value is not None}
+    most = max(known.values(), default=0.0)
+    first = [name for name, value in known.items() if value > most - 1e-9]
+    if not first or set(first) == set(best):
+        return ""
+    return f"{listed([clipped(name, NAME_WIDTH) for name in first])}, {most:.3f}"
 
 
 def _value(value: float | None) -> str:

@@ -33,10 +33,11 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.faults import noted
-from hybrid.scoring.groups import own_command
+from hybrid.scoring.groups import own_command, role
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
+from hybrid.scoring.sections.tasks import WHERE_ANSWERED as TASK_WHERE_ANSWERED
 from hybrid.scoring.tally import OTHER
 from hybrid.secrets import redact
 from hybrid.types import Outcome
@@ -49,6 +50,7 @@ COST = ("outcomes", "cost")
 COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
 WHERE_ANSWERED = "*: over the questions that the specialists answer; differences are over all questions."
+TASKS_WHERE_ANSWERED = "*: over the questions of the task that the specialists answer."
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its pair."
 
 
@@ -218,25 +220,33 @@ def _tasks(
 ) -> Table:
     rule, by = comparison.solvers[0].unanswered, comparison.grouping
     values = {(row.a, row.group): row for row in accuracies if (row.quantity, row.none) == ("accuracy", rule)}
+    where_answered = {(row.a, row.group): row for row in accuracies if row.quantity == TASK_WHERE_ANSWERED}
+    unanswered = {(row.a, row.group): row for row in accuracies if row.quantity == "none" and row.value == row.n}
     differing = _against([row for row in differences if row.group], baseline)
     lines = []
     for group in sorted({row.group for row in values.values()}):
         line = [clipped(group, TASK)]
         for solver in comparison.solvers:
-            value, row = values.get((solver.solver, group)), differing.get((solver.solver, group))
+            key = (solver.solver, group)
+            if role(solver) == "specialist" and (key in where_answered or key in unanswered):
+                # A difference to what it leaves unanswered is no verdict on its answers: no mark.
+                line.append(f"{_number(where_answered[key])}*" if key in where_answered else f"{NONE} ")
+                continue
+            value, row = values.get(key), differing.get(key)
             # + or - where the difference holds after adjustment over the tasks of all pairs.
             mark = " " if row is None or not row.holds or not row.value else "+" if row.value > 0 else "-"
             line.append(f"{NONE if value is None else _number(value)}{mark}")
         lines.append(tuple(line))
-    marked = any(not cell.endswith(" ") for line in lines for cell in line[1:])
-    if not marked:
+    signs = {cell[-1] for line in lines for cell in line[1:]}
+    if signs == {" "}:
         lines = [tuple(cell.rstrip() for cell in line) for line in lines]
     columns = (
         Column(clipped(by, TASK), "left"),
         *(Column(clipped(solver.solver, HEADING)) for solver in comparison.solvers),
     )
+    notes = (*((TASKS_WHERE_ANSWERED,) if "*" in signs else ()), *((MARKS,) if signs & {"+", "-"} else ()))
     title = f"{comparison.benchmark.card.name}: accuracy by {clipped(by, TASK)}"
-    return Table(title, columns, tuple(lines), (MARKS,) if marked else ())
+    return Table(title, columns, tuple(lines), notes)
 
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:

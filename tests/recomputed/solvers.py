@@ -70,6 +70,11 @@ def tasks(runs: Runs) -> Iterator[JsonObject]:
             of = {"a": name, "group": task, "none": runs.rule}
             yield measured(result("tasks", "accuracy", "fraction", None, **of), ("ratio", accuracy(rows, runs.rule)))
             kept = [row for row in rows if not failed(row)]
+            told = [row for row in kept if row["answer"] is not None]
+            if name == "specialist" and 0 < len(told) < len(kept):
+                of |= {"none": ""}
+                side: Side = ("ratio", accuracy(told, runs.rule))
+                yield measured(result("tasks", "accuracy where answered", "fraction", None, **of), side)
             none = sum(row["answer"] is None for row in kept)
             yield result("tasks", "none", "questions", none, a=name, group=task, n=len(kept))
 

@@ -4,6 +4,7 @@ n: questions of the task that did not fail
 source: ours: the mean score, so that --unanswered decides what no answer is worth
 
 - accuracy = right answers / questions of the task (or of the group of --by)
+- accuracy where answered = right answers / questions of the task that a specialist, which abstains by design, answers
 - none (0 to n, in questions) = questions of the task without a readable answer [n: questions of the task; source:
   ours]
 """
@@ -16,10 +17,12 @@ from dataclasses import replace
 from hybrid.benchmarks.base import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.groups import role
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, with_interval
 from hybrid.scoring.score import group_of, grouped, nothing_answered
 
 NAME = "tasks"
+WHERE_ANSWERED = "accuracy where answered"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -33,6 +36,10 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             row = with_interval(row, accuracy("accuracy", members))
             # Nothing was measured where nothing was answered.
             yield replace(row, low=None, high=None) if nothing_answered(members) else row
+            answered = [score for score in members if score.answer is not None and not score.outcome.failed]
+            if role(solver) == "specialist" and 0 < len(answered) < (row.n or 0):
+                row_where = replace(row, quantity=WHERE_ANSWERED, none="", n=len(answered))
+                yield with_interval(row_where, accuracy("accuracy", answered))
             none = sum(score.answer is None and not score.outcome.failed for score in members)
             yield Result(NAME, "none", QUESTIONS, float(none), solver.solver, group=group, n=row.n)
 

@@ -47,6 +47,17 @@ def test_does_not_guess(text: str, choices: tuple[str, ...]) -> None:
     assert (parsed.value, parsed.rule) == (None, "none")
 
 
+@pytest.mark.parametrize(
+    "form", ["{} ({})", "{} ({}).", "{} - {}", "{}, {}", "Option {} ({})", "{} [{}]", "**{}** ({})"]
+)
+def test_a_letter_with_its_own_text_is_that_letter(form: str) -> None:
+    for choices in (("yes", "no"), ("both", "neither", "none"), ("0", "1", "2"), ("the left one", "the right one")):
+        for letter, choice in zip("ABC", choices, strict=False):
+            assert parse_letter(form.format(letter, choice), choices).value == letter
+            other = choices[1] if choice == choices[0] else choices[0]
+            assert parse_letter(form.format(letter, other), choices).rule != "closing_option"
+
+
 def test_says_which_rule_fired() -> None:
     assert parse_letter("(B)", UNKNOWN).rule == "only_letter"
     assert parse_letter("the third image", TWO_IMAGES).rule == "only_choice"

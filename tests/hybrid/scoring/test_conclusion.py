@@ -16,11 +16,12 @@ from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.conclusion_cases import cases
 from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import results
-from hybrid.types import Usage
+from hybrid.types import Question, Reply, Usage
 from tests.hybrid.scoring.solvers import solver
 from tests.made_up_runs import answering
 
@@ -32,7 +33,7 @@ class Said:
     """Answers of solvers in a real run and with blank tools, and the cases that follow, by a part of their words."""
 
     cases: Mapping[str, str]
-    real: Mapping[str, str]
+    real: Mapping[str, Mapping[str, str]]
     blank: str = ""
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
     calls: bool = True
@@ -53,10 +54,15 @@ def letters(told: str) -> str:
     return "".join(int(count) * one for count, one in re.findall(r"(\d+)([a-z]+)", told))
 
 
+def by_task(told: str | Mapping[str, str]) -> dict[str, str]:
+    """Letters of each task; those of one word are Jigsaw's."""
+    return {task: letters(own) for task, own in ({"Jigsaw": told} if isinstance(told, str) else told).items()}
+
+
 TABLE = {
     name: Said(
         row["said"],
-        {solver: letters(told) for solver, told in row["answers"].items()},
+        {solver: by_task(told) for solver, told in row["answers"].items()},
         letters(row.get("blank", "")),
         ComparisonOptions(pairs=()) if "pairs" in row else ComparisonOptions(),
         row.get("calls", True),
@@ -68,8 +74,7 @@ TABLE = {
 def written(made_up_runs: Any, folder: Path, said: Said) -> Comparison:
     """The comparison of the runs of one row of the table."""
     costing = {"costing": made_up_runs.calling} if said.calls else {}
-    real = {name: {"Jigsaw": own} for name, own in said.real.items()}
-    paths = [made_up_runs.from_letters(folder / "real", real, **costing).path]
+    paths = [made_up_runs.from_letters(folder / "real", said.real, **costing).path]
     if said.blank:
         blank = {"controller": {"Jigsaw": said.blank}}
         paths.append(made_up_runs.from_letters(folder / "blank", blank, tool_output="blank").path)
@@ -88,7 +93,8 @@ def test_the_sentences_of_a_case(name: str, made_up_runs: Any, tmp_path: Path) -
     assert 1 <= len(told) <= 5
     text = {one.id: one.text for one in told}
     for case, words in said.cases.items():
-        whole = [case] if case in text else [name for name in text if name.partition(".")[0] in PART_OF.get(case, case)]
+        sentence = PART_OF.get(case, case.partition(".")[0] if case.startswith("limits.") else case)
+        whole = [case] if case in text else [name for name in text if name.partition(".")[0] == sentence]
         assert any(words in text[name] for name in whole), (case, text)
 
 
@@ -108,8 +114,7 @@ PART_OF = {
 BY_HAND = {
     *["gain.units", "gain.waiting", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.uneven", "specialists.uneven", "solvers.no_interval"],
-    *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest"],
-    "tasks.untested",
+    *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest", "tasks.untested"],
     *(
         f"limits.{why}"
         for why in [
@@ -122,7 +127,7 @@ BY_HAND = {
 
 
 def test_every_case_is_walked() -> None:
-    assert {case for said in TABLE.values() for case in said.cases} | BY_HAND == set(cases())
+    assert {case for said in TABLE.values() for case in said.cases if case != "limits"} | BY_HAND == set(cases())
 
 
 @pytest.fixture
@@ -222,6 +227,40 @@ def test_a_task_that_differs_by_answering_is_not_better(made_up_runs: Any, tmp_p
     assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in told["tasks.shown"]
 
 
+def test_a_task_without_an_interval_is_named_with_its_difference(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "controller": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "w"},
+        "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "r"},
+    }
+    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert told["tasks.none"] == (
+        "Not tested: Relative_Depth (-100 points, 1 question); no other single task is shown to be worse (40 questions "
+        "each)."
+    )
+
+
+@pytest.mark.parametrize(("called", "is_said"), [(7, True), (8, False)])
+def test_calls_on_a_fifth_of_the_questions_are_not_seldom(
+    made_up_runs: Any, tmp_path: Path, called: int, is_said: bool
+) -> None:
+    def call(solver: str, question: Question, reply: Reply) -> Reply:
+        is_called = int(question.id.rsplit("_", 1)[1]) <= called
+        return made_up_runs.calling(solver, question, reply) if is_called else reply
+
+    answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm")}
+    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=call)
+    gain = conclusion(compare(compare_paths([run.path]).solvers))[0].text
+    assert (f"controller called a tool on {called} of 40 questions" in gain) is is_said
+
+
+def test_repetitions_have_no_number_of_right_answers(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm", "mllm@2")}
+    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    gain = conclusion(compare(compare_paths([run.path]).solvers))[0]
+    assert (gain.id, "questions right" in gain.text) == ("gain.open", False)
+
+
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
     def one_picture(solver: Scored) -> Scored:
         counted = {}
@@ -259,3 +298,28 @@ def test_one_difference_has_one_verdict_on_a_page(full: Comparison) -> None:
         for table in tables_of(full, made):
             heads = [column.name for column in table.columns if column.name.startswith("p (Holm")]
             assert all(head == "p (Holm in family)" or "," in head for head in heads)
+
+
+def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "mllm": {"Counting": letters("150r 150w"), "Jigsaw": letters("18r 2w")},
+        "text_only": {"Counting": letters("190r 110w"), "Jigsaw": letters("12r 8w")},
+    }
+    run = made_up_runs.from_letters(tmp_path / "real", answers)
+    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "mllm has the highest accuracy (mean of 2 tasks), 0.700" in told["solvers.best"]
+    assert told["solvers.best"].endswith("; over all questions, it would be text_only, 0.631.")
+    words = "with another result over all questions than over tasks for text_only (+8 points, -3 to +22)"
+    assert words in told["ahead.depends"]
+
+
+def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "mllm": {"Counting": letters("30r 30w"), "Jigsaw": letters("30r 30w"), "Relative_Depth": letters("30r 30w")},
+        "specialist": {"Counting": letters("2r 1w 57a"), "Jigsaw": letters("60a"), "Relative_Depth": letters("60r")},
+    }
+    run = made_up_runs.from_letters(tmp_path / "real", answers)
+    table = headline_tables(compare(compare_paths([run.path]).solvers))[1]
+    cells = {row[0]: row[2].strip() for row in table.rows}
+    assert cells == {"Counting": "0.667*", "Jigsaw": "-", "Relative_Depth": "1.000+"}
+    assert table.notes[0].startswith("*: over the questions of the task that the specialists answer")
