@@ -114,6 +114,7 @@ class QuestionBook:
             if isinstance(question, BrokenQuestion):
                 yield QuestionPage(*shared, "", (), "", (), entries, hide_paths(question.error), sampled)
                 continue
+            command, run = self._again.get(question.id, ("", ""))
             yield QuestionPage(
                 *shared,
                 text=question.text,
@@ -123,7 +124,8 @@ class QuestionBook:
                 solvers=entries,
                 sampled=sampled,
                 own_words=own_words(question.text, self._benchmark.texts),
-                again=self._again.get(question.id, ""),
+                again=command,
+                again_beside=run,
             )
 
 
@@ -133,20 +135,24 @@ def own_words(text: str, texts: Mapping[str, str]) -> str:
     return text.removeprefix(max(openings, key=len, default="")).strip() or text
 
 
-def commands_again(solvers: Sequence[Scored]) -> dict[str, str]:
-    """By id the command that asks a question again, in a folder of its own: of the first solver that was asked it."""
-    commands: dict[str, str] = {}
+def commands_again(solvers: Sequence[Scored]) -> dict[str, tuple[str, str]]:
+    """By id the command that asks a question again, of the first solver that was asked it, and where to run it.
+
+    The second part names the run's folder if that is outside of the working directory: the command then runs in the
+    folder that holds it. It is empty if the command runs in the working directory.
+    """
+    commands: dict[str, tuple[str, str]] = {}
     for solver in solvers:
         if solver.folder is None or is_imported(solver):
             continue
-        # A page leaves the machine: a folder elsewhere goes by its name.
-        path = solver.folder.path
-        if path.is_absolute():
-            path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else Path(path.name)
-        run = path.as_posix()
+        # A page leaves the machine, so it names no folder outside of the working directory but the run's own.
+        path, working = solver.folder.path.absolute(), Path.cwd()
+        outside = working not in path.parents
+        run = path.name if outside else path.relative_to(working).as_posix()
         for score in solver.scores:
             words = ("hybrid", "run", "--config", run, "--solver", word(solver), "--only", score.id)
-            commands.setdefault(score.id, shlex.join((*words, "--out", f"{run}-again", "--debug")))
+            command = shlex.join((*words, "--out", f"{run}-again", "--debug"))
+            commands.setdefault(score.id, (command, run if outside else ""))
     return commands
 
 
