@@ -40,8 +40,11 @@ ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "every-eval-ever": ("3.12", ("every-eval-ever==0.3.0",)),
     "tables": ("3.11", TABLES),
 }
-# What eval_vanilla and load of VLMEvalKit import.
-MORE: Final[Mapping[str, Sequence[str]]] = {"vlmevalkit": ("pandas==2.3.3", "openpyxl==3.1.5", "validators==0.35.0")}
+# What eval_vanilla and load of VLMEvalKit import, and the data frames of Inspect.
+MORE: Final[Mapping[str, Sequence[str]]] = {
+    "vlmevalkit": ("pandas==2.3.3", "openpyxl==3.1.5", "validators==0.35.0"),
+    "inspect": ("pandas==2.3.3", "pyarrow"),
+}
 SOLVER: Final = "mllm"
 # Conversations are of a model that was offered tools.
 WITH_TOOLS: Final[Mapping[str, str]] = {"conversations": "controller", "sharegpt": "controller"}
