@@ -79,7 +79,8 @@ EXPORTS: Final[Sequence[tuple[str, str, Sequence[Reader]]]] = (
     ("vlmevalkit", "sheet.xlsx", (KIT, OPENPYXL, OURS)),
     ("vlmevalkit", "sheet.tsv", (KIT, OURS)),
     ("inspect", "log.eval", (INSPECT, OURS)),
-    ("inspect", "log.json", (INSPECT, OURS)),
+    # Inspect lists a .json only if its name begins with a time.
+    ("inspect", "2026-01-01T00-00-00_log.json", (INSPECT, OURS)),
     ("conversations", "conversations", (DATASETS,)),
     ("sharegpt", "sharegpt", (DATASETS,)),
     ("parquet", "run.parquet", FILES),
