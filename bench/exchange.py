@@ -107,7 +107,7 @@ class Row:
 def hybrid(folder: Path, *words: object, python: Path = Path(sys.executable)) -> str:
     """The output of a command of ours in `folder`, which ends with 0. Raises `SystemExit` where it does not."""
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-    command = [python, "-m", "hybrid", *map(str, words)]
+    command: list[str | Path] = [python, "-m", "hybrid", *map(str, words)]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if ended.returncode:
         raise SystemExit(f"hybrid {' '.join(map(str, words))} ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
@@ -136,7 +136,13 @@ def python_of(environment: str, folder: Path) -> Path:
 
 def read_there(reader: Reader, path: Path, environments: Path) -> Mapping[str, Any]:
     """What a pinned package reads in an export."""
-    command = [python_of(reader.environment, environments), "-I", HERE / "_exchange_readers.py", reader.reader, path]
+    command: list[str | Path] = [
+        python_of(reader.environment, environments),
+        "-I",
+        HERE / "_exchange_readers.py",
+        reader.reader,
+        path,
+    ]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if ended.returncode:
         raise SystemExit(f"{reader.shown} failed on {path.name}:\n{ended.stderr[-2000:]}")
