@@ -40,8 +40,11 @@ ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "every-eval-ever": ("3.12", ("every-eval-ever==0.3.0",)),
     "tables": ("3.11", TABLES),
 }
-# What eval_vanilla and load of VLMEvalKit import.
-MORE: Final[Mapping[str, Sequence[str]]] = {"vlmevalkit": ("pandas==2.3.3", "openpyxl==3.1.5", "validators==0.35.0")}
+# What eval_vanilla and load of VLMEvalKit import, and the data frames of Inspect.
+MORE: Final[Mapping[str, Sequence[str]]] = {
+    "vlmevalkit": ("pandas==2.3.3", "openpyxl==3.1.5", "validators==0.35.0"),
+    "inspect": ("pandas==2.3.3", "pyarrow"),
+}
 SOLVER: Final = "mllm"
 # Conversations are of a model that was offered tools.
 WITH_TOOLS: Final[Mapping[str, str]] = {"conversations": "controller", "sharegpt": "controller"}
@@ -76,7 +79,8 @@ EXPORTS: Final[Sequence[tuple[str, str, Sequence[Reader]]]] = (
     ("vlmevalkit", "sheet.xlsx", (KIT, OPENPYXL, OURS)),
     ("vlmevalkit", "sheet.tsv", (KIT, OURS)),
     ("inspect", "log.eval", (INSPECT, OURS)),
-    ("inspect", "log.json", (INSPECT, OURS)),
+    # Inspect lists a .json only if its name begins with a time.
+    ("inspect", "2026-01-01T00-00-00_log.json", (INSPECT, OURS)),
     ("conversations", "conversations", (DATASETS,)),
     ("sharegpt", "sharegpt", (DATASETS,)),
     ("parquet", "run.parquet", FILES),
@@ -103,7 +107,7 @@ class Row:
 def hybrid(folder: Path, *words: object, python: Path = Path(sys.executable)) -> str:
     """The output of a command of ours in `folder`, which ends with 0. Raises `SystemExit` where it does not."""
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-    command = [python, "-m", "hybrid", *map(str, words)]
+    command: list[str | Path] = [python, "-m", "hybrid", *map(str, words)]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if ended.returncode:
         raise SystemExit(f"hybrid {' '.join(map(str, words))} ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
@@ -132,7 +136,13 @@ def python_of(environment: str, folder: Path) -> Path:
 
 def read_there(reader: Reader, path: Path, environments: Path) -> Mapping[str, Any]:
     """What a pinned package reads in an export."""
-    command = [python_of(reader.environment, environments), "-I", HERE / "_exchange_readers.py", reader.reader, path]
+    command: list[str | Path] = [
+        python_of(reader.environment, environments),
+        "-I",
+        HERE / "_exchange_readers.py",
+        reader.reader,
+        path,
+    ]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if ended.returncode:
         raise SystemExit(f"{reader.shown} failed on {path.name}:\n{ended.stderr[-2000:]}")

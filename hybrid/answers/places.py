@@ -1,10 +1,11 @@
 """A reply to a question for a point or a box -> its pixels, or None.
 
 A point is two numbers, a box the four of its corners (x0, y0, x1, y1) or two points next to each other; the last
-that a reply gives counts. Read are numbers in brackets, behind `Answer:`, or under names (`x = 12, y = 30`, JSON,
-attributes of a tag), and the tags of grounding models: `<box>20 20 80 80</box>`, `<point x="25.0" y="50.0">`,
-`<|box_start|>(20,20),(80,80)<|box_end|>`. Numbers are those of the reply; one with a percent sign is in no frame that
-was asked for and is not read.
+that a reply gives counts. Read are numbers in brackets, behind `Answer:` or `Point:`, or under names (`x = 12, y = 30`,
+JSON, attributes of a tag, `<x1>20</x1>`), four corners of an upright rectangle, and the tags of grounding models:
+`<box>20 20 80 80</box>`, `<point x="25.0" y="50.0">`, `<|box_start|>(20,20),(80,80)<|box_end|>`. Numbers are those of
+the reply. Not read, as they are in another frame than a prompt asks for: numbers with a percent sign, location tokens
+(`<loc0256>`, `<loc_250>`), and `<points coords="1 1 250 500">`, whose numbers are indices and thousandths.
 """
 
 import math
@@ -30,10 +31,23 @@ _SIDES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("h", "height"), "h"),
 }
 _NAME: Final = r"(?:[xy](?:_?(?:min|max)|[0-2])?|left|top|right|bottom|width|height|[wh])"
-_ENTRY: Final = rf"[\"']?\b({_NAME})[\"']?\s?[=:]\s?[\"']?({_N})(?![0-9.]*%){_UNIT}[\"']?"
-_ENTRIES: Final = re.compile(rf"(?i){_ENTRY}")
+_SHARE: Final = r"(?![0-9.]*\s?%)"
+_IS: Final = r"(?:[\s_-]coord(?:inate)?)?[\"']?(?:\s?[=:≈~]\s?|\sis\s)"
+_ENTRIES: Final = re.compile(
+    rf"(?i)<(?P<tag>{_NAME})>\s?(?P<tagged>{_N}){_UNIT}\s?</(?P=tag)>"
+    rf"|[\"']?\b(?P<name>{_NAME}){_IS}[\"']?(?P<number>{_N}){_SHARE}{_UNIT}[\"']?"
+)
 # Entries of one place stand next to each other: `x = 12, y = 30`, `x: 12 and y: 30`.
 _BETWEEN: Final = re.compile(r"(?i)[\s,;*\-\u2022]{0,6}(?:and\s)?")
+
+
+# `Point: 25, 50`, `The bounding box is 20, 20, 80, 80`.
+_LABEL: Final = (
+    r"\b(?:points?|locations?|positions?|coordinates?|cent(?:er|re)|bbox|(?:bounding[\s_-]?)?box)(?:_2d)?"
+    r"(?:\s[0-9]{1,2})?(?:\s?[:=]|\s(?:is|are)(?:\sat)?(?![a-z]))"
+)
+# Brackets behind one name hold the values of one axis: `"x": [20, 80]`.
+_NOT_AXIS: Final = "".join(rf"(?<!\b[xy]{quote}[:=]{gap})" for quote in ("", "[\"']") for gap in ("", r"\s"))
 
 
 def _row(count: int) -> str:
@@ -42,8 +56,8 @@ def _row(count: int) -> str:
 
 def _find_bracketed(count: int) -> tuple[re.Pattern[str], ...]:
     """Numbers in brackets or a tag, and behind an announcement without brackets."""
-    announced = rf"(?i)(?:{CUE})[\s:=\"']{{0,6}}{_row(count)}(?!\s?,?\s?[0-9]|\s?%)"
-    return re.compile(rf"(?i){_OPEN}{_row(count)}{_CLOSE}"), re.compile(announced)
+    announced = rf"(?i)(?:{CUE}|{_LABEL})[\s:=\"']{{0,6}}{_row(count)}(?!\s?[,;]?\s?[0-9]|\s?%|\.[0-9])"
+    return re.compile(rf"(?i){_NOT_AXIS}{_OPEN}{_row(count)}{_CLOSE}"), re.compile(announced)
 
 
 _POINTS: Final = _find_bracketed(2)
@@ -51,7 +65,7 @@ _BOXES: Final = _find_bracketed(4)
 _ALONE: Final = {count: re.compile(_row(count) + r"\.?", re.IGNORECASE) for count in (2, 4)}
 # Two corners: `(20, 20), (80, 80)`, `[[20, 20], [80, 80]]`, `from (20, 20) to (80, 80)`, `top left (20, 20), bottom
 # right (80, 80)`; of three points or more none are corners.
-_CORNER: Final = re.compile(rf"(?i)[(\[]\s?{_row(2)}\s?[)\]]")
+_CORNER: Final = re.compile(rf"(?i){_NOT_AXIS}[(\[]\s?{_row(2)}\s?[)\]]")
 _BETWEEN_CORNERS: Final = re.compile(
     r"(?i)[\s,;:\-\u2013>]{0,4}(?:(?:to|and|through)\s)?(?:the\s)?"
     r"(?:[\"']?(?:bottom|lower)[\s_-]?right[\"']?\s?(?:corner)?[\s:]{0,3}(?:(?:is|at)\s){0,2})?"
@@ -70,7 +84,7 @@ def _matches(text: str, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Found
 
 
 def _corners(text: str) -> Iterator[Found]:
-    """The boxes of exactly two points next to each other."""
+    """The boxes of exactly two points next to each other, or of the four of an upright rectangle in order."""
     points = list(_CORNER.finditer(text))
     begin = 0
     for place, point in enumerate(points):
@@ -78,8 +92,19 @@ def _corners(text: str) -> Iterator[Found]:
         if following is not None and _BETWEEN_CORNERS.fullmatch(text, point.end(), following.start()):
             continue
         run, begin = points[begin : place + 1], place + 1
-        if len(run) == 2:
-            yield point.end(), tuple(float(number) for corner in run for number in corner.groups())
+        corners = [(float(corner[1]), float(corner[2])) for corner in run]
+        if len(corners) == 5 and corners[0] == corners[4]:
+            del corners[4]
+        if len(corners) == 2 or _is_upright(corners):
+            yield point.end(), (*corners[0], *corners[len(corners) // 2])
+
+
+def _is_upright(corners: list[tuple[float, float]]) -> bool:
+    """Whether four points are the corners of an upright rectangle, in the order of its outline."""
+    if len(corners) != 4:
+        return False
+    (x0, y0), (x1, y1) = corners[0], corners[2]
+    return {corners[1], corners[3]} == {(x0, y1), (x1, y0)} and x0 != x1 and y0 != y1
 
 
 def _find_named_numbers(text: str) -> Iterator[Found]:
@@ -92,9 +117,14 @@ def _find_named_numbers(text: str) -> Iterator[Found]:
             continue
         run, begin = entries[begin : place + 1], place + 1
         if _IN_POINTS.search(text, max(0, text.rfind("<", 0, run[0].start())), run[0].start()):
-            yield from ((y.end(), (float(x[2]), float(y[2]))) for x, y in zip(run[::2], run[1::2], strict=False))
+            pairs = zip(run[::2], run[1::2], strict=False)
+            yield from ((y.end(), (_name_and_number(x)[1], _name_and_number(y)[1])) for x, y in pairs)
             continue
-        yield from ((entry.end(), numbers) for numbers in _places_of([(e[1].casefold(), float(e[2])) for e in run]))
+        yield from ((entry.end(), numbers) for numbers in _places_of([_name_and_number(entry) for entry in run]))
+
+
+def _name_and_number(entry: re.Match[str]) -> tuple[str, float]:
+    return (entry["tag"] or entry["name"]).casefold(), float(entry["tagged"] or entry["number"])
 
 
 def _places_of(run: list[tuple[str, float]]) -> Iterator[tuple[float, ...]]:

@@ -172,6 +172,7 @@ class QuestionPage:
     sampled: bool = False  # Whether the question is on the error sheet
     own_words: str = ""  # `text` without what the benchmark puts before it, such as a disclaimer; empty if unknown
     again: str = ""  # The command that asks this question again, with every request and reply in the log
+    again_where: str = ""  # Where that command runs; empty if it runs in the working directory
 
 
 @dataclass(frozen=True)

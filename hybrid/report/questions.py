@@ -9,6 +9,7 @@ read any more costs one solver's conversation about one question, and the page s
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,6 +115,7 @@ class QuestionBook:
             if isinstance(question, BrokenQuestion):
                 yield QuestionPage(*shared, "", (), "", (), entries, hide_paths(question.error), sampled)
                 continue
+            command, where = self._again.get(question.id, ("", ""))
             yield QuestionPage(
                 *shared,
                 text=question.text,
@@ -123,7 +125,8 @@ class QuestionBook:
                 solvers=entries,
                 sampled=sampled,
                 own_words=own_words(question.text, self._benchmark.texts),
-                again=self._again.get(question.id, ""),
+                again=command,
+                again_where=where,
             )
 
 
@@ -133,20 +136,29 @@ def own_words(text: str, texts: Mapping[str, str]) -> str:
     return text.removeprefix(max(openings, key=len, default="")).strip() or text
 
 
-def commands_again(solvers: Sequence[Scored]) -> dict[str, str]:
-    """By id the command that asks a question again, in a folder of its own: of the first solver that was asked it."""
-    commands: dict[str, str] = {}
+def commands_again(solvers: Sequence[Scored]) -> dict[str, tuple[str, str]]:
+    """By id the command that asks a question again, of the first solver that was asked it, and where to run it.
+
+    The second part is empty if the command runs in the working directory. Otherwise the run is outside of it, and the
+    command runs in the folder that holds the run.
+    """
+    commands: dict[str, tuple[str, str]] = {}
     for solver in solvers:
         if solver.folder is None or is_imported(solver):
             continue
-        # A page leaves the machine: a folder elsewhere goes by its name.
-        path = solver.folder.path
-        if path.is_absolute():
-            path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else Path(path.name)
-        run = path.as_posix()
+        # A page leaves the machine, so it names no folder outside of the working directory but the run's own.
+        path, working = Path(os.path.normpath(solver.folder.path.absolute())), Path.cwd()
+        outside = working not in path.parents
+        run = path.name if outside else path.relative_to(working).as_posix()
+        where = f"in the folder that holds {run}" if outside else ""
+        data = Path(solver.folder.manifest.get("options", {}).get("data", ""))
+        if outside and not data.is_absolute() and data.exists() and data != Path():
+            # The folder was named from the working directory and is not found from there.
+            where += f"; add --data DIR for the folder {data.name}"
         for score in solver.scores:
             words = ("hybrid", "run", "--config", run, "--solver", word(solver), "--only", score.id)
-            commands.setdefault(score.id, shlex.join((*words, "--out", f"{run}-again", "--debug")))
+            command = shlex.join((*words, "--out", f"{run}-again", "--debug"))
+            commands.setdefault(score.id, (command, where))
     return commands
 
 

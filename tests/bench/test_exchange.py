@@ -1,6 +1,7 @@
 """The table of what other programs read in exports: the page holds the committed results, and no score changed."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -14,15 +15,23 @@ def test_the_page_holds_the_committed_results() -> None:
     assert exchange.page(text, ROWS) == text
 
 
-def test_results_are_of_readers_that_the_command_runs() -> None:
-    wanted = [(form, reader.shown) for form, _, readers in exchange.EXPORTS for reader in readers]
-    assert ROWS
-    assert all((row.form, row.reader) in wanted for row in ROWS)
+def test_results_are_of_every_reader_that_the_command_runs() -> None:
+    wanted = [
+        (form, Path(file).suffix, reader.shown, reader.function)
+        for form, file, readers in exchange.EXPORTS
+        for reader in readers
+    ]
+    assert [(row.form, row.suffix, row.reader, row.function) for row in ROWS] == wanted
+
+
+def test_every_format_but_the_submission_has_a_reader() -> None:
+    exporters = {path.stem for path in (exchange.HERE.parent / "hybrid" / "exporting").glob("[a-z]*.py")} - {"base"}
+    assert exporters - {form for form, _, _ in exchange.EXPORTS} == {"submission"}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.form}{row.suffix} by {row.reader}")
 def test_a_program_reads_the_score_of_the_run_or_none(row: exchange.Row) -> None:
-    assert row.rows > 0
+    assert row.rows == ROWS[0].rows
     assert row.score is None or row.score == pytest.approx(row.score_of_run)
 
 

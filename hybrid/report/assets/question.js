@@ -171,7 +171,7 @@ report.pages.question = async ({ bench, id, query }) => {
       ),
       report.el("h2", { class: "unseen", text: "Solvers" }),
       answersOf(page.solvers, rows, row),
-      page.again ? report.el("div", { class: "recompute again" }, report.el("span", { class: "quiet", text: "Ask it again, with every request and reply in the log:" }), report.command(page.again)) : null,
+      page.again ? report.el("div", { class: "recompute again" }, report.el("span", { class: "quiet", text: `Ask it again, with every request and reply in the log${page.again_where ? `, ${page.again_where}` : ""}:` }), report.command(page.again)) : null,
       report.el("div", { class: "columns" }, page.solvers.map((entry, solver) => solverColumn(entry, rows.state(solver, row), page, benchmark))),
     ),
     keys: {

@@ -24,7 +24,14 @@ def test_of_a_box_the_middle_is_the_point() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["(10, 20), (30, 60)", "<|box_start|>(10,20),(30,60)<|box_end|>", "<box>10 20 30 60</box>"]
+    "text",
+    [
+        "(10, 20), (30, 60)",
+        "<|box_start|>(10,20),(30,60)<|box_end|>",
+        "<box>10 20 30 60</box>",
+        "<x1>10</x1><y1>20</y1><x2>30</x2><y2>60</y2>",
+        "(10,20),(30,20),(30,60),(10,60)",
+    ],
 )
 def test_of_two_corners_the_middle_is_the_point(text: str) -> None:
     found = parse_point(text)
@@ -33,14 +40,29 @@ def test_of_two_corners_the_middle_is_the_point(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["(25%, 50%)", "x = 25%, y = 50%", "It is at 25% and 50%.", "(1, 2, 3)", "x = 5", "<point>", "width: 3, height: 4"],
+    [
+        *("(25%, 50%)", "x = 25%, y = 50%", "It is at 25% and 50%.", "(1, 2, 3)", "x = 5", "<point>"),
+        *("width: 3, height: 4", "Point: 25%, 50%", "Point: 25, 50.5%", "<x>25%</x><y>50 %</y>", "x: 25 %, y: 50 %"),
+        *("[20%, 20%, 80%, 80%]", "<loc0256><loc0256><loc0768><loc0768> dog", "<loc_250><loc_500>", "<x1>20</x1>"),
+        *('<points coords="1 1 250 500 2 300 400">dogs</points>', '<points coords="25 50"/>', "Point: 25,50,70"),
+        *('{"x": [20, 80], "y": [20, 80]}', "x: [20, 80]", "[20,20,80,20,80,80,20,80]"),
+    ],
 )
 def test_what_is_no_place_in_the_frame_that_was_asked_for_is_not_read(text: str) -> None:
     assert parse_point(text).value is None
     assert parse_box(text).value is None
 
 
-@pytest.mark.parametrize("text", ["(1, 2), (3, 4), (5, 6)", "[1, 2, 3]", '<points x1="1" y1="2"/>', "x1 = 3, y1 = 4"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(1, 2), (3, 4), (5, 6)",
+        "[1, 2, 3]",
+        '<points x1="1" y1="2"/>',
+        "x1 = 3, y1 = 4",
+        "(20,20),(80,30),(70,80),(10,70)",
+    ],
+)
 def test_points_are_no_box(text: str) -> None:
     assert parse_box(text).value is None
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.errors import DataError
+from hybrid.log.folder import RunFolder
+from hybrid.log.manifest import read_manifest
 from hybrid.registry import load
 from hybrid.report.charts import charts_of
 from hybrid.report.collect import ReportOptions, collect_paths
@@ -161,6 +164,29 @@ def test_only_answers_are_right_or_wrong(outcome: str, correct: float | None, ex
 
 
 # Damage.
+
+
+def test_the_command_of_a_question_runs_where_the_page_says(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "BLINK").mkdir(parents=True)
+    manifest = read_manifest(run / "manifest.json")
+
+    def first_page(working: Path, path: Path, data: str) -> tuple[str, str, str]:
+        monkeypatch.chdir(working)
+        RunFolder(run).write_manifest({**manifest, "options": {**manifest.get("options", {}), "data": data}})
+        page = next(iter(only(collect_paths([path])).questions))
+        return page.again.partition(" --solver")[0], page.again.rpartition("--out ")[2], page.again_where
+
+    outside = "hybrid run --config run", "run-again --debug"
+    assert first_page(elsewhere, run, "sample") == (*outside, "in the folder that holds run")
+    where = "in the folder that holds run; add --data DIR for the folder BLINK"
+    assert first_page(elsewhere, run, "BLINK") == (*outside, where)
+    relative = Path(os.path.relpath(run, elsewhere))
+    assert first_page(elsewhere, relative, "sample") == (*outside, "in the folder that holds run")
+    assert first_page(run.parent, run, "BLINK") == (*outside, "")
+    assert first_page(run.parent, Path("run"), "sample") == (*outside, "")
 
 
 def test_a_damaged_answer_is_a_warning_and_a_failed_question(run: Path) -> None:
