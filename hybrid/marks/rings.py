@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -110,20 +109,19 @@ class RingField:
         index = (circles.rows * stride + circles.columns)[:, :, None] + (rows * stride + columns)
         values = self._planes.reshape(3, -1).take(index, axis=1)
         shows = self._shows.ravel().take(index)
+        step = circles.step
+        apart = np.abs(values[:, :, step:] - values[:, :, :-step])
         if shows.all():
             spread = np.asarray(np.sqrt(values.var(axis=1).sum(axis=0)))
-            steps = _length(np.abs(values[:, :, circles.upper] - values[:, :, circles.lower]).mean(axis=1))
-            fractions = None
-        else:
-            spread, steps, fractions = _partial(values, shows.astype(np.float32), circles)
-        inside, outside = circles.pair_inside, circles.pair_outside
-        around = np.minimum(spread[circles.inside], spread[circles.outside])
-        score = _score(np.minimum(steps[inside], steps[outside]), spread[circles.line], around)
-        if fractions is None:
-            return score
-        counts, shared = fractions
-        visible = np.minimum(np.minimum(counts[circles.line], shared[inside]), shared[outside])
-        return _by_visible(score, visible)
+            return circles.scores(_length(apart.mean(axis=1)), spread)
+        shown = shows.astype(np.float32)
+        count = shown.sum(axis=0)
+        mean = (values * shown).sum(axis=1) / np.maximum(count, 1)
+        squares = ((values - mean[:, None]) ** 2 * shown).sum(axis=1) / np.maximum(count, 1)
+        both = shown[:, step:] * shown[:, :-step]
+        shared = both.sum(axis=0)
+        steps = _length((apart * both).sum(axis=1) / np.maximum(shared, 1))
+        return circles.scores(steps, np.asarray(np.sqrt(squares.sum(axis=0))), (count / ANGLES, shared / ANGLES))
 
     def bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
         """Bounds below and above the ring scores of a window (radii, h, w), in a fraction of the time of `scores`."""
@@ -140,56 +138,36 @@ class RingField:
         import cv2
 
         circles, (height, width) = _Circles.of(tuple(radii)), (at.y1 - at.y0, at.x1 - at.x0)
-        far = int(max(radii)) + SIDE_PX
-        low, rows, columns = _MARGIN - far, circles.rows - (_MARGIN - far), circles.columns - (_MARGIN - far)
-        area = slice(at.y0 + low, at.y1 + far + _MARGIN), slice(at.x0 + low, at.x1 + far + _MARGIN)
+        far, size = max(radii) + SIDE_PX, height * width
+        area = slice(at.y0 + _MARGIN - far, at.y1 + far + _MARGIN), slice(at.x0 + _MARGIN - far, at.x1 + far + _MARGIN)
         shows = self._shows[area]
-        eighths = np.rint(self._planes[:, *area] * EIGHTHS).astype(np.int16)
-        if not shows.all():
-            eighths *= shows
-        squared = np.square(eighths, dtype=np.int32).sum(axis=0, dtype=np.int32)
-
-        def along(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            """Values (..., h, w) along each circle: (..., ANGLES, circles, centres)."""
-            windows = np.lib.stride_tricks.sliding_window_view(values, (height, width), axis=(-2, -1))
-            taken = windows[..., rows, columns, :, :]
-            return taken.reshape(*taken.shape[:-2], height * width)
-
-        values = along(eighths)
-        total, energy = values.sum(axis=1, dtype=np.int16), along(squared).sum(axis=0, dtype=np.int32)
-        first, second = values[:, :, circles.upper], values[:, :, circles.lower]
-        flat = (-1, height * width)
-        apart = np.asarray(cv2.absdiff(first.reshape(flat), second.reshape(flat))).reshape(first.shape)
-        counts: Map | float = float(ANGLES)
-        shared: Map | float = counts
-        if not shows.all():
-            seen = along(shows)
-            both = seen[:, circles.upper] & seen[:, circles.lower]
-            apart *= both
+        # Three channels and a zero side by side are one number of 64 bits: a sample is read at once.
+        eighths = np.zeros((*shows.shape, 4), np.int16)
+        eighths[..., :3] = np.rint(np.moveaxis(self._planes[:, *area], 0, 2) * EIGHTHS)
+        hidden = not shows.all()
+        if hidden:
+            eighths *= shows[..., None]
+        energy_of = np.square(eighths, dtype=np.int32).sum(axis=2, dtype=np.int32)
+        index = _samples(tuple(radii), height, width)
+        values = eighths.reshape(-1, 4).view(np.int64).ravel().take(index).view(np.int16).reshape(ANGLES, -1)
+        total = values.sum(axis=0, dtype=np.int16).reshape(-1, size, 4)
+        energy = energy_of.ravel().take(index).sum(axis=0, dtype=np.int32)
+        shift = 4 * size * circles.step
+        apart = np.asarray(cv2.absdiff(values[:, shift:], values[:, :-shift]))
+        counts = shared = np.float32(ANGLES)
+        if hidden:
+            seen = shows.ravel().take(index)
+            both = seen[:, circles.step :] & seen[:, : -circles.step]
+            apart *= np.repeat(both.reshape(ANGLES, -1), 4, axis=1)
             counts, shared = (part.sum(axis=0, dtype=np.int16).astype(np.float32) for part in (seen, both))
-        steps = _length(apart.view(np.uint16).sum(axis=1, dtype=np.uint16) / (EIGHTHS * np.maximum(shared, 1)))
-        visible_angles = np.maximum(counts, 1)
-        mean = total / visible_angles
-        variance = energy / visible_angles - np.square(mean).sum(axis=0)
-        spread = np.sqrt(np.maximum(variance, 0)) / EIGHTHS
-        step = np.minimum(steps[circles.pair_inside], steps[circles.pair_outside])
-        around = np.minimum(spread[circles.inside], spread[circles.outside])
-        line = spread[circles.line]
-        scores = [
-            _score(
-                np.maximum(step + side * STEP_ERROR, 0),
-                np.maximum(line - side * SPREAD_ERROR, 0),
-                np.maximum(around + side * SPREAD_ERROR, 0),
-            )
-            + np.float32(side * ROUNDING)
-            for side in (-1, 1)
-        ]
-        if not shows.all():
-            parts = (counts[circles.line], shared[circles.pair_inside], shared[circles.pair_outside])
-            visible = np.minimum.reduce(parts) / np.float32(ANGLES)
-            scores = [_by_visible(score, visible) for score in scores]
-        shape = (len(radii), height, width)
-        return scores[0].reshape(shape), scores[1].reshape(shape)
+        differences = apart.view(np.uint16).sum(axis=0, dtype=np.uint16).reshape(-1, size, 4).astype(np.float32)
+        steps = np.sqrt(np.square(differences).sum(axis=2)) / (EIGHTHS * np.maximum(shared, 1))
+        means_squared = np.square(total, dtype=np.float32).sum(axis=2) / np.maximum(counts, 1)
+        spread = np.sqrt(np.maximum(energy - means_squared, 0) / np.maximum(counts, 1)) / EIGHTHS
+        visible = (counts / ANGLES, shared / ANGLES) if hidden else None
+        low = circles.scores(steps, spread, visible, -1) - ROUNDING
+        high = circles.scores(steps, spread, visible, 1) + ROUNDING
+        return low.reshape(-1, height, width), high.reshape(-1, height, width)
 
     def rgb(self, x: float, y: float, mid_radius: float) -> tuple[float, float, float]:
         """Mean colour along a circle, each 0..255."""
@@ -240,73 +218,70 @@ class RingField:
 
 @dataclass(frozen=True, eq=False)
 class _Circles:
-    """The circles that some radii of a ring's line need: offsets of their samples in the padded planes, and which.
+    """The circles that consecutive radii of a ring's line need, by radius: those, and the ones inside and outside.
 
-    `rows` and `columns` are (ANGLES, circles). `inside`, `line` and `outside` are the numbers of the three circles of
-    each radius; `lower` and `upper` those of each pair that is compared, of which `pair_inside` and `pair_outside` name
-    each radius's two.
+    `rows` and `columns` (ANGLES, circles) are where their samples lie from a centre in the padded planes. Circle
+    `i + step` lies `SIDE_PX` outside of circle i, so that the line of radius number n is circle `n + step`.
     """
 
     rows: Numbers
     columns: Numbers
-    inside: Numbers
-    line: Numbers
-    outside: Numbers
-    lower: Numbers
-    upper: Numbers
-    pair_inside: Numbers
-    pair_outside: Numbers
+    count: int
+    step: int
 
     @staticmethod
     @lru_cache(maxsize=256)
     def of(radii: tuple[int, ...]) -> _Circles:
-        """The circles of these radii, in pixels."""
-        three = [(max(0, radius - SIDE_PX), radius, radius + SIDE_PX) for radius in radii]
-        needed = sorted({radius for radii_of_ring in three for radius in radii_of_ring})
-        inside, line, outside = (
-            np.array([needed.index(radius) for radius in column]) for column in zip(*three, strict=True)
-        )
-        pairs = sorted({pair for a, b, c in three for pair in ((a, b), (b, c))})
+        """The circles of these radii, in pixels. Raises `ValueError` where they are not consecutive, or too small."""
+        if radii != tuple(range(radii[0], radii[-1] + 1)) or radii[0] < SIDE_PX:
+            raise ValueError(f"radii of rings are consecutive and at least {SIDE_PX} px, not {radii}")
+        needed = sorted({radius + side for radius in radii for side in (-SIDE_PX, 0, SIDE_PX)})
         angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
         columns, rows = (
             np.array([[round(radius * float(turn(angle))) + _MARGIN for radius in needed] for angle in angles])
             for turn in (np.cos, np.sin)
         )
-        return _Circles(
-            rows,
-            columns,
-            inside,
-            line,
-            outside,
-            np.array([needed.index(a) for a, _ in pairs]),
-            np.array([needed.index(b) for _, b in pairs]),
-            np.array([pairs.index((a, b)) for a, b, _ in three]),
-            np.array([pairs.index((b, c)) for _, b, c in three]),
-        )
+        return _Circles(rows, columns, len(radii), min(len(radii), SIDE_PX))
+
+    def scores(self, steps: Map, spread: Map, visible: tuple[Map, Map] | None = None, side: int = 0) -> Map:
+        """Ring scores (radii, K) of the steps between circles (circles - step, K) and their spreads (circles, K).
+
+        Args:
+            steps: of circle i and circle i + step.
+            spread: of each circle.
+            visible: the shares of each circle and of each step that show; None where all do.
+            side: 0 for the scores, -1 and 1 for bounds below and above those of values that were rounded.
+        """
+        inside, line, outside = (slice(start, start + self.count) for start in (0, self.step, 2 * self.step))
+        step, around = np.minimum(steps[inside], steps[line]), np.minimum(spread[inside], spread[outside])
+        middle = spread[line]
+        if side:
+            step = np.maximum(step + np.float32(side * STEP_ERROR), 0)
+            middle = np.maximum(middle - np.float32(side * SPREAD_ERROR), 0)
+            around = np.maximum(around + np.float32(side * SPREAD_ERROR), 0)
+        score = _score(step, middle, around)
+        if visible is None:
+            return score
+        circles, pairs = visible
+        least = np.minimum(np.minimum(circles[line], pairs[inside]), pairs[line])
+        # A short arc fits more places than a whole circle does.
+        return np.asarray(np.where(least >= MIN_VISIBLE, score * (0.75 + 0.25 * least), 0), np.float32)
+
+
+@lru_cache(maxsize=8)
+def _samples(radii: tuple[int, ...], height: int, width: int) -> Numbers:
+    """Places (ANGLES, circles, centres) of samples in an area that holds a window of centres and all their circles."""
+    circles, far = _Circles.of(radii), max(radii) + SIDE_PX
+    stride = width + 2 * far
+    offsets = (circles.rows - _MARGIN + far) * stride + circles.columns - _MARGIN + far
+    rows, columns = np.mgrid[:height, :width]
+    return np.asarray(offsets[:, :, None] + (rows * stride + columns).ravel(), np.intp)
 
 
 @lru_cache(maxsize=256)
 def _fine_circle(radius: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     angles = np.arange(4 * ANGLES) * (np.pi / 2 / ANGLES)
     return radius * np.cos(angles), radius * np.sin(angles)
-
-
-def _partial(values: Map, shows: Map, circles: _Circles) -> tuple[Map, Map, tuple[Map, Map]]:
-    """Spread of each circle, step of each pair, and the shares of angles that show, where some are hidden."""
-    count = shows.sum(axis=0)
-    mean = (values * shows).sum(axis=1) / np.maximum(count, 1)
-    squares = ((values - mean[:, None]) ** 2 * shows).sum(axis=1) / np.maximum(count, 1)
-    spread = np.asarray(np.sqrt(squares.sum(axis=0)))
-    both = shows[:, circles.upper] * shows[:, circles.lower]
-    shared = both.sum(axis=0)
-    apart = np.abs(values[:, :, circles.upper] - values[:, :, circles.lower])
-    steps = _length((apart * both).sum(axis=1) / np.maximum(shared, 1))
-    return spread, steps, (count / ANGLES, shared / ANGLES)
-
-
-def _by_visible(score: Map, visible: Map) -> Map:
-    """Scores by which share of their circles is visible: a short arc fits more places than a whole circle does."""
-    return np.asarray(np.where(visible >= MIN_VISIBLE, score * (0.75 + 0.25 * visible), 0), np.float32)
 
 
 def _length(planes: Map) -> Map:
@@ -348,7 +323,7 @@ def find_rings(
 ) -> list[Ring]:
     """The best rings at each radius, at most `count` of each, best first; near the column `under` where it is given.
 
-    Rings of a score below `least` may be left out.
+    `radii` are consecutive. Rings of a score below `least` may be left out.
     """
     if at.x1 <= at.x0 or at.y1 <= at.y0 or not radii:
         return []
