@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from hybrid.types import Box
 
 Map = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.intp]
+Sums = TypeVar("Sums", bound=npt.NDArray[Any])
 
 # Radii of the middle of a ring's line that are tried, in pixels.
 MID_RADII = tuple(range(3, 20))
@@ -103,10 +105,24 @@ class RingField:
         )
 
     def scores(self, rows: Numbers, columns: Numbers, radii: Sequence[int]) -> Map:
-        """Ring score 0..1 at centres (K,) in pixels of the image, shape (radii, K)."""
+        """Ring score 0..1 at centres (K,) in pixels of the image, at each of some consecutive radii: (radii, K)."""
         circles = _Circles.of(tuple(radii))
         stride = self._shows.shape[1]
-        index = (circles.rows * stride + circles.columns)[:, :, None] + (rows * stride + columns)
+        return self._score_samples(
+            (circles.rows * stride + circles.columns)[:, :, None], rows * stride + columns, circles
+        )
+
+    def scores_by_radius(self, rows: Numbers, columns: Numbers, radii: Numbers) -> Map:
+        """Ring score 0..1 at centres (K,) in pixels of the image, each at a radius of its own (K,)."""
+        circles, alone = _Circles.of(MID_RADII), _Circles.of(MID_RADII[:1])
+        stride = self._shows.shape[1]
+        three = radii - MID_RADII[0] + np.arange(3)[:, None] * SIDE_PX
+        offsets = (circles.rows * stride + circles.columns)[:, three]
+        return np.asarray(self._score_samples(offsets, rows * stride + columns, alone)[0])
+
+    def _score_samples(self, offsets: Numbers, centres: Numbers, circles: _Circles) -> Map:
+        """Scores (radii, K) of samples (ANGLES, circles, K or 1) round centres (K,) in the flat padded planes."""
+        index = offsets + centres
         values = self._planes.reshape(3, -1).take(index, axis=1)
         shows = self._shows.ravel().take(index)
         step = circles.step
@@ -147,23 +163,35 @@ class RingField:
         hidden = not shows.all()
         if hidden:
             eighths *= shows[..., None]
-        energy_of = np.square(eighths, dtype=np.int32).sum(axis=2, dtype=np.int32)
+        energy_of = _add_channels(np.square(eighths, dtype=np.int32))
+        packed, energy_of = eighths.reshape(-1, 4).view(np.int64).ravel(), energy_of.ravel()
+        # Angle by angle into the same few buffers, which stay in the cache: fresh memory would cost more than the sums.
         index = _samples(tuple(radii), height, width)
-        values = eighths.reshape(-1, 4).view(np.int64).ravel().take(index).view(np.int16).reshape(ANGLES, -1)
-        total = values.sum(axis=0, dtype=np.int16).reshape(-1, size, 4)
-        energy = energy_of.ravel().take(index).sum(axis=0, dtype=np.int32)
-        shift = 4 * size * circles.step
-        apart = np.asarray(cv2.absdiff(values[:, shift:], values[:, :-shift]))
-        counts = shared = np.float32(ANGLES)
-        if hidden:
-            seen = shows.ravel().take(index)
-            both = seen[:, circles.step :] & seen[:, : -circles.step]
-            apart *= np.repeat(both.reshape(ANGLES, -1), 4, axis=1)
-            counts, shared = (part.sum(axis=0, dtype=np.int16).astype(np.float32) for part in (seen, both))
-        differences = apart.view(np.uint16).sum(axis=0, dtype=np.uint16).reshape(-1, size, 4).astype(np.float32)
-        steps = np.sqrt(np.square(differences).sum(axis=2)) / (EIGHTHS * np.maximum(shared, 1))
-        means_squared = np.square(total, dtype=np.float32).sum(axis=2) / np.maximum(counts, 1)
-        spread = np.sqrt(np.maximum(energy - means_squared, 0) / np.maximum(counts, 1)) / EIGHTHS
+        shape, shift = index.shape[1:], 4 * size * circles.step
+        sample, power, energy = np.empty(shape, np.int64), np.empty(shape, np.int32), np.zeros(shape, np.int32)
+        values = sample.view(np.int16).ravel()
+        total, apart = np.zeros_like(values), np.empty((values.size - shift, 1), np.int16)
+        differences = np.zeros(apart.shape, np.uint16)
+        counts, shared = np.full(shape, ANGLES, np.int16), np.full((shape[0] - circles.step, size), ANGLES, np.int16)
+        for places in index:
+            packed.take(places, out=sample, mode="clip")
+            total += values
+            energy += energy_of.take(places, out=power, mode="clip")
+            cv2.absdiff(values[shift:], values[:-shift], dst=apart)
+            if hidden:
+                seen = shows.ravel().take(places)
+                both = seen[circles.step :] & seen[: -circles.step]
+                apart *= np.repeat(both.ravel(), 4)[:, None]
+                counts -= ~seen
+                shared -= ~both
+            differences += apart.view(np.uint16)
+        total = total.reshape(*shape, 4)
+        differences = differences.reshape(-1, size, 4).astype(np.float32)
+        counts, shared = counts.astype(np.float32), shared.astype(np.float32)
+        steps = np.sqrt(_add_channels(np.square(differences))) / (EIGHTHS * np.maximum(shared, 1))
+        means_squared = _add_channels(np.square(total, dtype=np.float32)) / np.maximum(counts, 1)
+        variance = np.maximum(energy.astype(np.float32) - means_squared, 0) / np.maximum(counts, 1)
+        spread = np.sqrt(variance) / EIGHTHS
         visible = (counts / ANGLES, shared / ANGLES) if hidden else None
         low = circles.scores(steps, spread, visible, -1) - ROUNDING
         high = circles.scores(steps, spread, visible, 1) + ROUNDING
@@ -284,6 +312,11 @@ def _fine_circle(radius: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
     return radius * np.cos(angles), radius * np.sin(angles)
 
 
+def _add_channels(values: Sums) -> Sums:
+    """Sums of the first three of the last axis: NumPy takes ten times as long to reduce so short an axis."""
+    return np.asarray(values[..., 0] + values[..., 1] + values[..., 2])
+
+
 def _length(planes: Map) -> Map:
     return np.asarray(np.sqrt((planes**2).sum(axis=0)))
 
@@ -355,36 +388,43 @@ def _find_peaks(
     height, width = at.y1 - at.y0, at.x1 - at.x0
     if height * width <= FEW_CENTRES:
         rows, columns = (part.ravel() for part in np.mgrid[at.y0 : at.y1, at.x0 : at.x1])
-        known = field.scores(rows, columns, radii).reshape(-1, height, width)
-        low = high = known
+        lower = upper = field.scores(rows, columns, radii).reshape(-1, height, width)
     else:
-        low, high = field.bounds(at, radii)
-    peaks = []
-    for number, radius in enumerate(radii):
-        lower, upper = low[number], high[number]
-        found: list[tuple[int, int, float]] = []
-        while len(found) < count and float(upper.max()) >= least:
-            if lower is not upper:
-                _settle(field, at, radius, lower, upper, aside)
-            row, column = divmod(int((lower - aside).argmax()), width)
-            score = float(lower[row, column])
+        lower, upper = field.bounds(at, radii)
+    peaks: list[list[tuple[int, int, float]]] = [[] for _ in radii]
+    for _ in range(count):
+        going = np.flatnonzero(upper.max(axis=(1, 2)) >= least)
+        if lower is not upper:
+            _settle(field, at, np.asarray(radii), lower, upper, aside, going)
+        for number in going:
+            row, column = divmod(int((lower[number] - aside).argmax()), width)
+            score, radius = float(lower[number, row, column]), radii[number]
             if score < least:
-                break
-            found.append((row, column, score))
+                upper[number] = 0
+                continue
+            peaks[number].append((row, column, score))
             around = slice(max(0, row - radius), row + radius + 1), slice(max(0, column - radius), column + radius + 1)
-            lower[around] = upper[around] = 0
-        peaks.append(found)
+            lower[number][around] = upper[number][around] = 0
     return peaks
 
 
 def _settle(
-    field: RingField, at: FieldWindow, radius: int, lower: Map, upper: Map, aside: float | npt.NDArray[np.float64]
+    field: RingField,
+    at: FieldWindow,
+    radii: Numbers,
+    lower: Map,
+    upper: Map,
+    aside: float | npt.NDArray[np.float64],
+    going: Numbers,
 ) -> None:
-    """Put the true scores into both bounds (h, w) wherever the best centre may be."""
-    rows, columns = np.nonzero((upper - aside >= (lower - aside).max()) & (upper > lower))
+    """Put the true scores into both bounds (radii, h, w) wherever the best centre of a radius may be."""
+    low, high = lower[going], upper[going]
+    best = (low - aside).max(axis=(1, 2), keepdims=True)
+    numbers, rows, columns = np.nonzero((high - aside >= best) & (high > low))
+    numbers = going[numbers]
     for start in range(0, len(rows), BAND_PIXELS):
-        part = rows[start : start + BAND_PIXELS], columns[start : start + BAND_PIXELS]
-        (scores,) = field.scores(part[0] + at.y0, part[1] + at.x0, [radius])
+        part = tuple(values[start : start + BAND_PIXELS] for values in (numbers, rows, columns))
+        scores = field.scores_by_radius(part[1] + at.y0, part[2] + at.x0, radii[part[0]])
         lower[part] = upper[part] = scores
 
 
