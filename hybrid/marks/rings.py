@@ -28,8 +28,9 @@ Sums = TypeVar("Sums", bound=npt.NDArray[Any])
 # Radii of the middle of a ring's line that are tried, in pixels.
 MID_RADII = tuple(range(3, 20))
 ANGLES = 16
-# Centres that are scored at once: their samples stay in the processor's cache.
+# Centres that are scored at once, and samples of one angle that are bounded: both stay in the processor's cache.
 BAND_PIXELS = 4000
+BAND_SAMPLES = 48_000
 # Centres of a window up to which all are scored; of more, those whose bounds say that they may be the best.
 FEW_CENTRES = 120
 # Score below which a circle is no ring.
@@ -141,7 +142,7 @@ class RingField:
 
     def bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
         """Bounds below and above the ring scores of a window (radii, h, w), in a fraction of the time of `scores`."""
-        band = max(1, BAND_PIXELS // max(1, at.x1 - at.x0))
+        band = max(1, BAND_SAMPLES // ((len(radii) + 2 * min(len(radii), SIDE_PX)) * (at.x1 - at.x0)))
         bands = [
             self._band_bounds(FieldWindow(at.x0, y, at.x1, min(y + band, at.y1)), radii)
             for y in range(at.y0, at.y1, band)
