@@ -143,7 +143,7 @@ def _no_ring(field: RingField, outline: Outline) -> bool:
         return True
     # It may be a thick ring: a circle inscribed in a real box touches it at four points only.
     x, y = (box.x0 + box.x1 - 1) / 2, (box.y0 + box.y1 - 1) / 2
-    rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4))
+    rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), least=RING_ALONE)
     return not rings or rings[0].score < RING_ALONE
 
 
@@ -175,7 +175,7 @@ def _find_points(
     if by_boxes > _named_confidence(marks):
         return _together(marks)
     if style is None:
-        rings = search_everywhere(pixels, field)
+        rings = search_everywhere(pixels, field, RING_ALONE)
         style, rings = _common_style(rings, len(expected) or len(LABELS))
         # Letters are given out in order, so as many rings as there are have the first ones.
         missing = tuple(expected) or LABELS[: max(2, len(rings))]
@@ -259,7 +259,7 @@ def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -
     """Further rings of a known radius and colour, best first; the letters of known ones are none."""
     radius = round(style.mid_radius_px)
     window = field.window(0, 0, field.width, field.height)
-    rings = find_rings(field, window, [radius], count=2 * len(pairs) + 6)
+    rings = find_rings(field, window, [radius], count=2 * len(pairs) + 6, least=MIN_RING)
     similar = [
         ring
         for ring in rings

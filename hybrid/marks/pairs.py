@@ -108,7 +108,7 @@ def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[Le
             x, y = reading.centre
             half = max(reading.glyph.x1 - reading.glyph.x0, reading.glyph.y1 - reading.glyph.y0) / 2
             radii = [r for r in MID_RADII if half - 3 <= r <= half + 5]
-            rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), radii) if radii else []
+            rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), radii, least=RED_RING)
             if any(ring.score >= RED_RING and ring.color == "red" for ring in rings):
                 continue
         letters.append(reading)
@@ -140,7 +140,8 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
         half = (reading.glyph.y1 - reading.glyph.y0) / 2
         for side in (-1, 1):
             at = _window(field, reading, half + 4, AWAY_PX, side, (-SIDEWAYS_PX, SIDEWAYS_PX))
-            rings = find_rings(field, at, under=None if _cut_sideways(reading) else reading.centre[0])
+            under = None if _cut_sideways(reading) else reading.centre[0]
+            rings = find_rings(field, at, under=under, least=MIN_RING)
             pairs.extend(
                 MarkPair(label, letter_score, reading, ring)
                 for ring in rings
@@ -207,7 +208,7 @@ def _of_style(
         # A doubtful letter may lie where a ring of the style does: a white ring's inside can look like a C or D.
         if reading.score < CLEAR_LETTER:
             x, y = reading.centre
-            inside = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii)
+            inside = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii, least=RED_RING)
             if any(ring.score >= RED_RING and abs(ring.luma - style.luma) <= SAME_LUMA for ring in inside):
                 continue
         # A letter cut by the border has its centre elsewhere than the whole one would.

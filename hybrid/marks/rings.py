@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +22,24 @@ from hybrid.tool import Pixels
 from hybrid.types import Box
 
 Map = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.intp]
+Sums = TypeVar("Sums", bound=npt.NDArray[Any])
 
 # Radii of the middle of a ring's line that are tried, in pixels.
 MID_RADII = tuple(range(3, 20))
 ANGLES = 16
-# Centres that are scored at once: their samples stay in the processor's cache.
+# Centres that are scored at once, and samples of one angle that are bounded: both stay in the processor's cache.
 BAND_PIXELS = 4000
+BAND_SAMPLES = 48_000
+# Centres of a window up to which all are scored; of more, those whose bounds say that they may be the best.
+FEW_CENTRES = 120
+# Score below which a circle is no ring.
+LEAST = 0.05
+# Parts of a grey level to which `RingField.bounds` rounds: 16 differences of two channels still fit 16 bits.
+EIGHTHS = 8
+# What that changes at most in a step over three channels, and in a spread; and the error of float32 in a score.
+STEP_ERROR, SPREAD_ERROR = 3**0.5 / EIGHTHS, 3**0.5 / (2 * EIGHTHS)
+ROUNDING = 1e-4
 CALM_GAIN = 0.4
 # Grey levels below which a step is noise.
 FLOOR = 12.0
@@ -71,18 +84,20 @@ class RingField:
 
         self.height, self.width = pixels.shape[:2]
         # Half a pixel of blur: samples fall between pixels, and an aliased line would flicker along the circle.
-        soft = cv2.GaussianBlur(pixels, (3, 3), 0.6).astype(np.float32)
-        red, green, blue = soft[..., 0], soft[..., 1], soft[..., 2]
-        planes = np.stack([0.299 * red + 0.587 * green + 0.114 * blue, red - (green + blue) / 2, (green - blue) / 2])
-        pad = ((0, 0), (_MARGIN, _MARGIN), (_MARGIN, _MARGIN))
+        self._soft = cv2.GaussianBlur(pixels, (3, 3), 0.6)
+        red, green, blue = cv2.split(self._soft.astype(np.float32))
+        self._planes = np.zeros((3, self.height + 2 * _MARGIN, self.width + 2 * _MARGIN), np.float32)
+        planes = self._planes[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+        planes[0] = 0.299 * red + 0.587 * green + 0.114 * blue
+        planes[1] = red - (green + blue) / 2
+        planes[2] = (green - blue) / 2
         # Of a grey picture's ring only luma is left, which says nothing of the colour that it was drawn in.
-        self.colourless = bool(np.abs(planes[1:]).max(initial=0) < COLOURLESS)
-        self._planes = np.pad(planes, pad)
-        self._soft = soft
-        shows = np.ones((self.height, self.width), np.float32)
+        self.colourless = bool(max(planes[1:].max(initial=0), -planes[1:].min(initial=0)) < COLOURLESS)
+        self._shows = np.zeros(self._planes.shape[1:], np.bool_)
+        self._shows[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN] = True
         for box in hidden:
-            shows[max(0, round(box.y0)) : round(box.y1), max(0, round(box.x0)) : round(box.x1)] = 0
-        self._shows = np.pad(shows, pad[1:])
+            rows, columns = (max(0, round(low)) + _MARGIN for low in (box.y0, box.x0))
+            self._shows[rows : max(0, round(box.y1)) + _MARGIN, columns : max(0, round(box.x1)) + _MARGIN] = False
 
     def window(self, x0: float, y0: float, x1: float, y1: float) -> FieldWindow:
         """Bounds cut to the image."""
@@ -90,46 +105,98 @@ class RingField:
             max(0, int(x0)), max(0, int(y0)), min(self.width, int(np.ceil(x1))), min(self.height, int(np.ceil(y1)))
         )
 
-    def scores(self, at: FieldWindow, radii: Sequence[int]) -> list[Map]:
-        """Ring score 0..1 at each centre of a window, one map for each radius of the line's middle."""
-        band = max(1, BAND_PIXELS // max(1, at.x1 - at.x0))
+    def scores(self, rows: Numbers, columns: Numbers, radii: Sequence[int]) -> Map:
+        """Ring score 0..1 at centres (K,) in pixels of the image, at each of some consecutive radii: (radii, K)."""
+        circles = _Circles.of(tuple(radii))
+        stride = self._shows.shape[1]
+        return self._score_samples(
+            (circles.rows * stride + circles.columns)[:, :, None], rows * stride + columns, circles
+        )
+
+    def scores_by_radius(self, rows: Numbers, columns: Numbers, radii: Numbers) -> Map:
+        """Ring score 0..1 at centres (K,) in pixels of the image, each at a radius of its own (K,)."""
+        circles, alone = _Circles.of(MID_RADII), _Circles.of(MID_RADII[:1])
+        stride = self._shows.shape[1]
+        three = radii - MID_RADII[0] + np.arange(3)[:, None] * SIDE_PX
+        offsets = (circles.rows * stride + circles.columns)[:, three]
+        return np.asarray(self._score_samples(offsets, rows * stride + columns, alone)[0])
+
+    def _score_samples(self, offsets: Numbers, centres: Numbers, circles: _Circles) -> Map:
+        """Scores (radii, K) of samples (ANGLES, circles, K or 1) round centres (K,) in the flat padded planes."""
+        index = offsets + centres
+        values = self._planes.reshape(3, -1).take(index, axis=1)
+        shows = self._shows.ravel().take(index)
+        step = circles.step
+        apart = np.abs(values[:, :, step:] - values[:, :, :-step])
+        if shows.all():
+            spread = np.asarray(np.sqrt(values.var(axis=1).sum(axis=0)))
+            return circles.scores(_length(apart.mean(axis=1)), spread)
+        shown = shows.astype(np.float32)
+        count = shown.sum(axis=0)
+        mean = (values * shown).sum(axis=1) / np.maximum(count, 1)
+        squares = ((values - mean[:, None]) ** 2 * shown).sum(axis=1) / np.maximum(count, 1)
+        both = shown[:, step:] * shown[:, :-step]
+        shared = both.sum(axis=0)
+        steps = _length((apart * both).sum(axis=1) / np.maximum(shared, 1))
+        return circles.scores(steps, np.asarray(np.sqrt(squares.sum(axis=0))), (count / ANGLES, shared / ANGLES))
+
+    def bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
+        """Bounds below and above the ring scores of a window (radii, h, w), in a fraction of the time of `scores`."""
+        band = max(1, BAND_SAMPLES // ((len(radii) + 2 * min(len(radii), SIDE_PX)) * (at.x1 - at.x0)))
         bands = [
-            self._band_scores(FieldWindow(at.x0, y, at.x1, min(y + band, at.y1)), radii)
+            self._band_bounds(FieldWindow(at.x0, y, at.x1, min(y + band, at.y1)), radii)
             for y in range(at.y0, at.y1, band)
         ]
-        return [np.concatenate(maps) for maps in zip(*bands, strict=True)]
+        low, high = (np.concatenate(parts, axis=1) for parts in zip(*bands, strict=True))
+        return low, high
 
-    def _band_scores(self, at: FieldWindow, radii: Sequence[int]) -> list[Map]:
-        reach = {radius: (max(0, radius - SIDE_PX), radius, radius + SIDE_PX) for radius in radii}
-        needed = {r for three in reach.values() for r in three}
-        circles = {radius: _circle(self._planes, at, radius) for radius in needed}
-        far = max(radii) + SIDE_PX
-        rows, columns = (slice(a - far + _MARGIN, b + far + _MARGIN) for a, b in ((at.y0, at.y1), (at.x0, at.x1)))
-        if self._shows[rows, columns].all():
-            # Standard deviation along each circle, over all planes.
-            spread = {radius: np.asarray(np.sqrt(circle.var(axis=0).sum(axis=0))) for radius, circle in circles.items()}
-            scores = []
-            for inner, line, outer in reach.values():
-                sides = [_length(np.abs(circles[line] - circles[circle]).mean(axis=0)) for circle in (inner, outer)]
-                scores.append(_score(np.minimum(*sides), spread[line], np.minimum(spread[inner], spread[outer])))
-            return scores
-        shows = self._shows[None]
-        seen = {radius: _Seen(circle, _circle(shows, at, radius)) for radius, circle in circles.items()}
-        partial = []
-        for three in reach.values():
-            inside, middle, outside = (seen[radius] for radius in three)
-            steps, fractions = [], [middle.count[0] / ANGLES]
-            for neighbour in (inside, outside):
-                both_show = middle.shows * neighbour.shows
-                shared = both_show.sum(axis=0)
-                step = (np.abs(middle.circle - neighbour.circle) * both_show).sum(axis=0) / np.maximum(shared, 1)
-                steps.append(_length(step))
-                fractions.append(shared[0] / ANGLES)
-            score = _score(np.minimum(*steps), middle.spread, np.minimum(inside.spread, outside.spread))
-            visible = np.minimum.reduce(fractions)
-            # A short arc fits more places than a whole circle does.
-            partial.append(np.asarray(np.where(visible >= MIN_VISIBLE, score * (0.75 + 0.25 * visible), 0), np.float32))
-        return partial
+    def _band_bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
+        """Scores of values rounded to an eighth of a grey level, as whole numbers, less and plus what that changes."""
+        import cv2
+
+        circles, (height, width) = _Circles.of(tuple(radii)), (at.y1 - at.y0, at.x1 - at.x0)
+        far, size = max(radii) + SIDE_PX, height * width
+        area = slice(at.y0 + _MARGIN - far, at.y1 + far + _MARGIN), slice(at.x0 + _MARGIN - far, at.x1 + far + _MARGIN)
+        shows = self._shows[area]
+        # Three channels and a zero side by side are one number of 64 bits: a sample is read at once.
+        eighths = np.zeros((*shows.shape, 4), np.int16)
+        eighths[..., :3] = np.rint(np.moveaxis(self._planes[:, *area], 0, 2) * EIGHTHS)
+        hidden = not shows.all()
+        if hidden:
+            eighths *= shows[..., None]
+        energy_of = _add_channels(np.square(eighths, dtype=np.int32))
+        packed, energy_of = eighths.reshape(-1, 4).view(np.int64).ravel(), energy_of.ravel()
+        # Angle by angle into the same few buffers, which stay in the cache: fresh memory would cost more than the sums.
+        index = _samples(tuple(radii), height, width)
+        shape, shift = index.shape[1:], 4 * size * circles.step
+        sample, power, energy = np.empty(shape, np.int64), np.empty(shape, np.int32), np.zeros(shape, np.int32)
+        values = sample.view(np.int16).ravel()
+        total, apart = np.zeros_like(values), np.empty((values.size - shift, 1), np.int16)
+        differences = np.zeros(apart.shape, np.uint16)
+        counts, shared = np.full(shape, ANGLES, np.int16), np.full((shape[0] - circles.step, size), ANGLES, np.int16)
+        for places in index:
+            packed.take(places, out=sample, mode="clip")
+            total += values
+            energy += energy_of.take(places, out=power, mode="clip")
+            cv2.absdiff(values[shift:], values[:-shift], dst=apart)
+            if hidden:
+                seen = shows.ravel().take(places)
+                both = seen[circles.step :] & seen[: -circles.step]
+                apart *= np.repeat(both.ravel(), 4)[:, None]
+                counts -= ~seen
+                shared -= ~both
+            differences += apart.view(np.uint16)
+        total = total.reshape(*shape, 4)
+        differences = differences.reshape(-1, size, 4).astype(np.float32)
+        counts, shared = counts.astype(np.float32), shared.astype(np.float32)
+        steps = np.sqrt(_add_channels(np.square(differences))) / (EIGHTHS * np.maximum(shared, 1))
+        means_squared = _add_channels(np.square(total, dtype=np.float32)) / np.maximum(counts, 1)
+        variance = np.maximum(energy.astype(np.float32) - means_squared, 0) / np.maximum(counts, 1)
+        spread = np.sqrt(variance) / EIGHTHS
+        visible = (counts / ANGLES, shared / ANGLES) if hidden else None
+        low = circles.scores(steps, spread, visible, -1) - ROUNDING
+        high = circles.scores(steps, spread, visible, 1) + ROUNDING
+        return low.reshape(-1, height, width), high.reshape(-1, height, width)
 
     def rgb(self, x: float, y: float, mid_radius: float) -> tuple[float, float, float]:
         """Mean colour along a circle, each 0..255."""
@@ -137,11 +204,12 @@ class RingField:
         return float(red), float(green), float(blue)
 
     def _line(self, x: float, y: float, radius: float) -> Map:
-        angles = np.arange(4 * ANGLES) * (np.pi / 2 / ANGLES)
-        columns = np.rint(x + radius * np.cos(angles)).astype(int)
-        rows = np.rint(y + radius * np.sin(angles)).astype(int)
-        inside = (columns >= 0) & (columns < self.width) & (rows >= 0) & (rows < self.height)
-        return np.asarray(self._soft[rows[inside], columns[inside]])
+        across, down = _fine_circle(radius)
+        columns, rows = np.rint(x + across).astype(int), np.rint(y + down).astype(int)
+        if not (radius <= x < self.width - radius - 1 and radius <= y < self.height - radius - 1):
+            inside = (columns >= 0) & (columns < self.width) & (rows >= 0) & (rows < self.height)
+            columns, rows = columns[inside], rows[inside]
+        return self._soft[rows, columns].astype(np.float32)
 
     def share_apart(self, x: float, y: float, radius: float) -> float:
         """Share of a circle, 0..1, where both sides differ from it by at least half of what they do on average.
@@ -177,19 +245,77 @@ class RingField:
         return max(0.0, reach(-1, min(4.0, mid_radius))), reach(1, 4.0)
 
 
-def _circle(planes: Map, at: FieldWindow, radius: int) -> Map:
-    """Values along a circle round each centre, (ANGLES, planes, rows, columns)."""
-    return np.stack([planes[:, at.y0 + dy : at.y1 + dy, at.x0 + dx : at.x1 + dx] for dx, dy in _offsets(radius)])
+@dataclass(frozen=True, eq=False)
+class _Circles:
+    """The circles that consecutive radii of a ring's line need, by radius: those, and the ones inside and outside.
+
+    `rows` and `columns` (ANGLES, circles) are where their samples lie from a centre in the padded planes. Circle
+    `i + step` lies `SIDE_PX` outside of circle i, so that the line of radius number n is circle `n + step`.
+    """
+
+    rows: Numbers
+    columns: Numbers
+    count: int
+    step: int
+
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def of(radii: tuple[int, ...]) -> _Circles:
+        """The circles of these radii, in pixels. Raises `ValueError` where they are not consecutive, or too small."""
+        if radii != tuple(range(radii[0], radii[-1] + 1)) or radii[0] < SIDE_PX:
+            raise ValueError(f"radii of rings are consecutive and at least {SIDE_PX} px, not {radii}")
+        needed = sorted({radius + side for radius in radii for side in (-SIDE_PX, 0, SIDE_PX)})
+        angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
+        columns, rows = (
+            np.array([[round(radius * float(turn(angle))) + _MARGIN for radius in needed] for angle in angles])
+            for turn in (np.cos, np.sin)
+        )
+        return _Circles(rows, columns, len(radii), min(len(radii), SIDE_PX))
+
+    def scores(self, steps: Map, spread: Map, visible: tuple[Map, Map] | None = None, side: int = 0) -> Map:
+        """Ring scores (radii, K) of the steps between circles (circles - step, K) and their spreads (circles, K).
+
+        Args:
+            steps: of circle i and circle i + step.
+            spread: of each circle.
+            visible: the shares of each circle and of each step that show; None where all do.
+            side: 0 for the scores, -1 and 1 for bounds below and above those of values that were rounded.
+        """
+        inside, line, outside = (slice(start, start + self.count) for start in (0, self.step, 2 * self.step))
+        step, around = np.minimum(steps[inside], steps[line]), np.minimum(spread[inside], spread[outside])
+        middle = spread[line]
+        if side:
+            step = np.maximum(step + np.float32(side * STEP_ERROR), 0)
+            middle = np.maximum(middle - np.float32(side * SPREAD_ERROR), 0)
+            around = np.maximum(around + np.float32(side * SPREAD_ERROR), 0)
+        score = _score(step, middle, around)
+        if visible is None:
+            return score
+        circles, pairs = visible
+        least = np.minimum(np.minimum(circles[line], pairs[inside]), pairs[line])
+        # A short arc fits more places than a whole circle does.
+        return np.asarray(np.where(least >= MIN_VISIBLE, score * (0.75 + 0.25 * least), 0), np.float32)
 
 
-@lru_cache(maxsize=64)
-def _offsets(radius: int) -> tuple[tuple[int, int], ...]:
-    """Where a circle's samples lie from its centre, in the padded planes."""
-    angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
-    return tuple(
-        (round(radius * float(np.cos(angle))) + _MARGIN, round(radius * float(np.sin(angle))) + _MARGIN)
-        for angle in angles
-    )
+@lru_cache(maxsize=8)
+def _samples(radii: tuple[int, ...], height: int, width: int) -> Numbers:
+    """Places (ANGLES, circles, centres) of samples in an area that holds a window of centres and all their circles."""
+    circles, far = _Circles.of(radii), max(radii) + SIDE_PX
+    stride = width + 2 * far
+    offsets = (circles.rows - _MARGIN + far) * stride + circles.columns - _MARGIN + far
+    rows, columns = np.mgrid[:height, :width]
+    return np.asarray(offsets[:, :, None] + (rows * stride + columns).ravel(), np.intp)
+
+
+@lru_cache(maxsize=256)
+def _fine_circle(radius: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    angles = np.arange(4 * ANGLES) * (np.pi / 2 / ANGLES)
+    return radius * np.cos(angles), radius * np.sin(angles)
+
+
+def _add_channels(values: Sums) -> Sums:
+    """Sums of the first three of the last axis: NumPy takes ten times as long to reduce so short an axis."""
+    return np.asarray(values[..., 0] + values[..., 1] + values[..., 2])
 
 
 def _length(planes: Map) -> Map:
@@ -200,16 +326,6 @@ def _score(step: Map, spread: Map, around: Map) -> Map:
     """The ring score of the docstring above; more where the line is calmer than what it is drawn on."""
     calm = np.maximum(0, around - spread) / (around + FLOOR)
     return np.asarray(np.minimum(1, step / (step + 2 * spread + FLOOR) * (1 + CALM_GAIN * calm)), np.float32)
-
-
-class _Seen:
-    """Values along circles of which a part may lie outside of the image or under a letter."""
-
-    def __init__(self, circle: Map, shows: Map) -> None:
-        self.circle, self.shows = circle, shows
-        self.count = shows.sum(axis=0)
-        mean = (circle * shows).sum(axis=0) / np.maximum(self.count, 1)
-        self.spread = np.sqrt((((circle - mean) ** 2 * shows).sum(axis=0) / np.maximum(self.count, 1)).sum(axis=0))
 
 
 def color_name(rgb: tuple[float, float, float]) -> tuple[Color, float]:
@@ -232,31 +348,91 @@ def color_name(rgb: tuple[float, float, float]) -> tuple[Color, float]:
 
 
 def find_rings(
-    field: RingField, at: FieldWindow, radii: Sequence[int] = MID_RADII, count: int = 1, under: float | None = None
+    field: RingField,
+    at: FieldWindow,
+    radii: Sequence[int] = MID_RADII,
+    count: int = 1,
+    under: float | None = None,
+    least: float = LEAST,
 ) -> list[Ring]:
-    """The best rings at each radius, at most `count` of each, best first; near the column `under` where it is given."""
-    if at.x1 <= at.x0 or at.y1 <= at.y0:
+    """The best rings at each radius, at most `count` of each, best first; near the column `under` where it is given.
+
+    `radii` are consecutive. Rings of a score below `least` may be left out.
+    """
+    if at.x1 <= at.x0 or at.y1 <= at.y0 or not radii:
         return []
     rings = []
     aside = 0.0 if under is None else ASIDE_COST * np.abs(np.arange(at.x0, at.x1) - under)
-    for radius, scores in zip(radii, field.scores(at, radii), strict=True):
-        for _ in range(count):
-            row, column = divmod(int((scores - aside).argmax()), scores.shape[1])
-            score = float(scores[row, column])
-            if score < 0.05:
-                break
+    for radius, peaks in zip(radii, _find_peaks(field, at, radii, aside, count, least), strict=True):
+        for row, column, score in peaks:
             x, y = at.x0 + column, at.y0 + row
             rgb = field.rgb(x, y, radius)
             color, fit = color_name(rgb)
             fit = min(1.0, 1.6 * field.share_apart(x, y, radius)) if field.colourless else fit
             luma = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]
             rings.append(Ring(x, y, radius, score * (0.65 + 0.35 * fit), color, luma))
-            scores[max(0, row - radius) : row + radius + 1, max(0, column - radius) : column + radius + 1] = 0
     return sorted(rings, key=lambda ring: -ring.score)
 
 
-def search_everywhere(pixels: Pixels, field: RingField, count: int = 12) -> list[Ring]:
+def _find_peaks(
+    field: RingField,
+    at: FieldWindow,
+    radii: Sequence[int],
+    aside: float | npt.NDArray[np.float64],
+    count: int,
+    least: float,
+) -> list[list[tuple[int, int, float]]]:
+    """Row and column in a window and score of the best centres, per radius at most `count`, none below `least`.
+
+    A centre is best by its score less `aside` (w,). Where one is taken, its surroundings are left out.
+    """
+    height, width = at.y1 - at.y0, at.x1 - at.x0
+    if height * width <= FEW_CENTRES:
+        rows, columns = (part.ravel() for part in np.mgrid[at.y0 : at.y1, at.x0 : at.x1])
+        lower = upper = field.scores(rows, columns, radii).reshape(-1, height, width)
+    else:
+        lower, upper = field.bounds(at, radii)
+    peaks: list[list[tuple[int, int, float]]] = [[] for _ in radii]
+    for _ in range(count):
+        going = np.flatnonzero(upper.max(axis=(1, 2)) >= least)
+        if lower is not upper:
+            _settle(field, at, np.asarray(radii), lower, upper, aside, going)
+        for number in going:
+            row, column = divmod(int((lower[number] - aside).argmax()), width)
+            score, radius = float(lower[number, row, column]), radii[number]
+            if score < least:
+                upper[number] = 0
+                continue
+            peaks[number].append((row, column, score))
+            around = slice(max(0, row - radius), row + radius + 1), slice(max(0, column - radius), column + radius + 1)
+            lower[number][around] = upper[number][around] = 0
+    return peaks
+
+
+def _settle(
+    field: RingField,
+    at: FieldWindow,
+    radii: Numbers,
+    lower: Map,
+    upper: Map,
+    aside: float | npt.NDArray[np.float64],
+    going: Numbers,
+) -> None:
+    """Put the true scores into both bounds (radii, h, w) wherever the best centre of a radius may be."""
+    low, high = lower[going], upper[going]
+    best = (low - aside).max(axis=(1, 2), keepdims=True)
+    numbers, rows, columns = np.nonzero((high - aside >= best) & (high > low))
+    numbers = going[numbers]
+    for start in range(0, len(rows), BAND_PIXELS):
+        part = tuple(values[start : start + BAND_PIXELS] for values in (numbers, rows, columns))
+        scores = field.scores_by_radius(part[1] + at.y0, part[2] + at.x0, radii[part[0]])
+        lower[part] = upper[part] = scores
+
+
+def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, count: int = 12) -> list[Ring]:
     """The best rings of a whole image at any radius, best first: for pictures where no letter can be read.
+
+    Rings of a score below `least` may be left out.
 
     Erosion and dilation along the circle bound the spread in a fraction of the time; only the best centres are scored.
     """
@@ -286,7 +462,7 @@ def search_everywhere(pixels: Pixels, field: RingField, count: int = 12) -> list
         for _ in range(4):
             row, column = divmod(int(quick.argmax()), quick.shape[1])
             at = field.window(column - 2, row - 2, column + 3, row + 3)
-            rings.extend(find_rings(field, at, [radius]))
+            rings.extend(find_rings(field, at, [radius], least=least))
             quick[max(0, row - radius) : row + radius + 1, max(0, column - radius) : column + radius + 1] = 0
     return distinct(rings)[:count]
 

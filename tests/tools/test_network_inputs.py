@@ -21,7 +21,7 @@ from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import Spot
 from tools._shared.target_heat import TargetHeat
 from tools.depth.models import DepthModel
-from tools.detection.models import Detector
+from tools.detection.models import Detector, enlarge, enlarges
 from tools.forensics.models import SyntheticDetector
 from tools.ocr.models import PaddleReader, RapidReader
 from tools.reflectance import IntrinsicModel
@@ -100,6 +100,23 @@ def test_owlv2_sees_grey_beside_the_picture(things_checkpoint: Checkpoints, size
     for beside in (levels[:, rows + 4 :], levels[:, :, columns + 4 :]):
         assert np.abs(beside - 0.5).max(initial=0) <= 0.01
     assert levels[0, : rows - 4, : columns - 4].mean() > 0.65
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("side", [1, 7, 333, 959, 960])
+def test_owlv2_enlarges_as_its_processor_does(side: int):
+    from transformers import Owlv2ImageProcessor
+
+    processor = Owlv2ImageProcessor()
+    square = np.random.default_rng(side).integers(0, 256, (side, side, 3)).astype(np.uint8)
+    assert enlarges(processor, square)
+    expected = processor(images=Image.fromarray(square), return_tensors="pt")["pixel_values"]
+    enlarged = enlarge(processor, square)
+    assert (enlarged.shape, enlarged.dtype) == (expected.shape, expected.dtype)
+    assert float((enlarged - expected).abs().max()) <= 1e-3
+    # What is reduced is smoothed first, and another processor has another way.
+    assert not enlarges(processor, np.zeros((961, 961, 3), np.uint8))
+    assert not enlarges(Owlv2ImageProcessor(do_normalize=False), square)
 
 
 @pytest.mark.parametrize("family", ["rt_detr_v2", "d_fine", "rf_detr"])

@@ -16,7 +16,7 @@ from hybrid.types import LETTERS
 from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import BoxArg
 from tools.saliency import SaliencyArgs, SaliencyCues
-from tools.saliency.cues import without_lines
+from tools.saliency.cues import LEVELS, boolean_maps, stretch, without_lines
 
 
 def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
@@ -132,3 +132,25 @@ def test_the_class_tokens_attention_of_the_last_layer_is_read(things_checkpoint:
     patches = found.size
     assert last.shape[-1] == patches + (1 if family == "dinov2" else 5)
     assert np.allclose(found.ravel(), last[0, -patches:].numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_boolean_maps_count_parts_that_the_border_does_not_touch(seed: int) -> None:
+    import cv2
+
+    rng = np.random.default_rng(seed)
+    rough = cv2.GaussianBlur(rng.normal(size=(40, 60, 3)), (0, 0), 0.5 + seed)
+    pixels = np.clip(128 + rough * (60 / rough.std()), 0, 255).astype(np.uint8)
+    attention = np.zeros((40, 60), np.float32)
+    for channel in cv2.split(cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)):
+        levels = (channel - channel.min()) * (255 / float(channel.max() - channel.min()))
+        for number in range(LEVELS):
+            above = levels > (number + 0.5) * 255 / LEVELS
+            for region in (above, ~above):
+                _, labels = cv2.connectedComponents(region.astype(np.uint8), connectivity=8)
+                outside = np.unique(np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]]))
+                enclosed = (region & ~np.isin(labels, outside)).astype(np.float32)
+                if enclosed.any():
+                    attention += cv2.dilate(enclosed, np.ones((5, 5))) / float(np.sqrt(enclosed.sum()))
+    expected = stretch(cv2.GaussianBlur(attention, (0, 0), 4))
+    assert (boolean_maps(pixels) == expected).all()

@@ -101,20 +101,25 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
         Evidence with data `{"method", "transferred_px": {"x", "y"} or null, "inliers", "matches", "matcher", "best":
         label or null, "best_index": int or null, "point_px": {"x", "y"} or null, "candidates": [{"label", "x_px",
         "y_px", "distance_px", "descriptor_distance"}]}` and, where the point is known, an overlay of each image.
+        `descriptor_distance` is null where the matches decide.
 
     Raises:
         ToolError: as `reference_of` and `candidates_of`.
     """
     point, candidates = reference_of(request), candidates_of(request)
     sizes = (_size(request, 0), _size(request, 1))
-    likeness, confidence = [math.nan] * len(candidates), POINT_UNKNOWN
+    confidence = POINT_UNKNOWN
     choice = CandidateChoice(None, None, "none", POINT_UNKNOWN)
     if point is not None:
         position = (point.x, point.y)
-        # Where nothing is shown, nothing looks alike; what matches is believed all the same.
-        if all(map(shows_something, request.images)):
-            likeness = descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])
-        choice = choose(transfers(position, matches, sizes), likeness, candidates, float(np.hypot(*sizes[1])))
+
+        def compare() -> Sequence[float]:
+            # Where nothing is shown, nothing looks alike; what matches is believed all the same.
+            if not all(map(shows_something, request.images)):
+                return [math.nan] * len(candidates)
+            return descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])
+
+        choice = choose(transfers(position, matches, sizes), compare, candidates, float(np.hypot(*sizes[1])))
         # A mark that is not where it is said to be leaves a guess among the candidates.
         trust = min(spot.confidence for spot in (point, *candidates))
         chance = 1 / max(2, len(candidates))
@@ -130,7 +135,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
         "best": None if choice.best is None else candidates[choice.best].label,
         "best_index": choice.best,
         "point_px": None if point is None else {"x": point.x, "y": point.y},
-        "candidates": _candidate_rows(candidates, distances, likeness),
+        "candidates": _candidate_rows(candidates, distances, choice.likeness),
     }
     if point is None:
         text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
@@ -142,14 +147,14 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
 def _candidate_rows(
     candidates: Sequence[Spot], distances: Sequence[float] | None, likeness: Sequence[float]
 ) -> list[Json]:
-    """The data of each candidate: distances to the transferred point in px, and between descriptors where finite."""
+    """The data of each candidate: distances to the transferred point in px, and between descriptors where known."""
     return [
         {
             "label": spot.label,
             "x_px": spot.x,
             "y_px": spot.y,
             "distance_px": None if distances is None else distances[number],
-            "descriptor_distance": likeness[number] if np.isfinite(likeness[number]) else None,
+            "descriptor_distance": likeness[number] if likeness and np.isfinite(likeness[number]) else None,
         }
         for number, spot in enumerate(candidates)
     ]

@@ -8,7 +8,7 @@ the point and at the candidates are compared over scales and angles. Maps are fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -189,22 +189,30 @@ class CandidateChoice(NamedTuple):
     """The candidate (from 0) or None, what it rests on, the transfer where it rests on one, and the confidence 0..1.
 
     The confidence is that the candidate is right, or, where there are none to choose from, that the transferred point
-    is within `LANDED` of the true one.
+    is within `LANDED` of the true one. `likeness` are the descriptor distances, empty where they were not needed.
     """
 
     best: int | None
     transfer: Transfer | None
     method: str
     confidence: float
+    likeness: tuple[float, ...] = ()
 
 
 def choose(
-    ranked: Sequence[Transfer], likeness: Sequence[float], candidates: Sequence[Spot], diagonal_px: float
+    ranked: Sequence[Transfer], compare: Callable[[], Sequence[float]], candidates: Sequence[Spot], diagonal_px: float
 ) -> CandidateChoice:
-    """Choose a candidate from transfers (the better first) and descriptor distances, one a candidate.
+    """Choose a candidate from transfers (the better first), or where they decide nothing from descriptor distances.
 
     The first transfer that hits a candidate decides. Where none does, a well supported one means the nearest candidate
     or none at all; a weak one is wrong there, and the descriptors at the candidates decide.
+
+    Args:
+        ranked: the transfers of the point.
+        compare: computes the descriptor distances, one per candidate. It is called only where they decide, as they
+            cost more than all the rest.
+        candidates: the places to choose from.
+        diagonal_px: length of image 2's diagonal.
     """
     if not candidates:
         first = ranked[0] if ranked else None
@@ -214,12 +222,11 @@ def choose(
         first = hit or (ranked[0] if ranked else None)
         confidence = 0.5 if hit is None else FAR_PLACE if hit.gap >= FAR else HIT
         return CandidateChoice(0 if hit else None, first, first.method if first else "none", confidence)
-    most_similar = int(np.argmin(likeness)) if np.isfinite(likeness).any() else None
     hits = [(transfer, nearest) for transfer in ranked for nearest in _hit(transfer, candidates, diagonal_px)]
     chance = 1 / len(candidates)
     if hits:
         transfer, best = hits[0]
-        unanimous = len(hits) > 1 and hits[1][1] == best and best == most_similar
+        unanimous = len(hits) > 1 and hits[1][1] == best
         return CandidateChoice(best, transfer, transfer.method, max(chance, SURE_HIT if unanimous else HIT))
     if ranked and ranked[0].support >= SUPPORTED:
         # It hits none: it means the nearest candidate, unless that is far off.
@@ -229,9 +236,11 @@ def choose(
             return CandidateChoice(None, ranked[0], ranked[0].method, chance)
         return CandidateChoice(best, ranked[0], ranked[0].method, max(chance, MISS))
     # The matches around the point mean none of the candidates, and too few of them agree to say that none is right.
-    if most_similar is None or (not ranked and len(set(likeness)) == 1):
-        return CandidateChoice(None, None, "none", chance)
-    return CandidateChoice(most_similar, None, "descriptor", max(chance, MISS if ranked else NO_MATCH))
+    likeness = tuple(compare())
+    if not np.isfinite(likeness).any() or (not ranked and len(set(likeness)) == 1):
+        return CandidateChoice(None, None, "none", chance, likeness)
+    most_similar = int(np.argmin(likeness))
+    return CandidateChoice(most_similar, None, "descriptor", max(chance, MISS if ranked else NO_MATCH), likeness)
 
 
 def place_confidence(transfer: Transfer | None) -> float:

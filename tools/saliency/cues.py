@@ -98,26 +98,41 @@ def boolean_maps(work: Pixels) -> SaliencyMap:
 
     colours = cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
     attention = np.zeros(work.shape[:2], np.float32)
+    square = np.ones((5, 5), np.uint8)
     for channel in cv2.split(colours):
         spread = float(channel.max() - channel.min())
         if spread < 2:
             continue
         levels = np.asarray((channel - channel.min()) * (255 / spread), np.float32)
         for number in range(LEVELS):
-            above = levels > (number + 0.5) * 255 / LEVELS
-            for region in (above, ~above):
-                # The parts of a mask that do not touch the border, as 0 and 1.
-                import cv2
-
-                count, labels = cv2.connectedComponents(region.astype(np.uint8), connectivity=8)
-                keep = np.ones(count, np.float32)
-                keep[0] = 0
-                keep[np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])] = 0
-                enclosed = np.asarray(keep[labels], np.float32)
-                norm = float(np.sqrt(enclosed.sum()))
-                if norm > 0:
-                    attention += np.asarray(cv2.dilate(enclosed, np.ones((5, 5), np.uint8)), np.float32) / norm
+            above = (levels > (number + 0.5) * 255 / LEVELS).view(np.uint8)
+            for region in (above, 1 - above):
+                enclosed = _without_border(region)
+                count = cv2.countNonZero(enclosed)
+                if count:
+                    # As bytes, a sixteenth of the time; the table then has the share of the map that a region gets.
+                    wider = cv2.dilate(enclosed, square)
+                    attention += cv2.LUT(wider, _share_table(count))
     return stretch(np.asarray(cv2.GaussianBlur(attention, (0, 0), 4), np.float32))
+
+
+def _without_border(region: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The parts of a region (h, w) of 0 and 1 that do not touch the border, diagonal neighbours being connected."""
+    import cv2
+
+    height, width = region.shape
+    framed = np.ones((height + 2, width + 2), np.uint8)
+    framed[1:-1, 1:-1] = region
+    # All that hangs together with a frame round the image becomes 0.
+    cv2.floodFill(framed, None, (0, 0), (0,), flags=8)
+    return np.ascontiguousarray(framed[1:-1, 1:-1])
+
+
+def _share_table(count: int) -> npt.NDArray[np.float32]:
+    """By 0 and 1, what a pixel beside a region of `count` pixels adds to the attention."""
+    table = np.zeros((1, 256), np.float32)
+    table[0, 1] = np.float32(1) / np.sqrt(np.float32(count))
+    return table
 
 
 def signature(work: Pixels) -> SaliencyMap:

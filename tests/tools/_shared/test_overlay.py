@@ -1,6 +1,8 @@
 """Overlays keep the size of the image and its caller's pixels, whatever is drawn."""
 
+import cv2
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,3 +23,20 @@ def test_anything_can_be_drawn_on_any_size(height: int, width: int, x: float, y:
     canvas.legend(name)
     assert canvas.pixels.shape == (height, width, 3)
     assert (pixels == 90).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_mask_is_blended_and_outlined_as_each_pixel_by_itself_would_be(seed: int):
+    rng = np.random.default_rng(seed)
+    height, width = (int(side) for side in rng.integers(1, 300, 2))
+    pixels = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+    rough = cv2.GaussianBlur(rng.normal(size=(height, width)), (0, 0), (0.3, 2, 9)[seed % 3])
+    mask, colour = rough > np.quantile(rough, 0.6), PALETTE[seed % len(PALETTE)]
+    expected = pixels.copy()
+    expected[mask] = (0.55 * pixels[mask].astype(np.float32) + 0.45 * np.array(colour, np.float32)).astype(np.uint8)
+    outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    line = max(1, round(2 * max(0.4, min(height, width) / 700)))
+    cv2.drawContours(expected, outlines, -1, colour, line)
+    canvas = Overlay(pixels)
+    canvas.mask(mask, colour)
+    assert (canvas.pixels == expected).all()
