@@ -26,7 +26,7 @@ from hybrid.tool import Tool
 from hybrid.tool.backends import Learned
 from hybrid.types import Json
 from tools._shared.reflection import match_either_hand
-from tools._shared.view_matches import Matches, View
+from tools._shared.view_matches import Matches, MatchView
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -57,7 +57,7 @@ class Matcher:
 
     name: str
     version: str
-    match: Callable[[tuple[View, View]], Matches]
+    match: Callable[[tuple[MatchView, MatchView]], Matches]
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class MatchStore:
 
     folder: Path | None
 
-    def match(self, matcher: Matcher, views: tuple[View, View]) -> Matched:
+    def match(self, matcher: Matcher, views: tuple[MatchView, MatchView]) -> Matched:
         """The kept matches, with the seconds they took, or those that the matcher finds."""
         digest = hashlib.sha256(matcher.version.encode())
         for view in views:

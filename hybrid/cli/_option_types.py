@@ -106,7 +106,7 @@ class WholeRange(click.IntRange):
         return super().convert(click.INT.convert(value, param, ctx), param, ctx)
 
 
-class Address(click.ParamType[str]):
+class AddressType(click.ParamType[str]):
     """`http://HOST[:PORT][/PATH]` or https. Whether anybody listens there is found out by asking."""
 
     name = "text"

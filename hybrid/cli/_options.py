@@ -20,7 +20,7 @@ from hybrid.cli import _complete
 from hybrid.cli._option_types import (
     BENCHMARK,
     SOLVER,
-    Address,
+    AddressType,
     Amount,
     Device,
     FiniteRange,
@@ -55,7 +55,7 @@ TYPES: Final[Mapping[str, Any]] = {
     "benchmark": BENCHMARK,
     "solver": SOLVER,
     "device": Device(),
-    "address": Address(),
+    "address": AddressType(),
 }
 Decorator = Callable[[Any], Any]
 

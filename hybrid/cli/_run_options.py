@@ -17,7 +17,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import FromEnvironment
-from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed, WholeRange
+from hybrid.cli._option_types import SOLVER, AddressType, Amount, Device, FiniteRange, Listed, WholeRange
 from hybrid.cli._questions_file import named
 from hybrid.config import (
     AUTO,
@@ -112,7 +112,7 @@ def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
         return click.Path(path_type=Path, exists=form == "existing file")
     if field.type is int and least is not None and form != "GB":
         return WholeRange(int(least))
-    types = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
+    types = {"solver": SOLVER, "address": AddressType(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
     return types.get(form) or (field.type if field.type is int else None)
 
 

@@ -51,7 +51,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Section:
+class GallerySection:
     """The figures of one image or pair under its name."""
 
     title: str
@@ -141,7 +141,7 @@ def choose(args_by_tool: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
 
 async def _sections(
     service: CachedTools, out: Path, selected: Sequence[Chosen], files: Sequence[Path]
-) -> list[Section]:
+) -> list[GallerySection]:
     from PIL import Image
     from tqdm import tqdm
 
@@ -163,13 +163,13 @@ async def _sections(
         return Shown(name, finding.text, f"{finding.backend}, confidence {finding.confidence:.2f}", files)
 
     single, double = ([entry for entry in selected if entry[0].card.images[0] == n] for n in (1, 2))
-    sections: list[Section] = []
+    sections: list[GallerySection] = []
     read: list[tuple[int, str, ImageRef]] = []
     for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
         try:
             image = service.store.put(read_image_file(path, str(path)), str(path))
         except HybridError as error:
-            sections.append(Section(path.name, "", (Shown("image", str(error), failed=True),)))
+            sections.append(GallerySection(path.name, "", (Shown("image", str(error), failed=True),)))
             continue
         ref = ImageRef("img:1", image)
         read.append((number, path.name, ref))
@@ -180,15 +180,15 @@ async def _sections(
             Shown("the image itself", "", pictures=(name,)),
             *[await shown_by(*entry, [ref], f"{number:03d}") for entry in single],
         ]
-        sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(figures)))
+        sections.append(GallerySection(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(figures)))
     for (number, name, ref), (other, second, after) in pairwise(read):
         stem = f"{number:03d}-{other:03d}"
         figures = [await shown_by(*entry, [ref, after], stem) for entry in double]
-        sections.append(Section(f"{name} and {second}", "", tuple(figures)))
+        sections.append(GallerySection(f"{name} and {second}", "", tuple(figures)))
     return sections
 
 
-def page(facts: Sequence[str], sections: Sequence[Section]) -> str:
+def page(facts: Sequence[str], sections: Sequence[GallerySection]) -> str:
     """The whole page: what was run and what was not, then the sections. Every picture is a link to its full size.
 
     What tools, files and images say is text on it, whatever it is; the policy lets a browser load the pictures next to

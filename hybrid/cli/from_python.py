@@ -35,7 +35,7 @@ from hybrid.running.plan import changed
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.reports import ScoreReport
-from hybrid.serving.described import Describer
+from hybrid.serving.described import ProcessDescriber
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 
@@ -77,7 +77,7 @@ def run(
     objects, plain_options = (full_config.objects, {}) if full_config is not None else with_names(options)
     log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
     # A tool that was handed in runs in this process, and so does every other with it.
-    with telling(**log_options), nullcontext() if objects.tools else described_by(Describer):
+    with telling(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
         if full_config is not None:
             return _scored(full_config, None, allow_failed=False)
         return _run_benchmark(str(benchmark), plain_options, objects)

@@ -44,7 +44,7 @@ SUFFIXES: Mapping[str, str] = {"image/jpeg": ".jpg", "image/tiff": ".tif"}
 
 
 @dataclass(frozen=True)
-class Row:
+class ConversationRow:
     """One conversation with what is written about it."""
 
     question: Question
@@ -126,7 +126,7 @@ class ImageFiles:
 
 
 # From a conversation and the paths of its images to its columns in a format. Raises `LeftOut`.
-MakeLine = Callable[[Row, list[str]], Mapping[str, Json]]
+MakeLine = Callable[[ConversationRow, list[str]], Mapping[str, Json]]
 
 
 def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, form: str, make: MakeLine) -> Written:
@@ -197,7 +197,9 @@ def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
     return calling
 
 
-def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out: LeftOutRows) -> Iterator[Row]:
+def _rows(
+    run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out: LeftOutRows
+) -> Iterator[ConversationRow]:
     """The rows of the solvers in order, each in the order of the questions."""
     model = str(run.shown_identity["model"]["model"])
     with asyncio.Runner() as runner:
@@ -220,7 +222,7 @@ def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out:
                     if options.max_turns is not None and conversation.turns > options.max_turns:
                         out.note(f"more than {options.max_turns} turns", question.id)
                     else:
-                        yield Row(question, ask, name, model, score, conversation)
+                        yield ConversationRow(question, ask, name, model, score, conversation)
 
 
 def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tuple[Question, Attempt]]:

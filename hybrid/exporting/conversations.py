@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hybrid.exporting._conversations import Row, function_of, write_conversations
+from hybrid.exporting._conversations import ConversationRow, function_of, write_conversations
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
 from hybrid.models.toolspec import spec
@@ -37,7 +37,7 @@ class Conversations(Exporter):
         return write_conversations(run, path, options, self.form, _row)
 
 
-def _row(row: Row, images: list[str]) -> dict[str, Json]:
+def _row(row: ConversationRow, images: list[str]) -> dict[str, Json]:
     conversation = row.conversation
     return {
         "messages": [openai_message(message, conversation.tools) for message in conversation.messages],

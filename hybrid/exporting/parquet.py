@@ -15,18 +15,18 @@ from typing import ClassVar
 
 from hybrid.errors import UsageError, needed_by
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.scoring.records import PARQUET, Column, QuestionTable
+from hybrid.scoring.records import PARQUET, QuestionTable, RecordColumn
 from hybrid.version import __version__
 
-__all__ = ["EXPORTER", "Parquet"]
+__all__ = ["EXPORTER", "ParquetExporter"]
 
 
-class Parquet(Exporter):
+class ParquetExporter(Exporter):
     """One file with these columns."""
 
     form = "parquet"
     about = "a table with a row a question and solver, typed columns; all solvers, every ask, no images"
-    columns: ClassVar[tuple[Column, ...]] = PARQUET
+    columns: ClassVar[tuple[RecordColumn, ...]] = PARQUET
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
@@ -68,4 +68,4 @@ class Parquet(Exporter):
         pq.write_table(pa.Table.from_pylist(list(table), schema=schema), path)
 
 
-EXPORTER = Parquet()
+EXPORTER = ParquetExporter()

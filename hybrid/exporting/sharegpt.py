@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from hybrid.exporting._conversations import FILE, Row, function_of, write_conversations
+from hybrid.exporting._conversations import FILE, ConversationRow, function_of, write_conversations
 from hybrid.exporting._enacted import LeftOut
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.log.files import write_atomic
@@ -52,7 +52,7 @@ class ShareGpt(Exporter):
         return Written((*output.paths, path / INFO), output.notes, output.rows, output.left_out)
 
 
-def _row(row: Row, images: list[str]) -> dict[str, Json]:
+def _row(row: ConversationRow, images: list[str]) -> dict[str, Json]:
     messages, tools = row.conversation.messages, row.conversation.tools
     system = "\n".join(message.text for message in messages if isinstance(message, SystemMessage))
     return {

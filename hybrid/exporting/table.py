@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from hybrid.exporting.base import ExportedRun
-from hybrid.exporting.parquet import Parquet
+from hybrid.exporting.parquet import ParquetExporter
 from hybrid.log.files import write_atomic
 from hybrid.scoring.records import TABLE, QuestionTable
 
 
-class Table(Parquet):
+class TableExporter(ParquetExporter):
     """One file, by its ending."""
 
     form = "table"
@@ -30,4 +30,4 @@ class Table(Parquet):
             super().write(run, table, path)
 
 
-EXPORTER = Table()
+EXPORTER = TableExporter()

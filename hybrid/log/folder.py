@@ -23,7 +23,7 @@ from hybrid.log.files import write_atomic, write_redacted, writing
 from hybrid.log.journal import Journal
 from hybrid.log.lines import ExtentHasher, FileExtent, whole_lines
 from hybrid.log.manifest import FORMAT, MANIFEST, read_manifest, write_sealed
-from hybrid.log.questions import AnyQuestion, Questions, question_line, read_questions
+from hybrid.log.questions import AnyQuestion, RecordedQuestions, question_line, read_questions
 from hybrid.secrets import redact_bytes
 from hybrid.types import Attempt, Json, Score
 
@@ -166,7 +166,7 @@ class RunFolder:
             measure.add(line)
         return measure
 
-    def questions(self) -> Questions:
+    def questions(self) -> RecordedQuestions:
         """Read the questions, in the order of the data.
 
         Raises:
@@ -177,7 +177,7 @@ class RunFolder:
             raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them again from its data")
         return readable
 
-    def readable_questions(self) -> tuple[Questions, str | None]:
+    def readable_questions(self) -> tuple[RecordedQuestions, str | None]:
         """Read the questions, and describe the first defect of their file (None if it is sound)."""
         return read_questions(self.path / QUESTIONS, self.extent(QUESTIONS))
 

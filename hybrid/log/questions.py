@@ -81,7 +81,7 @@ class SomeQuestions(Sequence[T], Generic[T]):
         return self.by_id[name]  # type: ignore[return-value]
 
 
-class Questions(SomeQuestions[AnyQuestion]):
+class RecordedQuestions(SomeQuestions[AnyQuestion]):
     """All questions of a run or of some data.
 
     Args:
@@ -142,14 +142,14 @@ class Questions(SomeQuestions[AnyQuestion]):
         return isinstance(self.by_id, Records) and self.by_id.file.is_at(path)
 
 
-def read_questions(path: Path, previous: FileExtent | None) -> tuple[Questions, str | None]:
+def read_questions(path: Path, previous: FileExtent | None) -> tuple[RecordedQuestions, str | None]:
     """Read the questions of a file, and describe its first defect (None if it is sound).
 
     `previous` is its extent when the last command ended normally.
     """
     index = index_lines(path, previous, FORM)
     read = reading(read_question, path, "a Question")
-    questions = Questions(index.records(read), frozenset(index.errors), index.measure.extent)
+    questions = RecordedQuestions(index.records(read), frozenset(index.errors), index.measure.extent)
     wrong = {number: f"not a Question ({first_error(error)})" for number, error in index.unreadable}
     wrong |= {number: f"the id {name!r} appears twice" for number, name in index.repeated}
     if wrong:
@@ -191,13 +191,13 @@ class QuestionSpool:
             self._broken.add(question.id)
         return True
 
-    def questions(self) -> Questions:
+    def questions(self) -> RecordedQuestions:
         """Return all questions; no more can be added."""
         with self._file as file:
             file.flush()
             handle = OpenFile(os.dup(file.fileno()))
         numbers = dict(sorted(self._places.numbers.items(), key=lambda item: self._ranks[item[1]]))
-        return Questions(Records(handle, self._places, read_question, numbers), frozenset(self._broken))
+        return RecordedQuestions(Records(handle, self._places, read_question, numbers), frozenset(self._broken))
 
     def close(self) -> None:
         """Discard the questions, if `questions` was never called."""

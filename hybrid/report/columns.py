@@ -28,7 +28,7 @@ MIN_SHARED, MIN_SHARERS = 24, 3
 
 
 @dataclass(frozen=True)
-class Column:
+class ReportColumn:
     """A column: its name in addresses, its heading, how the list is filtered by it, its value.
 
     `width` is that of a grid (`minmax(6rem, 11rem)`), empty for a column that is not shown. Of a solver's columns,
@@ -56,17 +56,19 @@ def state(entry: SolverEntry) -> str:
 
 
 QUESTION_COLUMNS = (
-    Column("task", "Task", "choice", "minmax(5rem, 9rem)", attrgetter("task")),
-    Column(WORDS, "Text", "search", "minmax(12rem, 1fr)", lambda page: cut(words_of(page), TEXT_READ)),
-    Column("expected", "Right answer", "search", "minmax(4rem, 9rem)", lambda page: cut(page.target, ANSWER_SHOWN)),
-    Column("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
-    Column("sampled", "on the error sheet", "flag", "", attrgetter("sampled")),
+    ReportColumn("task", "Task", "choice", "minmax(5rem, 9rem)", attrgetter("task")),
+    ReportColumn(WORDS, "Text", "search", "minmax(12rem, 1fr)", lambda page: cut(words_of(page), TEXT_READ)),
+    ReportColumn(
+        "expected", "Right answer", "search", "minmax(4rem, 9rem)", lambda page: cut(page.target, ANSWER_SHOWN)
+    ),
+    ReportColumn("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
+    ReportColumn("sampled", "on the error sheet", "flag", "", attrgetter("sampled")),
 )
 SOLVER_COLUMNS = (
-    Column("verdict", "Verdict", "choice", "sign", state),
-    Column("answer", "Answer", "search", "words", lambda entry: cut(entry.answer, ANSWER_SHOWN)),
-    Column("tool", "Tool called", "any", "", attrgetter("tools")),
-    Column("outcome", "Outcome", "any", "", attrgetter("outcome")),
+    ReportColumn("verdict", "Verdict", "choice", "sign", state),
+    ReportColumn("answer", "Answer", "search", "words", lambda entry: cut(entry.answer, ANSWER_SHOWN)),
+    ReportColumn("tool", "Tool called", "any", "", attrgetter("tools")),
+    ReportColumn("outcome", "Outcome", "any", "", attrgetter("outcome")),
 )
 
 
@@ -128,7 +130,7 @@ class QuestionList:
     """
 
     def __init__(self, solvers: int, by: str) -> None:
-        group = Column(
+        group = ReportColumn(
             by, by, "choice", "", lambda page: {entry.name: entry.value for entry in page.groups}.get(by, "-")
         )
         self._columns = (*QUESTION_COLUMNS, *(() if by == "task" else (group,)))

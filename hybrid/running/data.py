@@ -16,7 +16,7 @@ from hybrid.generated_mark import ID_PREFIX, MARKER
 from hybrid.images import ImageStore, files_read, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import difference
-from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool
+from hybrid.log.questions import AnyQuestion, QuestionSpool, RecordedQuestions
 from hybrid.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.same_pictures import SamePictures
@@ -215,7 +215,7 @@ def questions(
     limit: int | None,
     variants: Variants = lambda question: (question,),
     only: Sequence[str] = (),
-) -> Questions:
+) -> RecordedQuestions:
     """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
 
     What belongs together (variants of a question, a pair of images) is taken whole. Only as much of the data is read
@@ -261,7 +261,7 @@ def questions(
     return readable
 
 
-def _with_clusters(questions: Questions, clusters: Mapping[str, str], root: Path) -> Questions:
+def _with_clusters(questions: RecordedQuestions, clusters: Mapping[str, str], root: Path) -> RecordedQuestions:
     """The questions again, with the clusters of those that share pictures, which were joined once for all."""
     clustered = QuestionSpool(root)
     for question in questions:
@@ -326,7 +326,7 @@ def recorded_questions(
     benchmark: Benchmark,
     limit: int | None,
     only: Sequence[str] = (),
-) -> Questions | None:
+) -> RecordedQuestions | None:
     """The questions as the run holds them, where these are whole and just those that this command would read again.
 
     That is so where the manifest is of the same identity (the data's fingerprint is part of it) and the file holds what

@@ -19,7 +19,7 @@ from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, fol
 from hybrid.errors import UsageError, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
-from hybrid.log.questions import AnyQuestion, Questions
+from hybrid.log.questions import AnyQuestion, RecordedQuestions
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.registry import load, load_solver, plugin
@@ -62,7 +62,7 @@ class ResolvedRun:
     benchmark: Benchmark
     mounted: Mounted
     # On disk: each is read when it is asked for.
-    questions: Questions
+    questions: RecordedQuestions
     solvers: Mapping[str, Solver]
     # The configuration, and what its asks share.
     resources: AskSetup
@@ -211,7 +211,7 @@ def offered_tools(config: RunConfig) -> ToolsInUse:
     return tools_in_use(_solvers(config), card.name, choose_tools(config, card), config.service)
 
 
-def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Questions:
+def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> RecordedQuestions:
     """The questions of the data, whose images are in the store afterwards. Raises `DataError` as `questions` does."""
     if not config.rotate:
         return questions(benchmark, mounted.source, config.limit, only=config.only)
@@ -253,7 +253,7 @@ def open_models(
     return model, captioner
 
 
-def _without_text(config: RunConfig, context: SuppliedTexts, question_set: Questions) -> tuple[str, ...]:
+def _without_text(config: RunConfig, context: SuppliedTexts, question_set: RecordedQuestions) -> tuple[str, ...]:
     """The questions that have no text of the file. Raises `UsageError` where there are some and they may not be."""
     if config.context is None:
         return ()
@@ -338,7 +338,7 @@ def _resources(
     benchmark: Benchmark,
     models: tuple[ChatModel | None, ChatModel | None],
     service: CachedTools,
-    question_set: Questions,
+    question_set: RecordedQuestions,
     tools: ToolsInUse,
     trust: TrustFile | None,
     context: SuppliedTexts,

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class End:
+class ChanceEnd:
     """One way in which a guess at a question can go: its probability, 0..1, and the verdict."""
 
     probability: float
@@ -54,7 +54,7 @@ class Guess:
     The scores' `id`, `groups` and `cluster` may be those of another question that is guessed at in the same way.
     """
 
-    ends: tuple[End, ...]
+    ends: tuple[ChanceEnd, ...]
     exact: bool
 
     @cached_property
@@ -127,19 +127,19 @@ class Guesser:
         key = question.id if question.kind is Kind.SCANPATH else (*facts, target, variant, images)
         if key not in self._known:
             ends = self._listed(question)
-            draws = () if ends else (End(1 / self._draws, self._drawn(question, n)) for n in range(self._draws))
+            draws = () if ends else (ChanceEnd(1 / self._draws, self._drawn(question, n)) for n in range(self._draws))
             self._known[key] = Guess(ends or tuple(draws), exact=ends is not None)
         return self._known[key]
 
-    def _listed(self, question: Question) -> tuple[End, ...] | None:
+    def _listed(self, question: Question) -> tuple[ChanceEnd, ...] | None:
         """Every end of the dialogue; None for too many."""
         open_: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
-        ends: list[End] = []
+        ends: list[ChanceEnd] = []
         while open_:
             replies, probability = open_.pop()
             outcome = self._follow(question, replies)
             if not isinstance(outcome, Prompt):
-                ends.append(End(probability, self._benchmark.score(question, outcome, self._options)))
+                ends.append(ChanceEnd(probability, self._benchmark.score(question, outcome, self._options)))
                 continue
             answers = list_answers(outcome)
             if answers is None or len(ends) + len(open_) + len(answers) > MAX_ENDS:
@@ -299,12 +299,12 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
     return metric_names - refuted
 
 
-def _unlike(ends: Sequence[End]) -> list[End]:
+def _unlike(ends: Sequence[ChanceEnd]) -> list[ChanceEnd]:
     """The ends with those as one that have the same verdict, values and outcome."""
-    distinct: dict[object, End] = {}
+    distinct: dict[object, ChanceEnd] = {}
     for end in ends:
         score = end.score
         same = (score.correct, score.outcome, score.answer is None, tuple(sorted(score.values.items())))
         previous = distinct[same].probability if same in distinct else 0.0
-        distinct[same] = End(previous + end.probability, score)
+        distinct[same] = ChanceEnd(previous + end.probability, score)
     return list(distinct.values())

@@ -198,7 +198,7 @@ OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
 
 @dataclass(frozen=True)
-class Column:
+class RecordColumn:
     """A column: its name, its type in the words of Arrow, what it holds, and which of the two forms has it alone."""
 
     name: str
@@ -213,7 +213,7 @@ _ITEM = re.compile(
 )
 # The columns, in order, as the docstring has them.
 COLUMNS = tuple(
-    Column(match["name"], match["type"], " ".join(match["about"].split()), match["form"] or "")
+    RecordColumn(match["name"], match["type"], " ".join(match["about"].split()), match["form"] or "")
     for match in _ITEM.finditer(__doc__ or "")
 )
 PARQUET = tuple(column for column in COLUMNS if column.form != "table")
@@ -224,7 +224,7 @@ NAME = "NAME"
 class QuestionTable(Sequence[Mapping[str, Any]]):
     """A row a question and solver, over `TABLE` or other columns; a column `group.NAME` is one for each name."""
 
-    def __init__(self, solvers: Sequence[Scored], columns: Sequence[Column] = TABLE) -> None:
+    def __init__(self, solvers: Sequence[Scored], columns: Sequence[RecordColumn] = TABLE) -> None:
         rows = [row for scored in solvers for row in SolverRows(scored)]
         # By column in the file the fact, and where the fact is a mapping the key in it.
         places: dict[str, tuple[str, str | None]] = {}

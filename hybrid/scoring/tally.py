@@ -27,7 +27,7 @@ from hybrid.log.attempts import Recorded
 from hybrid.log.codec import codec, to_json
 from hybrid.log.folder import ATTEMPTS, QUESTIONS, SCORES, SCORES_BASIS, RunFolder, attempts_of, read_lines
 from hybrid.log.manifest import SEAL, seal_of, write_sealed
-from hybrid.log.questions import Questions
+from hybrid.log.questions import RecordedQuestions
 from hybrid.raised import in_one_line
 from hybrid.secrets import redact
 from hybrid.serving.sources import ours
@@ -98,7 +98,7 @@ def tally(
     folder: RunFolder,
     benchmark: Benchmark,
     solver: str,
-    questions: Questions,
+    questions: RecordedQuestions,
     options: ScoreOptions,
     *,
     keep: bool = True,
@@ -142,7 +142,7 @@ def tally(
     return result
 
 
-def recorded_of(folder: RunFolder, solver: str, questions: Questions) -> Recorded:
+def recorded_of(folder: RunFolder, solver: str, questions: RecordedQuestions) -> Recorded:
     """A solver's recorded attempts at these questions. Raises `DataError` where it answers others."""
     recorded = folder.recorded(solver)
     unknown = [identity for identity in recorded.by_id if identity not in questions.by_id]
@@ -221,7 +221,7 @@ Span = tuple[float | None, float]
 def wall_seconds(attempts: Sequence[Span]) -> float | None:
     """Seconds during which at least one of the attempts was under way; None where one does not say when it began.
 
-    Questions asked side by side count once, and a pause between two commands that fill one run does not count.
+    RecordedQuestions asked side by side count once, and a pause between two commands that fill one run does not count.
     """
     spans = sorted((start, start + max(0.0, lasted)) for start, lasted in attempts if start is not None)
     if len(spans) < len(attempts):
@@ -233,7 +233,9 @@ def wall_seconds(attempts: Sequence[Span]) -> float | None:
     return total
 
 
-def refuse_our_line(folder: RunFolder, benchmark: Benchmark, questions: Questions, options: ScoreOptions) -> None:
+def refuse_our_line(
+    folder: RunFolder, benchmark: Benchmark, questions: RecordedQuestions, options: ScoreOptions
+) -> None:
     """Raise `UsageError` where the official parse cannot read what the run's own format line asked for.
 
     Predictions that somebody else saved carry no line of ours.
@@ -268,7 +270,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _tally_on_disk(folder: RunFolder, solver: str, basis: _Basis, questions: Questions) -> Tally | None:
+def _tally_on_disk(folder: RunFolder, solver: str, basis: _Basis, questions: RecordedQuestions) -> Tally | None:
     """The tally on disk; None where it is damaged, or has another basis."""
     path = folder.path / solver / SCORES
     try:

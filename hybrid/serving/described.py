@@ -1,6 +1,6 @@
 """Modules from outside the project, imported in a worker process first; tools in no other, which describes them.
 
-    with described_by(Describer):                  # hybrid.registry
+    with described_by(ProcessDescriber):                  # hybrid.registry
         load("tools", "redness")                   # from a folder of the user: a `Tool` with `code`
         load("baselines", "always_a")              # imported here, after its import there has ended well
 
@@ -34,7 +34,7 @@ from hybrid.tool.args import args_of_schema
 from hybrid.tool.card_file import CodeElsewhere
 
 
-class Describer:
+class ProcessDescriber:
     """Imports things by name, each once; its worker process starts with the first and is there until `close`."""
 
     def __init__(self, options: ServiceOptions | None = None) -> None:

@@ -1,6 +1,6 @@
 """The seam between a tool service, which asks, and whatever runs the tools: threads, a worker process, Ray actors.
 
-    finding, answering = await executor.find(ToolCall(...), watch)
+    finding, answering = await executor.find(QueuedCall(...), watch)
 
 The service has parsed the arguments, found no finding in its cache and asked the needed tools first, so an executor
 gets complete calls only.
@@ -19,7 +19,7 @@ from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.registry import loaded
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.protocol import (
-    Failure,
+    CallFailure,
     LoadRequest,
     LoadResponse,
     NeedRequest,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class QueuedCall:
     """A complete call: the request that decides a finding, with its tool and its arguments as objects."""
 
     tool: Tool
@@ -62,7 +62,7 @@ class Executor(Protocol):
     ) -> Mapping[str, Json] | None:
         """The arguments for need number `place` of a tool; None where it is not needed."""
 
-    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
+    async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """The finding of a call, and which backend made it; `parent` of its pictures is the number of their input.
 
         It is kept in the cache, unless another backend than the expected one made it.
@@ -102,7 +102,7 @@ class MessageExecutor(ABC):
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
         """The response to a request, which has no number yet.
 
-        Raises what a `Failure` says, or an `Outage` where none arrives.
+        Raises what a `CallFailure` says, or an `Outage` where none arrives.
         """
 
     def _name(self, tool: Tool) -> str:
@@ -124,23 +124,23 @@ class MessageExecutor(ABC):
         request = NeedRequest(0, self._name(tool), backend, place, json_args, findings)
         return cast(NeedResponse, await self.ask(request, watch)).args
 
-    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
+    async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
         request = replace(call.request, tool=self._name(call.tool))
         response = cast(ToolResponse, await self.ask(request, watch))
         return response.finding, response.answering
 
 
-def failure_of(number: int, error: Exception, notices: tuple[str, ...] = ()) -> Failure:
+def failure_of(number: int, error: Exception, notices: tuple[str, ...] = ()) -> CallFailure:
     """An error as a message."""
     fault = error.fault if isinstance(error, ToolError) else Fault.TOOL_ERROR
     is_expected = isinstance(error, HybridError)
     words = getattr(error, "marked", str(error)) if is_expected else f"{type(error).__name__}: {error}"
     trace, message = (text.encode("utf-8", "replace").decode() for text in (getattr(error, "trace", ""), words))
-    return Failure(number, type(error).__name__ if is_expected else "", message, fault, trace, notices)
+    return CallFailure(number, type(error).__name__ if is_expected else "", message, fault, trace, notices)
 
 
-def error_of(failure: Failure) -> HybridError:
+def error_of(failure: CallFailure) -> HybridError:
     """The error of a message. Only classes of ours are made of it, and only from a text."""
     if not failure.error:
         return Outage(f"the worker process of the tools failed: {failure.message}")

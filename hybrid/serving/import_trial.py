@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hybrid.serving.described import Describer
+    from hybrid.serving.described import ProcessDescriber
 
 
-def describer() -> Describer:
+def describer() -> ProcessDescriber:
     """Imports what lies outside of the project in a process of its own: none of it can hang or end the program."""
-    from hybrid.serving.described import Describer
+    from hybrid.serving.described import ProcessDescriber
 
-    return Describer()
+    return ProcessDescriber()

@@ -26,7 +26,7 @@ from hybrid.errors import HybridError, NoBackend, Outage, ToolError, UsageError
 from hybrid.images import JPEG, JPEG_SIDE_PX, PNG
 from hybrid.serving.batching import Lane
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.executor import ToolCall, need_args, needs_of
+from hybrid.serving.executor import QueuedCall, need_args, needs_of
 from hybrid.serving.image_memory import DecodedImages
 from hybrid.serving.loader import BackendIdentity, LoadedBackend, Loader
 from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
@@ -109,7 +109,7 @@ class ThreadExecutor(Generic[W]):
         """As `Executor.need_args`."""
         return await self._in_thread(self._threads, self._need_args, tool, backend, place, args, findings, token)
 
-    async def find(self, call: ToolCall, token: W) -> tuple[Finding, BackendIdentity]:
+    async def find(self, call: QueuedCall, token: W) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
         lane = await self._lane(call)
         async with lane.room:
@@ -159,7 +159,7 @@ class ThreadExecutor(Generic[W]):
         with self._job(tool, "needs", [token]), tool_errors():
             return need_args(needs_of(tool, backend)[place], args, findings)
 
-    async def _lane(self, call: ToolCall) -> Lane[PreparedCall[W], ComputedCall[W]]:
+    async def _lane(self, call: QueuedCall) -> Lane[PreparedCall[W], ComputedCall[W]]:
         """Where the calls of a tool become batches, one for each event loop."""
         loop, tool = asyncio.get_running_loop(), call.tool
         learned = call.request.answering.backend == "learned"
@@ -184,7 +184,7 @@ class ThreadExecutor(Generic[W]):
             lanes[tool.card.name] = Lane(size, run, coming_s=coming_s, workers=workers, form=form)
         return lanes[tool.card.name]
 
-    def _prepare(self, call: ToolCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
+    def _prepare(self, call: QueuedCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
         with self._job(call.tool, "prepare", [token]):
             with on_disk("read"):
                 pixels = tuple(self._decoded.pixels(ref.image) for ref in call.request.images)
@@ -243,7 +243,7 @@ class ThreadExecutor(Generic[W]):
             output if isinstance(output, HybridError) else ComputedCall(call, output, ready) for call, output in pairs
         ]
 
-    def _finish(self, call: ToolCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
+    def _finish(self, call: QueuedCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
         """The finding, kept in the cache, its pictures in the image store."""
         prepared, ready = computed.prepared, computed.ready
         with self._job(call.tool, "finish", [prepared.token]):
@@ -260,7 +260,7 @@ class ThreadExecutor(Generic[W]):
                     self.cache.put(call.request.key, finding)
             return finding, ready.answering
 
-    def _stored(self, picture: Picture, call: ToolCall) -> ImageRef:
+    def _stored(self, picture: Picture, call: QueuedCall) -> ImageRef:
         lossy = self.options.pictures == "auto" and call.request.images[picture.of].image.media_type == JPEG
         media_type = JPEG if lossy and max(picture.pixels.shape) <= JPEG_SIDE_PX else PNG
         try:

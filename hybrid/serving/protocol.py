@@ -171,7 +171,7 @@ class ImportResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CallFailure:
     """The error that ends a request: its class in `hybrid.errors`, empty for a defect of our own."""
 
     number: int
@@ -219,7 +219,7 @@ class JobEnd:
 Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest | RuleRequest
 Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | RuleResponse | ImportResponse
 ToWorker: TypeAlias = Setup | Request
-FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | Failure
+FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | CallFailure
 Message: TypeAlias = ToWorker | FromWorker
 KINDS: Mapping[bytes, Any] = {kind.__name__.encode(): kind for kind in get_args(Message)}
 

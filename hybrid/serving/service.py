@@ -23,7 +23,7 @@ from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, loaded
 from hybrid.serving.cache import FindingCache, key_of, without_overlays
-from hybrid.serving.executor import Executor, ToolCall, need_args, needs_of
+from hybrid.serving.executor import Executor, QueuedCall, need_args, needs_of
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import ThreadExecutor, timed_by_watches
 from hybrid.serving.protocol import ToolRequest
@@ -142,7 +142,7 @@ class CachedTools:
         if finding is not None:
             spent.cached = True
         else:
-            make = partial(self._compute, ToolCall(tool, args, request))
+            make = partial(self._compute, QueuedCall(tool, args, request))
             finding = await self._shared(key, name, make, spent)
         refs = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=refs)
@@ -217,7 +217,7 @@ class CachedTools:
             return cached
         return replace(cached, images=tuple(ref for ref in cached.images if ref.box is not None))
 
-    async def _compute(self, call: ToolCall, watch: Stopwatch) -> Finding:
+    async def _compute(self, call: QueuedCall, watch: Stopwatch) -> Finding:
         name = call.tool.card.name
         try:
             finding, answering = await self.executor.find(call, watch)

@@ -35,8 +35,8 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import MessageExecutor, error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
 from hybrid.serving.protocol import (
+    CallFailure,
     DescribeRequest,
-    Failure,
     ImportResponse,
     JobEnd,
     JobStart,
@@ -259,11 +259,11 @@ class _Supervisor:
             case WorkerReady():
                 worker.up, self._starts = True, 0
                 self._go_on()
-            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | RuleResponse() | ImportResponse():
+            case CallFailure() | ToolResponse() | LoadResponse() | NeedResponse() | RuleResponse() | ImportResponse():
                 for line in message.notices:
                     self._executor.notice(line)
                 if (pending := self._pending.get(message.number)) is not None:
-                    if isinstance(message, Failure):
+                    if isinstance(message, CallFailure):
                         self._settle(pending, error_of(message))
                     else:
                         self._loads.pop(pending.request.tool, None)

@@ -31,7 +31,7 @@ from hybrid.registry import load, look_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of
-from hybrid.serving.executor import ToolCall, failure_of
+from hybrid.serving.executor import QueuedCall, failure_of
 from hybrid.serving.pipeline import IMPORT, ThreadExecutor
 from hybrid.serving.protocol import (
     DescribeRequest,
@@ -220,7 +220,7 @@ class Desk:
             case ToolRequest():
                 with tool_errors():
                     args = tool.parse(request.args)
-                return ToolResponse(number, *await pipeline.find(ToolCall(tool, args, request), number))
+                return ToolResponse(number, *await pipeline.find(QueuedCall(tool, args, request), number))
 
     def _import(self, request: Request) -> Tool:
         with self._reports.timed(request.tool, IMPORT, (request.number,), True), tool_errors():

@@ -17,7 +17,7 @@ from hybrid.errors import HybridError
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
 from tools._shared.reflection import match_either_hand
-from tools._shared.view_matches import Matches, View, view_of
+from tools._shared.view_matches import Matches, MatchView, view_of
 
 SIZE = (240, 180)
 SCENE = render(
@@ -80,7 +80,7 @@ def test_photographs_of_a_table_are_those_of_a_folder_in_one_order(tmp_path) -> 
 def counting(version: str, asked: list[str]) -> Matcher:
     """A matcher that notes how often it is asked."""
 
-    def match(views: tuple[View, View]) -> Matches:
+    def match(views: tuple[MatchView, MatchView]) -> Matches:
         asked.append(version)
         return match_either_hand(*views)
 

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from hybrid.cli import cli
-from hybrid.cli._tool_gallery import Section, Shown, page
+from hybrid.cli._tool_gallery import GallerySection, Shown, page
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -90,9 +90,10 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_text_on_the_page(text: str) -> None:
     shown = Shown(text, text, text, ("001.jpg", "001-b.png"))
-    written = page([text], [Section(text, text, (shown, Shown("t", text, failed=True)))])
+    written = page([text], [GallerySection(text, text, (shown, Shown("t", text, failed=True)))])
     harmless = page(
-        ["x"], [Section("x", "x", (Shown("x", "x", "x", ("001.jpg", "001-b.png")), Shown("t", "x", failed=True)))]
+        ["x"],
+        [GallerySection("x", "x", (Shown("x", "x", "x", ("001.jpg", "001-b.png")), Shown("t", "x", failed=True)))],
     )
     seen = Seen(written.encode().decode())
     assert seen.elements == Seen(harmless).elements

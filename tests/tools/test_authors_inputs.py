@@ -35,9 +35,9 @@ from tools.forensics.models import SyntheticDetector
 from tools.ocr.models import PaddleReader
 from tools.reflectance import IntrinsicModel
 from tools.saliency.models import Attention
-from tools.segmentation.models import MaskOutput, Prompt, segmenter
+from tools.segmentation.models import MaskOutput, SegmentationPrompt, segmenter
 from tools.semantic_correspondence.models import DiffusionFeatures
-from tools.similarity.models import Features
+from tools.similarity.models import ImageFeatures
 
 FAMILIES: dict[str, str] = stored(__file__, "families")
 # Words in code type of the table "What loads" that are tools or files.
@@ -128,7 +128,9 @@ def prepared_by(tool: str, folder: Path, pixels: Pixels) -> Prepared:
         return detector, asked.image["pixel_values"], lambda: detector.predict([asked])
     if tool in ("segmentation", "segmentation by words"):
         cutter: Any = segmenter(str(folder), "cpu")
-        prompt = Prompt(words="dog") if tool.endswith("words") else Prompt(on=(Spot(None, 5, 5),))
+        prompt = (
+            SegmentationPrompt(words="dog") if tool.endswith("words") else SegmentationPrompt(on=(Spot(None, 5, 5),))
+        )
         placed = cutter.prepare(pixels, prompt)
         return cutter, placed.values, lambda: cutter.predict([placed])
     if tool == "attributes":
@@ -140,7 +142,7 @@ def prepared_by(tool: str, folder: Path, pixels: Pixels) -> Prepared:
         batch = judge.prepare([pixels])
         return judge, batch, lambda: judge.predict(batch)
     if tool == "similarity":
-        features = Features(str(folder), "cpu")
+        features = ImageFeatures(str(folder), "cpu")
         values = features.prepare(pixels)
         return features, values, lambda: features.predict([values])
     if tool == "correspondence":

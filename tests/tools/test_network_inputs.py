@@ -25,7 +25,7 @@ from tools.detection.models import Detector, enlarge, enlarges
 from tools.forensics.models import SyntheticDetector
 from tools.ocr.models import PaddleReader, RapidReader
 from tools.reflectance import IntrinsicModel
-from tools.segmentation.models import Prompt, segmenter
+from tools.segmentation.models import SegmentationPrompt, segmenter
 
 SMALL, LARGE = (90, 120), (1500, 3000)
 IMAGENET = (np.array((0.485, 0.456, 0.406)), np.array((0.229, 0.224, 0.225)))
@@ -151,7 +151,7 @@ def test_sam_sees_the_picture_and_its_prompts_at_the_scale_of_its_input(
     on, off = Spot(None, 0.25 * width, 0.6 * height), Spot(None, 0.9 * width, 0.2 * height)
     box = Box(0.125 * width, 0.25 * height, 0.5 * width, 0.75 * height)
     with reaching(model._checkpoint.model.vision_encoder) as looks, reaching(model._checkpoint.model) as asked:
-        model.predict([model.prepare(pixels, Prompt(on=(on,), off=(off,), box=box))])
+        model.predict([model.prepare(pixels, SegmentationPrompt(on=(on,), off=(off,), box=box))])
     mean, deviation = IMAGENET
     small = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA).astype(np.float64) / 255
     assert apart(next(iter(looks[0].values()))[0], ((small - mean) / deviation).transpose(2, 0, 1)) <= 0.15

@@ -14,7 +14,7 @@ from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.segmentation import OUTLINE_POINTS, TOOL, GrabCut, LearnedSegmentation, SegmentationArgs, bounds, outline
-from tools.segmentation.models import MaskOutput, Prompt, segmenter
+from tools.segmentation.models import MaskOutput, SegmentationPrompt, segmenter
 
 
 def scene(height: int = 120, width: int = 160) -> tuple[Pixels, Box]:
@@ -131,7 +131,7 @@ def test_words_of_sam_3_are_cut_out_as_by_the_library(things_checkpoint: Checkpo
         outputs, threshold=0.25, mask_threshold=0.25, target_sizes=[pixels.shape[:2]]
     )
     assert len(theirs["scores"]) > 1
-    (output,) = model.predict([model.prepare(pixels, Prompt(words="a disc"))])
+    (output,) = model.predict([model.prepare(pixels, SegmentationPrompt(words="a disc"))])
     mask, score = model.mask(pixels, output)
     whole = theirs["masks"].amax(dim=0).bool().numpy()
     # Ours joins the things before it enlarges them: no pixel of theirs is lost by more than the seam between two.

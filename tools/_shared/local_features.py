@@ -52,7 +52,7 @@ MIN_POINTS = 2
 ALWAYS = -1
 
 
-class Features(NamedTuple):
+class KeypointFeatures(NamedTuple):
     """Features extracted from an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
 
     points: torch.Tensor
@@ -106,7 +106,7 @@ class LocalFeatures:
         features = in_batches(views, self._device, self._features, self.at_once)
         return [self._match(pair, features[2 * place : 2 * place + 2]) for place, pair in enumerate(pairs)]
 
-    def _match(self, pair: PreparedPair, features: Sequence[Features]) -> Matches:
+    def _match(self, pair: PreparedPair, features: Sequence[KeypointFeatures]) -> Matches:
         import torch
 
         name = f"{self._extractor}+lightglue"
@@ -132,11 +132,11 @@ class LocalFeatures:
         )
         return Matches(first, second, doubles(result["scores"][0]), name)
 
-    def _features(self, batch: torch.Tensor, _: Sequence[int]) -> list[Features]:
+    def _features(self, batch: torch.Tensor, _: Sequence[int]) -> list[KeypointFeatures]:
         extractor, size = self.networks["extractor"], (batch.shape[-1], batch.shape[-2])
         options = {"n": MAX_POINTS, "pad_if_not_divisible": True} if self._extractor == DISK else {}
         extracted = extractor(batch, **options)
-        return [Features(output.keypoints.float(), output.descriptors.float(), size) for output in extracted]
+        return [KeypointFeatures(output.keypoints.float(), output.descriptors.float(), size) for output in extracted]
 
 
 def networks(extractor: str) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hybrid.marks.marks import Marks
 from hybrid.types import Box
-from tools._shared.view_matches import Matches, View, Views, match_views, to_frame
+from tools._shared.view_matches import Matches, MatchView, Views, match_views, to_frame
 
 # Matches on one epipolar geometry from which no mirrored view is tried.
 VERIFIED = 250
@@ -28,7 +28,7 @@ INLIER = 1.0
 MIN_MATCHES = 8
 
 
-def match_either_hand(first: View, second: View) -> Matches:
+def match_either_hand(first: MatchView, second: MatchView) -> Matches:
     """Weight-free matches in pixels of the original pictures (`match_views`), as `believed_hands` chooses them."""
     views = (first, second)
     return believed_hands([views], [match_views(*views)], lambda pairs: [match_views(*pair) for pair in pairs])[0]
@@ -75,7 +75,7 @@ def verified(matches: Matches, views: Views) -> int:
     return 0 if mask is None else int((np.asarray(mask) > 0).sum())
 
 
-def mirrored(view: View) -> View:
+def mirrored(view: MatchView) -> MatchView:
     """A view with left and right exchanged, its marks too."""
     width = view.pixels.shape[1]
     points = []
@@ -86,6 +86,6 @@ def mirrored(view: View) -> View:
     return replace(view, pixels=np.ascontiguousarray(view.pixels[:, ::-1]), marks=Marks(tuple(points)))
 
 
-def _original_size(view: View) -> tuple[int, int]:
+def _original_size(view: MatchView) -> tuple[int, int]:
     height, width = view.pixels.shape[:2]
     return round(height * view.scale_y), round(width * view.scale_x)

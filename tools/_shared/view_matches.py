@@ -80,7 +80,7 @@ class Matches:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class MatchView:
     """A picture ready for matching: at most `MAX_SIDE_PX` long, its drawn marks painted over.
 
     `scale_x`, `scale_y` are pixels of the original per pixel here; `marks` are in pixels here.
@@ -110,15 +110,15 @@ class View:
         return (points + 0.5) / (self.scale_x, self.scale_y) - 0.5
 
 
-def view_of(pixels: Pixels, marks: Marks | None = None) -> View:
+def view_of(pixels: Pixels, marks: Marks | None = None) -> MatchView:
     """A picture (H, W, 3), reduced, without its drawn marks."""
     small = shrink(pixels, MAX_SIDE_PX)
     x, y = pixels.shape[1] / small.shape[1], pixels.shape[0] / small.shape[0]
     small_marks = scale_marks(marks or Marks(), 1 / x, 1 / y)
-    return View(remove_marks(small, small_marks), x, y, small_marks)
+    return MatchView(remove_marks(small, small_marks), x, y, small_marks)
 
 
-def match_views(first: View, second: View) -> Matches:
+def match_views(first: MatchView, second: MatchView) -> Matches:
     """Matches in pixels of the original pictures; empty where nothing fits."""
     matches = [_match(first.sift, second.sift, "sift")]
     if len(matches[0]) < ENOUGH:
@@ -172,7 +172,7 @@ def _match(first: Features, second: Features, kind: str) -> Matches:
     return Matches(points[selected], other_points[near[selected]], 1 - share[selected], kind)
 
 
-def _features(view: View, kind: str) -> Features:
+def _features(view: MatchView, kind: str) -> Features:
     import cv2
 
     grey = np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
@@ -194,7 +194,7 @@ def _features(view: View, kind: str) -> Features:
     return points, _rooted(np.asarray(descriptors, np.float32)) if kind == "sift" else np.asarray(descriptors)
 
 
-Views = tuple[View, View]
+Views = tuple[MatchView, MatchView]
 
 
 class PreparedPair(NamedTuple):

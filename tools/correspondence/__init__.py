@@ -32,7 +32,7 @@ from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
 from tools._shared.picture_content import shows_something
 from tools._shared.reflection import match_either_hand
-from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
+from tools._shared.view_matches import FRAME_PX, Matches, MatchView, view_of
 from tools.correspondence.point_transfer import (
     FAR,
     POINT_UNKNOWN,
@@ -86,7 +86,7 @@ def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
     return [spot for spot in spots if spot.label != REFERENCE or request.args.candidates]
 
 
-def views_of(request: Request[CorrespondenceArgs]) -> tuple[View, View]:
+def views_of(request: Request[CorrespondenceArgs]) -> tuple[MatchView, MatchView]:
     """Both images, reduced, without their drawn marks."""
     marks = [marks_from(finding.data) for finding in request.needs.get("markers", ())]
     point_marks = [Marks(mark.points) for mark in marks]
@@ -94,7 +94,7 @@ def views_of(request: Request[CorrespondenceArgs]) -> tuple[View, View]:
     return view_of(request.images[0], point_marks[0]), view_of(request.images[1], point_marks[1])
 
 
-def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matches: Matches) -> Evidence:
+def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchView], matches: Matches) -> Evidence:
     """Transfer the point of one request with the matches of its views (`views_of`).
 
     Returns:

@@ -31,7 +31,7 @@ Scores = npt.NDArray[np.float64]
 Boxes = npt.NDArray[np.float64]
 
 
-class Family(NamedTuple):
+class DetectorFamily(NamedTuple):
     """Properties of a family, as models.toml explains them."""
 
     kind: Literal["queries", "sentence", "closed"]
@@ -43,7 +43,7 @@ class Family(NamedTuple):
 
 # By transformers' `model_type`.
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-FAMILIES: Mapping[str, Family] = {name: Family(**facts) for name, facts in FACTS["families"].items()}
+FAMILIES: Mapping[str, DetectorFamily] = {name: DetectorFamily(**facts) for name, facts in FACTS["families"].items()}
 # Images in one pass: OWLv2 sees each at 960 px.
 MAX_AT_ONCE = 8
 MAX_SIDE_PX = 1600

@@ -27,7 +27,7 @@ from hybrid.types import Finding, Json, Prompt
 from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.reflection import match_either_hand
-from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
+from tools._shared.view_matches import FRAME_PX, Matches, MatchView, view_of
 from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
@@ -147,12 +147,12 @@ def _fits(motion: Motion | None, matches: int) -> TypeGuard[Motion]:
     return motion is not None and motion.inliers >= max(MIN_INLIERS, MIN_INLIER_SHARE * matches)
 
 
-def views_of(request: Request[MotionArgs]) -> tuple[View, View]:
+def views_of(request: Request[MotionArgs]) -> tuple[MatchView, MatchView]:
     """Both images, ready for matching."""
     return view_of(request.images[0]), view_of(request.images[1])
 
 
-def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) -> Evidence:
+def solve(request: Request[MotionArgs], _: tuple[MatchView, MatchView], matches: Matches) -> Evidence:
     """Judge the motion between the two images of a request with the matches of its views.
 
     Returns:

@@ -28,7 +28,7 @@ from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, numb
 from tools._shared.overlay import overlay
 from tools._shared.picture_content import shows_something
 from tools.segmentation.cues import contrast, cut_out
-from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
+from tools.segmentation.models import MaskOutput, SegmentationPrompt, Segmenter, segmenter
 
 if TYPE_CHECKING:
     from hybrid.samples.pop_out import NamedObject
@@ -101,9 +101,9 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
         """Image and prompt as the network takes them. Raises `ToolError` for a prompt that it does not take."""
         model, words = self.model, request.args.words
         if words is not None:
-            return model.prepare(request.images[0], Prompt(words=words))
+            return model.prepare(request.images[0], SegmentationPrompt(words=words))
         on, off, box = read_prompt(request)
-        return model.prepare(request.images[0], Prompt(tuple(on), tuple(off), box))
+        return model.prepare(request.images[0], SegmentationPrompt(tuple(on), tuple(off), box))
 
     def batch_key(self, prepared: Any) -> Hashable:
         """Words or places: SAM 3 has a network for each."""

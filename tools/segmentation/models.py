@@ -40,7 +40,7 @@ PRESENT = 0.5
 ABSENT_LOGIT = -20.0
 
 
-class Prompt(NamedTuple):
+class SegmentationPrompt(NamedTuple):
     """A request for a mask: points on the thing, points off it and a box, in pixels, or else words."""
 
     on: tuple[Spot, ...] = ()
@@ -88,7 +88,7 @@ class ByPlace:
         """Take this module for the network's own encoder of images, which is equal to it."""
         self._checkpoint.model.vision_encoder.backbone = encoder
 
-    def prepare(self, pixels: Pixels, prompt: Prompt) -> PlacedInput:
+    def prepare(self, pixels: Pixels, prompt: SegmentationPrompt) -> PlacedInput:
         """An image (H, W, 3) and points or a box. Raises `ToolError` for words, or an image smaller than 4 px."""
         from PIL import Image
 
@@ -163,7 +163,7 @@ class ByWords:
         self._model = TargetHeat(weights, device)
         self.version = self._model.version
 
-    def prepare(self, pixels: Pixels, prompt: Prompt) -> SearchInput:
+    def prepare(self, pixels: Pixels, prompt: SegmentationPrompt) -> SearchInput:
         """An image (H, W, 3) and words. Raises `ToolError` for points or a box, or an image smaller than 4 px."""
         if prompt.words is None:
             raise ToolError("segmentation: this checkpoint takes words, not points or boxes", Fault.BAD_ARGUMENTS)
@@ -247,7 +247,7 @@ class Sam3:
         self._places.see_through(self._words.encoder)
         self.version = self._words.version
 
-    def prepare(self, pixels: Pixels, prompt: Prompt) -> PlacedInput | SearchInput:
+    def prepare(self, pixels: Pixels, prompt: SegmentationPrompt) -> PlacedInput | SearchInput:
         """An image (H, W, 3) and points, a box, or words. Raises `ToolError`: an image smaller than 4 px."""
         if prompt.words is not None:
             return self._words.prepare(pixels, prompt.words)

@@ -26,7 +26,7 @@ from tools._shared.known_answers import FORMS, coloured, expects, lit, pattern
 from tools._shared.overlay import PALETTE, overlay
 from tools._shared.picture_content import shows_something
 from tools.similarity import cues, models
-from tools.similarity.models import Features, Layers
+from tools.similarity.models import ImageFeatures, Layers
 
 Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
@@ -124,10 +124,10 @@ class Statistics(WeightFree[SimilarityArgs]):
         return evidence_of(request.images, rows, request.args.aspect, WEIGHT_FREE_CEILING, basis)
 
 
-class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]):
+class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], ImageFeatures]):
     """The learned backend."""
 
-    load = Features
+    load = ImageFeatures
 
     def prepare(self, request: Request[SimilarityArgs]) -> list[Any]:
         """Each image as the network takes it."""

@@ -2,7 +2,7 @@
 
 DINOv2 (Oquab et al. 2024), with registers, DINOv3 (Simeoni et al. 2025), SigLIP (Zhai et al. 2023) and SigLIP 2
 (Tschannen et al. 2025; its checkpoints of a fixed size are of the family `siglip`) through transformers.
-`model = Features(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
+`model = ImageFeatures(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
 an image once; `likeness` compares two.
 
 Images are scaled to a square as a whole. DINOv2's authors evaluate classes on the middle of an image (short side to 256
@@ -51,7 +51,7 @@ class Layers(NamedTuple):
     styles: tuple[Array, ...]
 
 
-class Features:
+class ImageFeatures:
     """A verified checkpoint on a device."""
 
     def __init__(self, weights: str, device: str) -> None:

@@ -31,7 +31,7 @@ JPEG_QUALITY = 75
 
 
 @dataclass(frozen=True)
-class Task:
+class SampleTask:
     """A task that can be generated: `make(rng, answer)` builds an item whose right choice is number `answer`."""
 
     make: Callable[[np.random.Generator, int], Item]
@@ -39,15 +39,15 @@ class Task:
 
 
 # By BLINK's name of the task, in alphabetical order.
-TASKS: Mapping[str, Task] = {
-    "Counting": Task(objects.counting, 4),
-    "Jigsaw": Task(geometry.jigsaw, 2),
-    "Multi-view_Reasoning": Task(geometry.multi_view_reasoning, 2),
-    "Object_Localization": Task(objects.object_localization, 2),
-    "Relative_Depth": Task(geometry.relative_depth, 2),
-    "Relative_Reflectance": Task(objects.relative_reflectance, 3),
-    "Spatial_Relation": Task(objects.spatial_relation, 2),
-    "Visual_Correspondence": Task(geometry.visual_correspondence, 4),
+TASKS: Mapping[str, SampleTask] = {
+    "Counting": SampleTask(objects.counting, 4),
+    "Jigsaw": SampleTask(geometry.jigsaw, 2),
+    "Multi-view_Reasoning": SampleTask(geometry.multi_view_reasoning, 2),
+    "Object_Localization": SampleTask(objects.object_localization, 2),
+    "Relative_Depth": SampleTask(geometry.relative_depth, 2),
+    "Relative_Reflectance": SampleTask(objects.relative_reflectance, 3),
+    "Spatial_Relation": SampleTask(objects.spatial_relation, 2),
+    "Visual_Correspondence": SampleTask(geometry.visual_correspondence, 4),
 }
 
 

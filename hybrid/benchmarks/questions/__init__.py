@@ -17,7 +17,7 @@ from typing import Final
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.questions.benchmark import TableBenchmark
-from hybrid.benchmarks.questions.reading import Reader, folder_of, reader_of
+from hybrid.benchmarks.questions.reading import QuestionReader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Layout, layout_of
 from hybrid.benchmarks.questions.statistics import parse_metric, summed
 from hybrid.benchmarks.questions.tables import ENDINGS
@@ -55,7 +55,7 @@ class Questions(TableBenchmark):
         mapping = mapping_of(source, self.tables(source)[0])
         return (*super().files(source), *(() if mapping is None else (mapping,)))
 
-    def reader(self, source: Source, path: Path) -> Reader:
+    def reader(self, source: Source, path: Path) -> QuestionReader:
         """The table as its mapping reads it, or by names that are certain."""
         mapping = mapping_of(source, path)
         layout = Layout() if mapping is None else layout_of(mapping)

@@ -12,7 +12,7 @@ from hybrid.benchmarks._shared.rows import check_one, lost
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show, unanswered
 from hybrid.benchmarks.questions import scoring
-from hybrid.benchmarks.questions.reading import Reader, folder_of
+from hybrid.benchmarks.questions.reading import QuestionReader, folder_of
 from hybrid.errors import DataError
 from hybrid.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Score
 
@@ -30,7 +30,7 @@ class TableBenchmark(Benchmark):
         """The files of rows. Raises `DataError` where there is none."""
 
     @abstractmethod
-    def reader(self, source: Source, path: Path) -> Reader:
+    def reader(self, source: Source, path: Path) -> QuestionReader:
         """How one of them is read. Raises `DataError` where it cannot be."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Final
 from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow
 from hybrid.benchmarks.questions.cells import parse_list, scalar_text
 from hybrid.benchmarks.questions.columns import Columns
-from hybrid.benchmarks.questions.tables import At, Table, table_of
+from hybrid.benchmarks.questions.tables import At, DataTable, table_of
 from hybrid.errors import DataError
 
 CIRCULAR_STEP: Final = 1_000_000
@@ -126,7 +126,7 @@ def _content(row: DataRow, columns: Columns) -> int:
     return hash(row.where)
 
 
-def _rows(table: Table, columns: Columns, task: str) -> Iterator[tuple[At, DataRow | DataError, str, str | None]]:
+def _rows(table: DataTable, columns: Columns, task: str) -> Iterator[tuple[At, DataRow | DataError, str, str | None]]:
     previous_task = ""
     waiting: list[tuple[At, DataRow | DataError, str | None]] = []
     for at, row in table.scan(columns.indexed):

@@ -17,7 +17,7 @@ from hybrid.benchmarks.questions.frames import Size, in_pixels
 from hybrid.benchmarks.questions.index import CIRCULAR_STEP, Index, cluster_in, index_of, is_number, name_in
 from hybrid.benchmarks.questions.options import split
 from hybrid.benchmarks.questions.schema import Layout
-from hybrid.benchmarks.questions.tables import At, Table, table_of
+from hybrid.benchmarks.questions.tables import At, DataTable, table_of
 from hybrid.benchmarks.questions.targets import kind_of, target_of
 from hybrid.errors import DataError
 from hybrid.images import ImageStore, inspect
@@ -30,13 +30,13 @@ PLACES: Final = (Kind.POINT, Kind.BOX)
 
 
 @dataclass(frozen=True)
-class Reader:
+class QuestionReader:
     """One table and how its rows become questions."""
 
     folder: Path
     # The folder that the paths of images begin in.
     images_root: Path
-    table: Table
+    table: DataTable
     layout: Layout
     columns: Columns
     index: Index
@@ -264,7 +264,9 @@ def folder_of(source: Source) -> Path:
     return source.folder.parent if source.folder.is_file() else source.folder
 
 
-def reader_of(source: Source, path: Path, layout: Layout, texts: Mapping[str, str], task: str, rows: int = 1) -> Reader:
+def reader_of(
+    source: Source, path: Path, layout: Layout, texts: Mapping[str, str], task: str, rows: int = 1
+) -> QuestionReader:
     """A table, looked through once.
 
     Args:
@@ -282,4 +284,4 @@ def reader_of(source: Source, path: Path, layout: Layout, texts: Mapping[str, st
     table = table_of(folder, path)
     columns = resolve(table.columns(), layout, str(path))
     index = index_of(folder, path, columns, task, rows)
-    return Reader(folder, source.images_root or folder, table, layout, columns, index, texts, rows_a_unit=rows)
+    return QuestionReader(folder, source.images_root or folder, table, layout, columns, index, texts, rows_a_unit=rows)

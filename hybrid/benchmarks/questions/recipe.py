@@ -19,7 +19,7 @@ from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard, ImageSource
 from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark
 from hybrid.benchmarks.questions.columns import unread
-from hybrid.benchmarks.questions.reading import ROUTE, Reader, folder_of, reader_of
+from hybrid.benchmarks.questions.reading import ROUTE, QuestionReader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Recipe, recipe_of
 from hybrid.benchmarks.questions.statistics import summed
 from hybrid.errors import DataError, UsageError
@@ -75,7 +75,7 @@ class RecipeBenchmark(TableBenchmark):
         parts += [f"the columns {', '.join(more)}, which {self.card.short_title} has not"] if more else []
         return " and ".join(parts) or None
 
-    def reader(self, source: Source, path: Path) -> Reader:
+    def reader(self, source: Source, path: Path) -> QuestionReader:
         """The table as the recipe reads it."""
         recipe, tables = self.recipe, self.tables(source)
         reader = reader_of(source, path, recipe.layout, self.texts, recipe.only_task, recipe.cluster.rows)

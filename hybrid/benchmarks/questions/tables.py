@@ -39,7 +39,7 @@ class At:
 Row = tuple[At, DataRow | DataError]
 
 
-class Table(Protocol):
+class DataTable(Protocol):
     """One file of rows."""
 
     path: Path
@@ -59,7 +59,7 @@ class Table(Protocol):
         ...
 
 
-def table_of(folder: Path, path: Path) -> Table:
+def table_of(folder: Path, path: Path) -> DataTable:
     """The table of a file. Raises `DataError` for a file outside of the folder, or of another ending."""
     check_table(folder, path)
     match path.suffix.lower():
@@ -72,7 +72,7 @@ def table_of(folder: Path, path: Path) -> Table:
         case ".tsv":
             return Separated(path, _separator(path, "\t"))
         case ".parquet":
-            return Parquet(folder, path)
+            return ParquetTable(folder, path)
     raise DataError(f"{path}: a table of questions ends in {', '.join(ENDINGS)}")
 
 
@@ -335,7 +335,7 @@ def _record(names: Sequence[str], record: list[str] | DataError, location: str) 
     return DataRow({name: value for name, value in values.items() if value}, location)
 
 
-class Parquet:
+class ParquetTable:
     """A parquet file."""
 
     def __init__(self, folder: Path, path: Path) -> None:

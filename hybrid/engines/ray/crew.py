@@ -17,7 +17,7 @@ from hybrid.engines.ray.messages import Ready
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
-    from hybrid.engines.ray.worker import Worker
+    from hybrid.engines.ray.worker import RayWorker
 
 # Workers in a row that may fail to start.
 MAX_STARTS = 3
@@ -27,7 +27,7 @@ MAX_STARTS = 3
 class WorkerSlot:
     """A ready worker and the number of its questions in flight."""
 
-    actor: ActorHandle[Worker]
+    actor: ActorHandle[RayWorker]
     ready: Ready
     in_flight: int = 0
 

@@ -47,7 +47,7 @@ from hybrid.engines.ray.messages import (
     WorkerSetup,
 )
 from hybrid.engines.ray.tools import MAX_RETRIES, ToolActor
-from hybrid.engines.ray.worker import Worker
+from hybrid.engines.ray.worker import RayWorker
 from hybrid.errors import Outage
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
@@ -211,7 +211,7 @@ class RayEngine:
         setup = WorkerSetup(run.benchmark, sent, tool_names, metered=self._meter.limits != RunLimits())
         most, gpus = 2 * run.config.concurrency + 8, self._size.worker_gpus
         # A worker mostly waits, so it reserves no CPU: the tools compute.
-        kind: Any = ray.remote(Worker).options(
+        kind: Any = ray.remote(RayWorker).options(
             num_cpus=0, num_gpus=gpus, scheduling_strategy="SPREAD", max_concurrency=most
         )
         actor = kind.remote(self._place, [ray.put(setup)])

@@ -19,7 +19,7 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.config import ServiceOptions
 from hybrid.models.base import CallKey
 from hybrid.secrets import redact
-from hybrid.serving.protocol import Failure, Response
+from hybrid.serving.protocol import CallFailure, Response
 from hybrid.solving.session import AskSetup
 from hybrid.timing import ElapsedTime
 from hybrid.types import Attempt, Question, StoredImage
@@ -138,7 +138,7 @@ FromWorker = HandlerCall | Attempt | QuestionFailure
 class TimedResponse:
     """The outcome of a request about a tool, and how long it has run."""
 
-    outcome: Response | Failure
+    outcome: Response | CallFailure
     elapsed: ElapsedTime
 
 

@@ -10,7 +10,7 @@ import ray
 from hybrid.engines.ray.cluster import other_program
 from hybrid.engines.ray.messages import NodeCode
 from hybrid.registry import described_by
-from hybrid.serving.described import Describer
+from hybrid.serving.described import ProcessDescriber
 
 _DESCRIBED = ExitStack()
 
@@ -28,5 +28,5 @@ def settle(place: NodeCode) -> str | None:
     """
     if place.folder.is_dir():
         os.chdir(place.folder)
-    _DESCRIBED.enter_context(described_by(Describer))
+    _DESCRIBED.enter_context(described_by(ProcessDescriber))
     return other_program(place, here())

@@ -31,7 +31,7 @@ from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import MessageExecutor, error_of, failure_of
 from hybrid.serving.pipeline import on_disk
-from hybrid.serving.protocol import Failure, Request, Response, ToolRequest, ToolResponse
+from hybrid.serving.protocol import CallFailure, Request, Response, ToolRequest, ToolResponse
 from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.timing import ElapsedTime, Stopwatch
 from hybrid.tool import Tool
@@ -69,7 +69,7 @@ class ToolActor:
             return TimedResponse(failure_of(request.number, ServerDown(self._refusal)), NOTHING)
         watch = self._watches[token] = Stopwatch(time.monotonic)
         watch.waiting = 1
-        outcome: Response | Failure
+        outcome: Response | CallFailure
         try:
             await take(self._store, refs)
             images = request.images if isinstance(request, ToolRequest) else ()
@@ -148,7 +148,7 @@ class ActorExecutor(MessageExecutor):
             watch.show(answer.elapsed)
             for notice in answer.outcome.notices:
                 line.tell(QuestionHandler.notice, notice)
-            if isinstance(answer.outcome, Failure):
+            if isinstance(answer.outcome, CallFailure):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
                 # Fetch the finding's pictures if the actor has another store.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ray import ObjectRef
 
 
-class Worker:
+class RayWorker:
     """A Ray actor that runs questions; everything happens in its event loop."""
 
     def __init__(self, place: NodeCode, setup: Sequence[ObjectRef[WorkerSetup]]) -> None:

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import ScoreOptions, accuracy
-from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, metrics_of_a_guess
+from hybrid.scoring.chance_baseline import ChanceEnd, Expected, Guess, Guesser, metrics_of_a_guess
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, Result, unit_of
@@ -57,7 +57,9 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     # Of those that every solver failed, one may be a question that cannot be scored at all.
     failed = {score.id: score for solver in solvers for score in solver.scores if score.outcome.failed}
     answered = {score.id for solver in solvers for score in solver.scores if not score.outcome.failed}
-    given_up = {name: Guess((End(1.0, score),), exact=True) for name, score in failed.items() if name not in answered}
+    given_up = {
+        name: Guess((ChanceEnd(1.0, score),), exact=True) for name, score in failed.items() if name not in answered
+    }
     draws = max(MIN_DRAWS, min(MAX_DRAWS, ALL_DRAWN // max(1, len(questions))))
     guesser = Guesser(comparison.benchmark, ScoreOptions(unanswered=comparison.solvers[0].unanswered), draws)
     guesses = {name: given_up.get(name) or guesser.of(question) for name, question in questions.items()}
@@ -138,7 +140,7 @@ def _by_metric(
             # Those that failed are missing as they are there: as questions that were not answered.
             scores = [score for score in scored.scores if score.id in guesses]
             solver_guesses = [
-                Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
+                Guess((ChanceEnd(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
                 if score.outcome.failed
                 else guess
                 for score in scores

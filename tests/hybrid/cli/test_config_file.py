@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.cli._configured import NOT_KEPT, NOT_VARIED, options_of, variants_of
-from hybrid.cli._option_types import Address, Amount, Device, OneOf
+from hybrid.cli._option_types import AddressType, Amount, Device, OneOf
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
@@ -110,7 +110,7 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         one = st.floats(0.001, 1e6)
     elif isinstance(kind, OneOf):
         one = st.sampled_from(["mllm", "specialist", "controller"])
-    elif isinstance(kind, Address):
+    elif isinstance(kind, AddressType):
         one = st.sampled_from(["http://127.0.0.1:8000/v1", "https://host/v1"])
     elif option.name in ("wait_for_server", "batch_wait"):
         one = st.sampled_from(["45s", "90m", "2h"])

@@ -10,7 +10,7 @@ import pytest
 
 from hybrid.config import ServiceOptions
 from hybrid.scoring.sections.evidence import CLASSES
-from hybrid.serving.described import Describer
+from hybrid.serving.described import ProcessDescriber
 from tests.ended import Command
 from tests.servers import JsonHandler, LocalServer, listening
 
@@ -137,7 +137,7 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
     """The run goes on with the next questions and the other solvers."""
     does, limits, said = ILL[name]
     (own / "ruled.py").write_text(RULED.replace('"ILL"', does))
-    monkeypatch.setattr("hybrid.cli.describer", lambda: Describer(limits))
+    monkeypatch.setattr("hybrid.cli.describer", lambda: ProcessDescriber(limits))
     command("run", *asked, "--solver", "specialist,arbiter,chance", "--out", "run", code=0)
     outcomes = {
         "specialist": ["answered"] * 3 + ["tool_fault"],

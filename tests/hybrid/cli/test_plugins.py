@@ -13,7 +13,7 @@ from hybrid.plugins import KINDS
 from hybrid.registry import add_search_path, load, names
 from hybrid.running.resolve import prepare
 from hybrid.serving import supervisor
-from hybrid.serving.described import Describer
+from hybrid.serving.described import ProcessDescriber
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_hash_of_plugin
 from tests.ended import Command
@@ -211,8 +211,8 @@ def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
     assert [row["value"] for row in said["results"] if row["section"] == "own_sections"] == [0.0]
 
 
-def describer() -> Describer:
-    return Describer(ServiceOptions(import_s=60.0, silence_s=60.0))
+def describer() -> ProcessDescriber:
+    return ProcessDescriber(ServiceOptions(import_s=60.0, silence_s=60.0))
 
 
 def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:

@@ -15,7 +15,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.running.data import mount, questions
 from hybrid.running.generated import generate
-from hybrid.scoring.chance_baseline import End, Guess, Guesser, at_once, metrics_of_a_guess
+from hybrid.scoring.chance_baseline import ChanceEnd, Guess, Guesser, at_once, metrics_of_a_guess
 from hybrid.types import Kind, Outcome, Prompt, Question, Reply, Score
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
@@ -146,7 +146,7 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
 
 def ended(*parts: tuple[float, float | None, str | None], exact: bool = True) -> Guess:
     return Guess(
-        tuple(End(p, Score("q", "T", correct, Outcome.ANSWERED, answer)) for p, correct, answer in parts), exact
+        tuple(ChanceEnd(p, Score("q", "T", correct, Outcome.ANSWERED, answer)) for p, correct, answer in parts), exact
     )
 
 

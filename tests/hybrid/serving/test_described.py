@@ -18,7 +18,7 @@ from hybrid.registry import add_search_path, described_by, load
 from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.described import Describer
+from hybrid.serving.described import ProcessDescriber
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
@@ -128,8 +128,8 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     importlib.invalidate_caches()
 
 
-def describer() -> Describer:
-    return Describer(ServiceOptions(import_s=60.0, silence_s=60.0))
+def describer() -> ProcessDescriber:
+    return ProcessDescriber(ServiceOptions(import_s=60.0, silence_s=60.0))
 
 
 def break_tools(folder: Path, *names: str) -> None:

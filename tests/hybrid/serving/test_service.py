@@ -65,7 +65,7 @@ from pathlib import Path
 from hybrid.serving.cache import FindingCache
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.serving.executor import ToolCall
+from hybrid.serving.executor import QueuedCall
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import ServiceOptions, CachedTools

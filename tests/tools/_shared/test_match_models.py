@@ -16,12 +16,12 @@ from hybrid.tool import Pixels
 from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.match_models import MatchModel
 from tools._shared.transformers_matchers import coarse_matches, fine_offsets, match_pairs
-from tools._shared.view_matches import Matches, View, view_of
+from tools._shared.view_matches import Matches, MatchView, view_of
 
 pytestmark = pytest.mark.system
 
 
-def match(model: MatchModel, first: View, second: View) -> Matches:
+def match(model: MatchModel, first: MatchView, second: MatchView) -> Matches:
     return model.predict([model.prepare((first, second))])[0]
 
 

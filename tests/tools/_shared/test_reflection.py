@@ -12,7 +12,7 @@ from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._shared import view_matches
 from tools._shared.reflection import believed_hands, match_either_hand, mirrored, verified
-from tools._shared.view_matches import Matches, View, Views, match_views, view_of
+from tools._shared.view_matches import Matches, MatchView, Views, match_views, view_of
 
 WIDTH, HEIGHT = 640, 480
 LEVEL: Views = (view_of(np.full((HEIGHT, WIDTH, 3), 90, np.uint8)),) * 2
@@ -65,7 +65,7 @@ def test_the_hand_is_believed_of_which_clearly_more_matches_fit(plain: int, refl
 
 def test_a_view_mirrored_twice_is_itself() -> None:
     mark = PointMark("A", 20.5, 30.0, 6.0, 4.0, "red", Box(30, 20, 42, 34), 1.0, 1.0, 1.0)
-    view = View(photograph(0), 1.0, 1.0, Marks((mark,)))
+    view = MatchView(photograph(0), 1.0, 1.0, Marks((mark,)))
     once, twice = mirrored(view), mirrored(mirrored(view))
     assert (once.marks.points[0].x, once.marks.points[0].label_box_px) == (618.5, Box(598, 20, 610, 34))
     assert np.array_equal(once.pixels[:, 0], view.pixels[:, -1])

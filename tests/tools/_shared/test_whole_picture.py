@@ -14,7 +14,7 @@ from tools._shared.reading import square_side
 from tools.attributes import TextScorer
 from tools.saliency import models as saliency
 from tools.semantic_correspondence import DenseMatch, SemanticArgs
-from tools.similarity.models import Features
+from tools.similarity.models import ImageFeatures
 
 # Mean, standard deviation and interpolation that the authors of a family trained or evaluated with.
 STATISTICS = {
@@ -63,7 +63,7 @@ def test_dense_features_and_attention_get_the_whole_picture_normalised(
 def test_similarity_compares_the_whole_picture_squeezed_to_a_square(
     things_checkpoint: Checkpoints, family: str, side: int
 ) -> None:
-    model, pixels = Features(str(things_checkpoint(family)), "cpu"), photo(120, 400)
+    model, pixels = ImageFeatures(str(things_checkpoint(family)), "cpu"), photo(120, 400)
     assert far_from(model.prepare(pixels), reference(pixels, family, side, side)) <= 3
 
 
@@ -72,7 +72,7 @@ def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Checkpo
     import torch
     import transformers
 
-    model, pixels = Features(str(things_checkpoint("dinov2")), "cpu"), photo(180, 320)
+    model, pixels = ImageFeatures(str(things_checkpoint("dinov2")), "cpu"), photo(180, 320)
     changed = pixels.copy()
     changed[:, :60] = 255 - changed[:, :60]
     assert float((model.prepare(pixels) - model.prepare(changed)).abs().max()) > 0.5
