@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 
 from hybrid.answers.offered import draw
+from hybrid.core.types import Prompt, Reply
 from hybrid.solving.solver import Solver, SolverContext
-from hybrid.types import Prompt, Reply
 
 
 class Chance(Solver):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from hybrid.config import ImageForm
+from hybrid.core.types import Prompt, Reply
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.solver import Solver, SolverContext
-from hybrid.types import Prompt, Reply
 
 
 class Mllm(Solver):

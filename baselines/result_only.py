@@ -13,13 +13,13 @@ from collections.abc import Collection
 from types import MappingProxyType
 
 from hybrid.config import Limits
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Prompt, Reply
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.evidence import EVIDENCE, evidence
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool.rules import SpecialistAnswer
-from hybrid.types import Prompt, Reply
 from tools.rules import ask_specialists, has_rule, tools_asked
 
 

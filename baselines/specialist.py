@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from hybrid.core.types import Outcome, Prompt, Reply
 from hybrid.solving.solver import Solver, SolverContext
-from hybrid.types import Outcome, Prompt, Reply
 from tools.rules import ask_specialists, tools_asked
 
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
+from hybrid.core.types import Finding
 from hybrid.display.tables import bounds
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.stats import wilson
 from hybrid.tool import Pixels, Request, Tool
-from hybrid.types import Finding
 
 # Lower ends of the bins of confidence in most cards.
 EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)

@@ -20,9 +20,9 @@ from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.hvsbench.metrics import summarise as hvsbench
 from hybrid.benchmarks.mm_sap import BENCHMARK as MM_SAP
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP_BENCH
+from hybrid.core.types import Metric, Outcome, Score
 from hybrid.stats import contrast
 from hybrid.stats.randomisation import randomisation
-from hybrid.types import Metric, Outcome, Score
 
 Floats = NDArray[np.float64]
 Sides = tuple[Metric, Metric]

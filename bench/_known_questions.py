@@ -16,13 +16,13 @@ import numpy as np
 
 from bench.marked_scenes import marked_scene
 from hybrid.benchmarks.blink.sample import item
-from hybrid.images import ImageStore, encode
+from hybrid.core.images import ImageStore, encode
+from hybrid.core.types import Box, Finding, Json
 from hybrid.marks.marks_json import marks_from
 from hybrid.samples.item import BoxFacts, CountFacts, RelationFacts, jpeg
 from hybrid.samples.pop_out import PopOutScene, pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
-from hybrid.types import Box, Finding, Json
 from tools._shared.boxes import overlap
 from tools._shared.known_answers import box_arg, darker, point_args
 from tools.attributes import disc

@@ -18,10 +18,23 @@ import numpy as np
 
 from bench._frame import options
 from bench._runs import written
-from hybrid.images import ImageStore, home
+from hybrid.core.images import ImageStore, home
+from hybrid.core.types import (
+    Attempt,
+    Box,
+    Exchange,
+    ImageRef,
+    Json,
+    Kind,
+    Prompt,
+    Question,
+    Reply,
+    Step,
+    StoredImage,
+    Usage,
+)
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
-from hybrid.types import Attempt, Box, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
+from hybrid.plugins.registry import load
 
 PICTURES = 300
 # Width and height.

@@ -16,11 +16,11 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from hybrid.core.types import Cell, Combine, Metric
 from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair, hangs_on_rule, is_uneven, shown
 from hybrid.scoring.result import FRACTION, Result, contrasted
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine
-from hybrid.types import Cell, Combine, Metric
 
 # The worth of a guess at a question of two choices.
 GUESS: Final = 0.5

@@ -21,14 +21,14 @@ from bench._known_questions import KNOWN, Question
 from bench._networks import NETWORKS, Network
 from bench._throughput import machine
 from hybrid.config import FLOAT32, ServiceOptions
+from hybrid.core.errors import ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import ImageRef, Json
 from hybrid.display.tables import Column, Table
-from hybrid.errors import ToolError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import ReducedPrecision, Tool
-from hybrid.types import ImageRef, Json
 
 # Fields whose whole numbers are decisions. Others count what is behind an answer (matches, votes) and are left out,
 # unless they are pixels; fractions are measured.

@@ -13,12 +13,12 @@ from itertools import islice
 from pathlib import Path
 
 from hybrid.config import RunConfig
+from hybrid.core.types import Attempt, Json, Question
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ProgressCallback, ask_run
-from hybrid.types import Attempt, Json, Question
 
 # Attempts that are appended together.
 GROUP = 1_000

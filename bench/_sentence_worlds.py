@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench._runs import written
+from hybrid.core.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.predicted import score_predictions
@@ -25,7 +26,6 @@ from hybrid.scoring.recorded_pair import decomposed, read_pair
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import ceiling, differences, effects, evidence, gain, metrics, tool_only
 from hybrid.stats import ratio_interval
-from hybrid.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 
 Right = NDArray[np.bool_]
 SIZE = 60

@@ -29,17 +29,17 @@ from PIL import Image
 from bench._bare_loops import BareLoop, bare_loop
 from bench._networks import NETWORKS, Network
 from hybrid.config import ServiceOptions
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import ImageRef, Json
 from hybrid.display.tables import Column, Table
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.samples.item import jpeg
 from hybrid.samples.seeds import generator
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.serving.threads import keep_freed_memory
 from hybrid.tool import Pixels, Tool
-from hybrid.types import ImageRef, Json
 from tools._shared import reflection
 
 # Width and height of every picture, so that no batch falls apart by shape.

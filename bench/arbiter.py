@@ -26,7 +26,7 @@ from bench._frame import options
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.benchmarks.base import Benchmark
 from hybrid.display.tables import Column, Table, as_markdown
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.calibrate import CountedAnswer, measurements
 from hybrid.solving.answer_confidence import LIKELY, AnswerConfidence, log_odds, probability
 from hybrid.solving.trust import MODEL, MODEL_WEIGHT, TOOL_WEIGHT, Measurement, Trust, fold_of

@@ -26,13 +26,13 @@ from PIL import Image
 
 from bench._frame import options
 from bench._networks import NETWORKS
+from hybrid.core.errors import HybridError
+from hybrid.core.types import Kind, Question, StoredImage
 from hybrid.display.tables import Column, Table, as_text
-from hybrid.errors import HybridError
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.running.run import group_by_shape
 from hybrid.serving.batching import Lane
 from hybrid.tool import Request, Tool
-from hybrid.types import Kind, Question, StoredImage
 from tools._shared.batches import by_form
 
 Size = tuple[int, int]

@@ -20,14 +20,14 @@ from bench._frame import parser
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions, accuracy
 from hybrid.config import RunConfig, ServiceOptions
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Outcome
 from hybrid.display.tables import Column, Table, as_text, bounds
 from hybrid.display.tables import accuracy as fraction
-from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.runs import score_run
 from hybrid.stats import Interval, interval
-from hybrid.types import Outcome
 
 SOLVER = "specialist"
 SOURCE = "Table 2"

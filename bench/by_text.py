@@ -25,8 +25,9 @@ from bench._accuracy import finding_of
 from bench._frame import options
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.benchmarks.questions.reading import ROUTE
-from hybrid.images import ImageStore, decode
-from hybrid.registry import load, load_each
+from hybrid.core.images import ImageStore, decode
+from hybrid.core.types import LETTERS, Box, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, StoredImage
+from hybrid.plugins.registry import load, load_each
 from hybrid.running.data import mount
 from hybrid.running.data import questions as questions_of
 from hybrid.samples.item import jpeg, pick, until
@@ -35,7 +36,6 @@ from hybrid.samples.scenes import FIRST_SOLID, render
 from hybrid.samples.seeds import generator
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels, Tool
-from hybrid.types import LETTERS, Box, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, StoredImage
 from tools.detection import report
 from tools.detection.models import Detection
 from tools.rules.questions import BY_TEXT

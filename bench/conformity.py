@@ -23,10 +23,10 @@ import hybrid
 from bench._frame import options
 from bench._scripted_server import DATA, Behaviour, behaviours, serving
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
+from hybrid.core.errors import HybridError
+from hybrid.core.types import Attempt, Step, Usage
 from hybrid.display.notes import quietly
-from hybrid.errors import HybridError
 from hybrid.log.attempts import read_attempts
-from hybrid.types import Attempt, Step, Usage
 
 Kind = Literal["call", "repaired", "fault", "nothing", "facts", "failed"]
 _DATA: Final = tomllib.loads(DATA.read_text())

@@ -18,10 +18,10 @@ import hybrid
 from bench._frame import options
 from bench._picture_server import THOUGHT, PictureServer, Treatment, serving
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.core.errors import HybridError, UsageError
+from hybrid.core.types import Fault, Step
 from hybrid.display.notes import quietly
-from hybrid.errors import HybridError, UsageError
 from hybrid.log.attempts import read_attempts
-from hybrid.types import Fault, Step
 
 DATA: Final = Path(__file__).with_suffix(".toml")
 HEAD: Final = """# Servers and pictures of tools

@@ -22,9 +22,9 @@ from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
 from bench.pair_bench import SETS, Judged, Matcher, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import points_of
+from hybrid.core.types import Json
 from hybrid.stats import wilson
 from hybrid.tool import Pixels, Request
-from hybrid.types import Json
 from tools._shared.args import CandidateArg, PointArg
 from tools.correspondence import TOOL, CorrespondenceArgs, solve, views_of
 

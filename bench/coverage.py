@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from bench import _grouped
 from bench._frame import options
 from bench._simulations import LEVEL, held, markdown, rejected, tell
+from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats import Contrast, Interval, combine, contrast, interval, mcnemar
-from hybrid.types import Cell, Combine, Metric
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

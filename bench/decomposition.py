@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from bench._frame import options
 from bench._simulations import held
+from hybrid.core.types import Combine
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, TERMS, Estimated, ToolQuestion, decompose, parts_of
-from hybrid.types import Combine
 
 # An estimate is regular where so many clusters or more are expected to be on either side of it.
 ENOUGH: Final = 10

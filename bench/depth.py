@@ -30,13 +30,13 @@ import numpy.typing as npt
 from bench._accuracy import bins, blink_rows, marks_on
 from bench._frame import options, write_json
 from bench.picture_changes import compressed
-from hybrid.images import decode
+from hybrid.core.images import decode
+from hybrid.core.types import Json
 from hybrid.samples.geometry import steady
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import FIRST_SOLID, Camera, render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Backend, Evidence, Pixels, Request
-from hybrid.types import Json
 from tools._shared.args import PointArg
 from tools._shared.reading import shrink
 from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of

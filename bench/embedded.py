@@ -23,8 +23,8 @@ from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli._progress import Bars
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
+from hybrid.core.types import Fault
 from hybrid.scoring.runs import score_run
-from hybrid.types import Fault
 
 BENCHMARKS: Final = ("blink", "hvsbench", "mvp_bench", "mm_sap", "actiview")
 WELL_FORMED: Final = "well-formed"

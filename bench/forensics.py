@@ -15,8 +15,8 @@ import numpy as np
 
 from bench._accuracy import blink_rows
 from bench._frame import options, write_json
+from hybrid.core.images import decode
 from hybrid.display.tables import Column, Table, as_text
-from hybrid.images import decode
 from tools.forensics import MIN_SIDE_PX, measure
 
 MIDDLE = (5, 95)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from bench._accuracy import bins, blink_rows, by_confidence
 from bench._frame import options
-from hybrid.images import decode
+from hybrid.core.images import decode
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 from tools.jigsaw import decide, vote

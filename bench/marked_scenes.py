@@ -13,12 +13,12 @@ import cv2
 import numpy as np
 
 from bench.picture_changes import compressed
+from hybrid.core.types import Box, Point
 from hybrid.marks.drawing import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch, label_place
 from hybrid.samples.backgrounds import BACKGROUNDS, Background, background
 from hybrid.samples.geometry import SAME_ROW_SHARE
 from hybrid.samples.objects import share_of_union
 from hybrid.tool import Pixels
-from hybrid.types import Box, Point
 
 LABEL_SETS: tuple[tuple[str, ...], ...] = (("A", "B"), ("A", "B", "C", "D"), ("REF",))
 RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")

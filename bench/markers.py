@@ -32,14 +32,14 @@ from bench._accuracy import blink_rows, by_confidence
 from bench._frame import options
 from bench.marked_scenes import MarkedScene, boxed_scene, marked_scene, meeting, overlapping_scene, scene_on
 from bench.picture_changes import CHANGES
-from hybrid.images import decode
+from hybrid.core.images import decode
+from hybrid.core.types import Box, Point
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.samples.objects import share_of_union
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.tool import Pixels
-from hybrid.types import Box, Point
 from tools._shared.reading import shrink
 from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, marks_for_data, marks_for_text
 

@@ -26,9 +26,9 @@ from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import SETS, STRIDE, Judged, Matcher, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import PLANAR_CHANGES, Array, picture, random_homography, warped_pair
+from hybrid.core.types import Json
 from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Json
 from tools.motion import TOOL, MotionArgs, solve, views_of
 
 HARD = tuple(one.name for one in SETS if one.kind != "planar")

@@ -20,11 +20,11 @@ import numpy as np
 from bench._frame import options
 from bench.light_change import DIFFICULTIES, Difficulty
 from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
+from hybrid.core.types import Json
 from hybrid.samples.seeds import generator
 from hybrid.stats import wilson
 from hybrid.tool import Tool
 from hybrid.tool.backends import Learned
-from hybrid.types import Json
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import Matches, MatchView
 

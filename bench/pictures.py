@@ -132,9 +132,9 @@ def conversations(page: Any, out: Path) -> None:
 def scene(work: Path, out: Path) -> None:
     """Draw the findings of two tools on the picture of a generated question."""
     from hybrid.benchmarks.blink import BENCHMARK
-    from hybrid.images import ImageStore
+    from hybrid.core.images import ImageStore
+    from hybrid.core.types import Question
     from hybrid.running.data import mount, questions
-    from hybrid.types import Question
 
     store = ImageStore(work / "store")
     mounted = mount(BENCHMARK, "sample", split=None, tasks=("Relative_Depth",), settings={}, store=store, limit=1)

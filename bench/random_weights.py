@@ -19,7 +19,7 @@ from typing import Any
 from bench._frame import options, write_json
 from bench._networks import NETWORKS
 from hybrid.display.tables import Column, Table, as_text
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Tool
 

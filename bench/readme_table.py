@@ -20,12 +20,12 @@ from bench._frame import options
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions, UnansweredRule, accuracy
 from hybrid.config import RunConfig, ServiceOptions
+from hybrid.core.types import Metric
 from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
 from hybrid.display.tables import accuracy as fraction
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.stats import contrast, interval
-from hybrid.types import Metric
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
 RULES: tuple[UnansweredRule, ...] = ("wrong", "guess")

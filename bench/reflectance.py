@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 from bench._accuracy import bins, counted, marks_on
 from bench._frame import options
 from hybrid.benchmarks.blink.sample import item, letter, row
-from hybrid.images import decode
+from hybrid.core.images import decode
 from hybrid.samples.item import ReflectanceFacts
 from hybrid.samples.seeds import Purpose
 from hybrid.tool import Pixels, Request

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from bench._frame import measured, options, write_json
+from hybrid.core.types import Question
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
-from hybrid.types import Question
 
 SIZES = (1_000, 10_000, 85_147)
 FEW = 26

@@ -33,7 +33,7 @@ from scipy.stats import skew
 
 from bench._accuracy import blink_rows
 from bench._frame import options, write_json
-from hybrid.images import decode
+from hybrid.core.images import decode
 from hybrid.samples.pop_out import pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels

@@ -32,14 +32,9 @@ from bench._runs import written
 from bench._sentence_worlds import WORLDS, false_in
 from bench._simulations import rejected
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
-from hybrid.errors import UsageError
-from hybrid.log.attempts import Unfinished
-from hybrid.repeats import REPEAT
-from hybrid.scoring.conclusion import Sentence, conclusion
-from hybrid.scoring.reports import compare_paths
-from hybrid.stats import Design as Plan
-from hybrid.stats import combine, contrast, detectable, detectable_difference
-from hybrid.types import (
+from hybrid.core.errors import UsageError
+from hybrid.core.repetitions import REPEAT
+from hybrid.core.types import (
     Attempt,
     Cell,
     Combine,
@@ -56,6 +51,11 @@ from hybrid.types import (
     StoredImage,
     Usage,
 )
+from hybrid.log.attempts import Unfinished
+from hybrid.scoring.conclusion import Sentence, conclusion
+from hybrid.scoring.reports import compare_paths
+from hybrid.stats import Design as Plan
+from hybrid.stats import combine, contrast, detectable, detectable_difference
 
 TASKS: Final = tuple(sorted(BLINK_TASKS))
 # Share of the questions about which the model with tools calls one.

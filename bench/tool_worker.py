@@ -22,12 +22,12 @@ from PIL import Image
 
 from bench._frame import family, options, resident_mb, table
 from hybrid.config import ServiceOptions
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.images import ImageStore
+from hybrid.core.types import ImageRef
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
 
 SIDE = 320
 

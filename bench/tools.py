@@ -31,15 +31,15 @@ from bench._frame import parser
 from bench._known_questions import KNOWN, Question
 from bench._networks import NETWORKS
 from hybrid.config import ServiceOptions
+from hybrid.core.errors import NoBackend, ToolError, UsageError, WeightsError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Finding, ImageRef
 from hybrid.display.tables import Column, Table, accuracy, as_text, bounds, share
-from hybrid.errors import NoBackend, ToolError, UsageError, WeightsError
-from hybrid.images import ImageStore
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.stats import wilson
 from hybrid.tool import Tool
-from hybrid.types import Finding, ImageRef
 
 RANDOM = "random"
 # Exit code of a usage error, as of `hybrid`.

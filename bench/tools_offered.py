@@ -23,7 +23,7 @@ from typing import Any
 from bench._frame import options, write_json
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import CHARACTERS_PER_TOKEN, tools_json
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.tool import Tool
 
 ENCODING = "o200k_base"

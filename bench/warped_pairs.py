@@ -21,8 +21,8 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from bench.light_change import LIGHTS, Difficulty, relit
-from hybrid.errors import HybridError
-from hybrid.images import decode
+from hybrid.core.errors import HybridError
+from hybrid.core.images import decode
 from hybrid.samples.item import Spot, until
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render

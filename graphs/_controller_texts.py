@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from hybrid.messages import UserMessage
+from hybrid.core.messages import UserMessage
+from hybrid.core.types import Prompt
 from hybrid.models.toolspec import PublishedTool
+from hybrid.plugins.prompt_texts import read_texts
 from hybrid.solving.empty_replies import EMPTY
 from hybrid.solving.image_sizes import image_sizes
 from hybrid.solving.solver import SolverContext
-from hybrid.texts import read_texts
-from hybrid.types import Prompt
 
 TEXTS: Mapping[str, str] = {**read_texts(Path(__file__).with_suffix(".toml")), "empty": EMPTY}
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict
 
 from graphs._compiled import Compiled
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Outcome, Prompt, Reply
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool.rules import SpecialistAnswer
-from hybrid.types import Outcome, Prompt, Reply
 from tools.rules import ask_specialists, tools_asked
 
 if TYPE_CHECKING:

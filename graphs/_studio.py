@@ -30,18 +30,18 @@ from typing_extensions import TypedDict
 from graphs import controller
 from hybrid.benchmarks.base import show
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
-from hybrid.errors import DataError
-from hybrid.images import ImageStore, home
-from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
+from hybrid.core.errors import DataError
+from hybrid.core.images import ImageStore, home
+from hybrid.core.messages import AssistantMessage, Message, ToolMessage, parts_of
+from hybrid.core.types import LETTERS, Kind, Outcome, Prompt, Question
 from hybrid.models import open_model
-from hybrid.registry import load_each
+from hybrid.plugins.registry import load_each
+from hybrid.plugins.weights import ABSENT, backends_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import AskSetup, Session
-from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
-from hybrid.weights import ABSENT, backends_in_use
 
 # The environment variable that names the folder in which images may lie; else the folder the server was started in.
 FOLDER = "HYBRID_STUDIO_IMAGES"

@@ -30,7 +30,8 @@ from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
 from hybrid.answers.prior_accuracy import PriorAccuracy
-from hybrid.off_loop import work_on_text
+from hybrid.core.off_loop import work_on_text
+from hybrid.core.types import Json, Kind, Prompt, Reply
 from hybrid.solving.answer_confidence import LIKELY
 from hybrid.solving.controls import ORACLE
 from hybrid.solving.rules import counted_route
@@ -38,7 +39,6 @@ from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import MODEL, Measurement, Trust
 from hybrid.tool.rules import SpecialistAnswer
-from hybrid.types import Json, Kind, Prompt, Reply
 from tools.rules import claimed
 
 

@@ -24,8 +24,8 @@ from typing_extensions import TypedDict
 from graphs._compiled import Compiled
 from graphs._controller_texts import TEXTS, opening_message, system_text
 from hybrid.config import Limits
-from hybrid.errors import BudgetSpent, NoBackend, ToolError
-from hybrid.messages import (
+from hybrid.core.errors import BudgetSpent, NoBackend, ToolError
+from hybrid.core.messages import (
     AssistantMessage,
     InvalidCall,
     Message,
@@ -37,9 +37,10 @@ from hybrid.messages import (
     shortened,
     user_message,
 )
+from hybrid.core.off_loop import work_on_text
+from hybrid.core.types import Fault, Json, Outcome, Prompt, Reply, Step
 from hybrid.models.dialects import remedy
 from hybrid.models.toolspec import PublishedTool, tool_named
-from hybrid.off_loop import work_on_text
 from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty, note_withheld
@@ -47,7 +48,6 @@ from hybrid.solving.evidence import finding_parts
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.solving.styles import AS_TRAINED
 from hybrid.tool import Tool
-from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

@@ -12,13 +12,13 @@ from types import MappingProxyType
 
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.config import Limits
-from hybrid.messages import shortened
+from hybrid.core.messages import shortened
+from hybrid.core.types import Prompt
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import words_of
 from hybrid.solving.evidence import EVIDENCE, evidence
 from hybrid.solving.solver import SolverContext
 from hybrid.tool.rules import SpecialistAnswer
-from hybrid.types import Prompt
 from tools.rules import has_rule
 
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."

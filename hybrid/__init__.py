@@ -46,7 +46,7 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
         UsageError: there is no tool of that name, or a folder that is not there.
     """
     from hybrid.interface.findings import RunnableTool
-    from hybrid.registry import add_search_path, load
+    from hybrid.plugins.registry import add_search_path, load
 
     if not isinstance(tool, str):
         return RunnableTool(tool)
@@ -110,7 +110,7 @@ def __getattr__(name: str) -> Any:
     homes = {"run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hybrid.registry import import_submodule
+    from hybrid.plugins.registry import import_submodule
 
     globals()[name] = getattr(import_submodule(homes[name], "from_python"), name)
     return globals()[name]

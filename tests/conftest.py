@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, Phase, settings
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from hybrid import secrets
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import ServiceOptions
-from hybrid.images import ImageStore
+from hybrid.core import secrets
+from hybrid.core.images import ImageStore
 from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.running import generated
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools

@@ -18,9 +18,10 @@ from PIL import Image
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.config import Limits, ModelSettings, Price, RunConfig
-from hybrid.messages import AssistantMessage, Message, TokenUsage
+from hybrid.core.format_lines import Wording
+from hybrid.core.messages import AssistantMessage, Message, TokenUsage
+from hybrid.core.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
 from hybrid.models.base import CallKey, ChatModel
-from hybrid.prompts import Wording
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
@@ -28,11 +29,10 @@ from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
-from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
 from tests.saved import saved
 
 if TYPE_CHECKING:
-    from hybrid.images import ImageStore
+    from hybrid.core.images import ImageStore
 
 TaskRow = dict[str, Any]
 
@@ -214,7 +214,7 @@ class CountingBackend:
         return [self._one(request) for request in requests][self.lose :]
 
     def _one(self, request: Request[Any]) -> Evidence:
-        from hybrid.errors import ToolError
+        from hybrid.core.errors import ToolError
 
         number = request.args.number
         if number == 13:

@@ -21,10 +21,7 @@ from pathlib import Path
 
 from bench._runs import written
 from hybrid.benchmarks.base import UnansweredRule
-from hybrid.log.attempts import Unfinished
-from hybrid.log.folder import RunFolder
-from hybrid.scoring.score import Scored
-from hybrid.types import (
+from hybrid.core.types import (
     Attempt,
     Exchange,
     Fault,
@@ -39,6 +36,9 @@ from hybrid.types import (
     StoredImage,
     Usage,
 )
+from hybrid.log.attempts import Unfinished
+from hybrid.log.folder import RunFolder
+from hybrid.scoring.score import Scored
 
 # Answers a question; None where it is not finished.
 Solver = Callable[[Question], Reply | None]

@@ -5,7 +5,7 @@ Tests get it as the fixture `model_words`.
 
 import re
 
-from hybrid.registry import names
+from hybrid.plugins.registry import names
 
 _NAMED = [r"[ _-]?".join(map(re.escape, re.split(r"[ _-]", name))) for name in names("hybrid.benchmarks")]
 # Only as the data spells them: "relative depth" is a word for what a tool finds.

@@ -7,8 +7,8 @@ from typing import Any
 import hybrid
 from bench._picture_server import PictureServer
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.core.types import Step
 from hybrid.log.attempts import read_attempts
-from hybrid.types import Step
 
 
 def run(server: PictureServer, folder: Path, *, model: str = "openai:k", **options: Any) -> dict[str, Any]:

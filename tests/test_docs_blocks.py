@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid.registry import names
+from hybrid.plugins.registry import names
 from tests.runnable import (
     LANGUAGES,
     NOT_RUN,

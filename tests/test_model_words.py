@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from hybrid.cli._tool_card import _card
+from hybrid.core.format_lines import FORMAT_LINES
 from hybrid.models.text_protocol import describe
 from hybrid.models.toolspec import spec
-from hybrid.prompts import FORMAT_LINES
-from hybrid.registry import load, load_solver, names, solver_names
+from hybrid.plugins.registry import load, load_solver, names, solver_names
 from tests.tables import cases
 
 ROOT = Path(__file__).resolve().parents[1]

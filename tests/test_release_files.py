@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.errors import EXTRA_OF
+from hybrid.core.errors import EXTRA_OF
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

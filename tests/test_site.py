@@ -25,7 +25,7 @@ from hybrid.cli import COMMANDS, cli, main
 from hybrid.cli._exit_codes import EXIT_CODES
 from hybrid.config.environment import VARIABLES
 from hybrid.models.toolspec import spec
-from hybrid.registry import load, names, solver_names
+from hybrid.plugins.registry import load, names, solver_names
 from hybrid.scoring.records import PARQUET as COLUMNS
 from tests.servers import LocalServer, listening
 

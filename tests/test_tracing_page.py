@@ -24,10 +24,10 @@ def test_the_program_of_the_page_reads_a_file_of_spans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
-    from hybrid.errors import ToolError
+    from hybrid.core.errors import ToolError
+    from hybrid.core.types import Fault
     from hybrid.tracing import run_span, span, tool_call
     from hybrid.tracing.open_telemetry import lines
-    from hybrid.types import Fault
 
     monkeypatch.chdir(tmp_path)
     with lines("spans.jsonl", run_span("blink", "run"), text=False):

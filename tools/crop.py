@@ -18,12 +18,12 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from hybrid.errors import ToolError
-from hybrid.places import at, size_px, span_px
+from hybrid.core.coordinates import at, size_px, span_px
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Finding, Json
 from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Box, Fault, Finding, Json
 from tools._shared.args import PointArg, RegionArg, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write

@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Json
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, CheckCase, Claims, Evidence, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
-from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import cut

@@ -19,12 +19,13 @@ from typing import Any, Final, cast
 
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
+from hybrid.core.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 from hybrid.models.base import CallKey
 from hybrid.models.images import arrange
 from hybrid.models.text_protocol import as_text
-from hybrid.registry import load, load_solver
+from hybrid.plugins.registry import load, load_solver
 from hybrid.running.generated import generate
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
@@ -32,7 +33,6 @@ from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.session import AskSetup, Session
 from hybrid.tool import Tool
-from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 from training.policy import FRACTION, TaughtAsk, call_for, read
 from training.scenes import SCENES, look
 from training.sight import View

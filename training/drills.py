@@ -15,8 +15,8 @@ from collections import Counter
 from itertools import permutations
 from typing import Any, Final
 
-from hybrid.prompts import FORMAT_LINES
-from hybrid.types import LETTERS, Kind
+from hybrid.core.format_lines import FORMAT_LINES
+from hybrid.core.types import LETTERS, Kind
 from training.policy import ORDINALS, around
 from training.sight import HUES, SHAPES, Thing, described
 from training.vocabulary import WORDS

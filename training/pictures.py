@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
 from training.architecture import MEAN, PATCH, SIDE, SPREAD
 from training.policy import VIEWS
 from training.scenes import SCENES

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hybrid.messages import ToolCall
-from hybrid.types import LETTERS, Json
+from hybrid.core.messages import ToolCall
+from hybrid.core.types import LETTERS, Json
 from training.sight import View
 
 FRACTION: Final = r"[01]\.\d\d"

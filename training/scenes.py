@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import arrange, backdrop, high_camera, random_names
 from hybrid.samples.pop_out import MAX_THINGS, pop_out

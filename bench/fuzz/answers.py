@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from hybrid import answers
 from hybrid.answers import views
+from hybrid.core.types import Kind, Scanpath
 from hybrid.models import dialects
-from hybrid.registry import load
-from hybrid.types import Kind, Scanpath
+from hybrid.plugins.registry import load
 
 KINDS = tuple(Kind)
 CHOICES = ("yes", "no", "the left one", "2", "A", "is", "右", "The Cat (B)", "", "none of the above", "x" * 40, "left")

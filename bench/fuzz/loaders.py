@@ -19,16 +19,16 @@ from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.questions import BENCHMARK as QUESTIONS
 from hybrid.benchmarks.questions.schema import recipe_of
 from hybrid.benchmarks.questions.tables import ENDINGS
-from hybrid.errors import DataError, HybridError
-from hybrid.images import ImageStore, decode, inspect
+from hybrid.core.errors import DataError, HybridError
+from hybrid.core.images import ImageStore, decode, inspect
+from hybrid.core.types import Question
 from hybrid.log.folder import RunFolder
 from hybrid.log.lines import json_lines
 from hybrid.models.replay import read_folder
-from hybrid.registry import load, names
+from hybrid.plugins.prompt_texts import read_texts
+from hybrid.plugins.registry import load, names
 from hybrid.scoring.readings import read_readings
 from hybrid.solving.trust import read_trust
-from hybrid.texts import read_texts
-from hybrid.types import Question
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))  # noqa: S108
 BENCHMARKS: tuple[Benchmark, ...] = tuple(load("hybrid.benchmarks", name) for name in names("hybrid.benchmarks"))

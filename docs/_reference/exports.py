@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _reference.markdown import Page, code, escaped, table
 from hybrid.exporting.base import Exporter
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.scoring.records import PARQUET, TABLE
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from _reference.benchmarks import anchor
 from _reference.markdown import Page, code, definitions, escaped
 from hybrid.benchmarks.card import BenchmarkCard, MetricCard
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.scoring.definitions import notes_of
 from hybrid.scoring.metric_cards import FURTHER
 from hybrid.scoring.sections import sections

@@ -12,9 +12,9 @@ from typing import Any
 
 from _reference.markdown import Page, code, escaped, prose, table
 from hybrid import log
+from hybrid.core.types import Attempt, BrokenQuestion, Exchange, Prompt, Question, Reply, Score, Step, Usage
 from hybrid.log import manifest
 from hybrid.log.attempts import Unfinished
-from hybrid.types import Attempt, BrokenQuestion, Exchange, Prompt, Question, Reply, Score, Step, Usage
 
 RECORDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     (

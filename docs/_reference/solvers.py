@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from _reference.markdown import Page, code, prose, table
-from hybrid.registry import load_solver, solver_docstring, solver_names
+from hybrid.plugins.registry import load_solver, solver_docstring, solver_names
 
 OPENING = """# Solvers
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from _reference.markdown import Page, block, code, escaped, table
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.tool import BackendCard, Need, Provenance, Tool
 from hybrid.tool.image_sets import crawled
 

@@ -19,7 +19,7 @@ from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.answers.views import ViewPlan, Views, parse_view_plan, parse_views
 from hybrid.answers.words import parse_text
 from hybrid.answers.yes_no import YesNo, parse_yes_no
-from hybrid.types import Box, Kind, Point, Scanpath
+from hybrid.core.types import Box, Kind, Point, Scanpath
 
 Answer = (
     Parsed[str]

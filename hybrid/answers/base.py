@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
-from hybrid.thoughts import without_thoughts
+from hybrid.core.thinking import without_thoughts
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -10,7 +10,7 @@ import math
 from dataclasses import asdict
 
 from hybrid.answers.views import ViewPlan
-from hybrid.types import Box, Json, Point, Scanpath
+from hybrid.core.types import Box, Json, Point, Scanpath
 
 # A parsed answer of any kind.
 Value = str | int | float | Scanpath | Point | Box | frozenset[int] | ViewPlan | None

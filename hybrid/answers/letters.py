@@ -17,7 +17,7 @@ from hybrid.answers._letter_reply import LetterReply, read
 from hybrid.answers._letter_rules import OTHER_RULES, STATED_RULES, only_choice
 from hybrid.answers._reports import read_own
 from hybrid.answers.base import Parsed, bare, first_match, only_asks, undecided
-from hybrid.types import LETTERS
+from hybrid.core.types import LETTERS
 
 # Least number of labels searched for; with more labels than choices, words and initials would be read as labels.
 USUAL_LETTERS = LETTERS[:8]

@@ -14,7 +14,7 @@ import json
 import math
 import random
 
-from hybrid.types import LETTERS, Kind, Prompt
+from hybrid.core.types import LETTERS, Kind, Prompt
 
 FIXATIONS = 6
 MAX_OBJECTS = 10

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from hybrid.answers.base import CUE, Parsed, statement, undecided
-from hybrid.types import Box, Point
+from hybrid.core.types import Box, Point
 
 _N: Final = r"[-+]?[0-9]{1,7}(?:\.[0-9]{1,20})?"
 _UNIT: Final = r"(?:\s?(?:px|pixels?)\b)?"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from hybrid.types import Kind, Prompt
+from hybrid.core.types import Kind, Prompt
 
 # An MLLM's place between chance and certainty where no row covers the route: (accuracy - chance) / (1 - chance), mean
 # over the tasks whose labels were not corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1).

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from hybrid.answers.base import Parsed, plain, undecided
-from hybrid.types import Scanpath
+from hybrid.core.types import Scanpath
 
 _COORDINATE: Final = r"(?:[-_ ]?(?:coord(?:inate)?s?|values?|positions?|list))?"
 _AXES: Final = {

@@ -16,14 +16,11 @@ from typing import ClassVar, Literal, Self
 
 from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks.card import BenchmarkCard, metric_of
-from hybrid.cards import read_card
 from hybrid.config import Parse
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.registry import import_submodule
-from hybrid.samples.seeds import Purpose
-from hybrid.texts import read_texts
-from hybrid.types import (
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.toml_records import read_card
+from hybrid.core.types import (
     LETTERS,
     Ask,
     BrokenQuestion,
@@ -37,6 +34,9 @@ from hybrid.types import (
     Score,
     StoredImage,
 )
+from hybrid.plugins.prompt_texts import read_texts
+from hybrid.plugins.registry import import_submodule
+from hybrid.samples.seeds import Purpose
 
 UnansweredRule = Literal["wrong", "guess"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.images import OUR_JOINT, Joint
-from hybrid.types import BrokenQuestion, Cell, Combine, Json, Kind, Metric, Question
+from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.core.images import OUR_JOINT, Joint
+from hybrid.core.types import BrokenQuestion, Cell, Combine, Json, Kind, Metric, Question
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ import click
 
 from hybrid.cli._option_types import refuse_empty
 from hybrid.cli._streams import RedactedStream, redact_logs
+from hybrid.core.error_text import describe_error, in_one_line, raised_at
+from hybrid.core.errors import HybridError, did_you_mean
+from hybrid.core.files import advice_on
 from hybrid.display.notes import quietly, tell
-from hybrid.errors import HybridError, did_you_mean
-from hybrid.log.files import advice_on
-from hybrid.raised import describe_error, in_one_line, raised_at
-from hybrid.registry import described_by, load, names
+from hybrid.plugins.registry import described_by, load, names
 from hybrid.serving.import_trial import describer
 from hybrid.version import __version__
 

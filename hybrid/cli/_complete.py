@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from hybrid.log.manifest import MANIFEST
-from hybrid.registry import names, solver_names
+from hybrid.plugins.registry import names, solver_names
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 # Where runs lie that were given no folder.

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.config.nodes import Node, of_json, read_nodes
-from hybrid.errors import UsageError
-from hybrid.log.files import read_small
+from hybrid.core.errors import UsageError
+from hybrid.core.files import read_small
+from hybrid.core.secrets import REDACTED
 from hybrid.log.manifest import MANIFEST, read_manifest
-from hybrid.secrets import REDACTED
 
 # The key of a manifest under which the options lie.
 OPTIONS = "options"

@@ -28,10 +28,10 @@ from hybrid.cli._config_file import ConfigFile, read_config
 from hybrid.cli._help import Grouped, GroupedOption
 from hybrid.cli._option_types import Listed
 from hybrid.config.nodes import Node
+from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.core.secrets import redact
+from hybrid.core.types import Json
 from hybrid.display.notes import tell
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.secrets import redact
-from hybrid.types import Json
 
 MATRIX = "matrix"
 BENCHMARK = "benchmark"

@@ -22,7 +22,7 @@ from hybrid.config.words import (
     ToolCalling,
     ToolOutput,
 )
-from hybrid.types import Json
+from hybrid.core.types import Json
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

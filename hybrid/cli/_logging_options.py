@@ -17,8 +17,8 @@ from typing import Any
 import click
 
 from hybrid.cli._options import shared_option
+from hybrid.core.errors import ToolError, UsageError
 from hybrid.display.notes import quietly
-from hybrid.errors import ToolError, UsageError
 
 # As `options.toml` has them.
 OPTIONS = ("verbose", "quiet", "debug")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from hybrid.errors import UsageError, did_you_mean
+from hybrid.core.errors import UsageError, did_you_mean
 
 EMPTY = re.compile(r"(--[a-z-]+)=")
 DEVICE = re.compile(r"auto|cpu|mps|cuda|cuda:[0-9]+(?:,cuda:[0-9]+)*")
@@ -139,8 +139,8 @@ class OneOf(click.ParamType[str]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name. Fails, with the nearest, for one that there is not."""
-        from hybrid.registry import names, solver_names
-        from hybrid.repeats import REPEAT
+        from hybrid.core.repetitions import REPEAT
+        from hybrid.plugins.registry import names, solver_names
 
         all_names = tuple(names(self._package) if self._package else solver_names())
         name = str(value)

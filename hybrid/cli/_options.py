@@ -15,7 +15,6 @@ from typing import Any, Final, Literal
 
 import click
 
-from hybrid.cards import read_card
 from hybrid.cli import _complete
 from hybrid.cli._option_types import (
     BENCHMARK,
@@ -29,8 +28,9 @@ from hybrid.cli._option_types import (
     WholeRange,
 )
 from hybrid.cli._path import path_option
+from hybrid.core.errors import UsageError
+from hybrid.core.toml_records import read_card
 from hybrid.display.terminal import shape_of
-from hybrid.errors import UsageError
 
 # By its word in the file the type of a value; those that are not whole paths or numbers refuse NaN and infinity.
 TYPES: Final[Mapping[str, Any]] = {

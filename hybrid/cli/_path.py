@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from hybrid.config.plugin_path import FORMER_NAME, PATH
-from hybrid.errors import UsageError
-from hybrid.plugins import left_out, outside_folders
-from hybrid.registry import add_search_path
+from hybrid.core.errors import UsageError
+from hybrid.plugins.discovery import left_out, outside_folders
+from hybrid.plugins.registry import add_search_path
 
 
 def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Path, ...]) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.core.errors import HybridError
+from hybrid.core.secrets import redact
 from hybrid.display.loading import loading_shown_by
 from hybrid.display.notebook import line_in_place
 from hybrid.display.notes import is_quiet
-from hybrid.errors import HybridError
-from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.running.progress import Progress

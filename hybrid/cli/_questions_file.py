@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 
 def is_path(word: str) -> bool:
     """Whether a word for a benchmark is a path: no name, and it is there, has a separator, or ends as a table does."""
-    from hybrid.registry import names
+    from hybrid.plugins.registry import names
 
     if word in names("hybrid.benchmarks"):
         return False
@@ -21,7 +21,7 @@ def is_path(word: str) -> bool:
 
 def benchmark_of_files() -> str:
     """The benchmark whose data may be a file."""
-    from hybrid.registry import load, own_names
+    from hybrid.plugins.registry import load, own_names
 
     benchmarks = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
     return next(name for name, benchmark in benchmarks if benchmark.accepts_file)

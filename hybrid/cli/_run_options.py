@@ -32,11 +32,11 @@ from hybrid.config import (
 )
 from hybrid.config.option import OptionField, is_path, nested, option_fields
 from hybrid.config.pairs import pairs
-from hybrid.errors import UsageError, did_you_mean
+from hybrid.core.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.card import Setting
-    from hybrid.types import Json
+    from hybrid.core.types import Json
 
 FIELDS: Final = option_fields(RunConfig)
 # The keys of `--setting` that every benchmark takes: they say how a model is asked, and are no part of a protocol.
@@ -220,7 +220,7 @@ def _from_setting(field: OptionField, text: str) -> Any:
 
 def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
     """Raise `UsageError` for a key close to a known one; the benchmark's card refuses the others."""
-    from hybrid.registry import load
+    from hybrid.plugins.registry import load
 
     card = load("hybrid.benchmarks", benchmark).card
     names = (*(setting.name for setting in card.settings), *SETTINGS)

@@ -23,13 +23,13 @@ import click
 from hybrid.cli._configured import Variant, options_of
 from hybrid.cli._progress import ask_with_bars
 from hybrid.cli._run_options import config_of
+from hybrid.core.errors import HybridError, UsageError
+from hybrid.core.files import advice_on
+from hybrid.core.repetitions import word_of
+from hybrid.core.secrets import redact
+from hybrid.core.types import Json
 from hybrid.display.notes import is_shown, tell
 from hybrid.display.terminal import TEXT, folded, how_many, pasteable
-from hybrid.errors import HybridError, UsageError
-from hybrid.log.files import advice_on
-from hybrid.repeats import word_of
-from hybrid.secrets import redact
-from hybrid.types import Json
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig, RunLimits
@@ -53,7 +53,7 @@ def program() -> tuple[str, ...]:
 
 def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     """The run, resolved. Raises `UsageError` and `DataError` as `prepare` does, and for files that cannot be read."""
-    from hybrid.images import home
+    from hybrid.core.images import home
     from hybrid.running.resolve import prepare
 
     try:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from hybrid.core.secrets import redact
 from hybrid.display.notes import remember_warning
-from hybrid.secrets import redact
 
 
 def redact_logs() -> None:

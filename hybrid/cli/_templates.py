@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from hybrid.errors import UsageError
-from hybrid.log.files import complete_or_absent, write_atomic
+from hybrid.core.errors import UsageError
+from hybrid.core.files import complete_or_absent, write_atomic
 
 FOLDER: Final = Path(__file__).parents[1] / "templates"
 # Files of a repository that would mean something in ours.

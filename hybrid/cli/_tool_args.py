@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.types import Json
+    from hybrid.core.types import Json
 
 
 def arguments_of(text: str) -> dict[str, Json]:

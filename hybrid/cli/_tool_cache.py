@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def open_cache(*, keeps: bool = True) -> FindingCache:
     """The cache that every run of this user shares; or, with its images, one that keeps no finding."""
-    from hybrid.images import ImageStore, home
+    from hybrid.core.images import ImageStore, home
     from hybrid.serving.cache import FindingCache
 
     store = ImageStore(home() / "images")

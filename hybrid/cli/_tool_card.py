@@ -37,7 +37,7 @@ def show(name: str) -> int:
     Example:
       hybrid tools show depth
     """
-    from hybrid.registry import load
+    from hybrid.plugins.registry import load
 
     refuse_taken("tools", name)
     tool: Tool = load("tools", name)
@@ -80,8 +80,8 @@ def _card(tool: Tool) -> Iterator[str]:
 
 
 def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
-    from hybrid.registry import is_outside
-    from hybrid.weights import missing_library
+    from hybrid.plugins.registry import is_outside
+    from hybrid.plugins.weights import missing_library
 
     yield f"{backend.name} backend, version {backend.version}"
     yield from _filled(backend.summary, "  ")
@@ -175,8 +175,8 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 def _here(tool: Tool, backend: BackendCard) -> str:
     """Whether the default weights can be loaded as they lie on this machine."""
     # Nothing is fetched.
-    from hybrid.errors import WeightsError
-    from hybrid.weights import missing_library, weights_of
+    from hybrid.core.errors import WeightsError
+    from hybrid.plugins.weights import missing_library, weights_of
 
     other = tool.backend("classical") and not missing_library([tool.card])
     instead = "the classical backend answers instead" if other else "without them it does not answer"

@@ -23,9 +23,9 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
 from hybrid.cli._tool_card import UNKNOWN, fact, licence, trained_on
 from hybrid.config.pairs import pairs
+from hybrid.core.errors import UsageError, WeightsError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import pasteable
-from hybrid.errors import UsageError, WeightsError
 
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, Tool
@@ -79,7 +79,7 @@ def fetch(
       hybrid tools fetch -o weights.json
       hybrid tools fetch depth --weights depth=depth-anything/Depth-Anything-V2-Large-hf
     """
-    from hybrid.registry import load, load_each
+    from hybrid.plugins.registry import load, load_each
     from hybrid.serving.loader import refuse_absent
 
     refuse_absent(device)
@@ -117,7 +117,7 @@ def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
     Raises:
         WeightsError: they are absent, cannot be fetched or fail a known answer.
     """
-    from hybrid.weights import weights_in_use, weights_of, weights_sha256
+    from hybrid.plugins.weights import weights_in_use, weights_of, weights_sha256
 
     learned, name = tool.backend("learned"), tool.card.name
     assert learned is not None  # noqa: S101 - `_loads` has asked
@@ -155,7 +155,7 @@ def _say(name: str, text: str) -> None:
 
 def _tell(tool: Tool, learned: BackendCard, reference: str, what: str) -> None:
     """A tool's weights, their licence and the pictures that they were trained on."""
-    from hybrid.weights import provenance_of
+    from hybrid.plugins.weights import provenance_of
 
     click.echo(f"{tool.card.name}: {what}")
     provenance = provenance_of(learned, reference)
@@ -172,7 +172,7 @@ def _size(reference: str, request: _Wanted) -> str:
     """
     from huggingface_hub import HfApi, constants
 
-    from hybrid.weights import find_weights, unfetched
+    from hybrid.plugins.weights import find_weights, unfetched
 
     folder = Path(reference).expanduser()
     if request.source is not None and not folder.is_dir():
@@ -198,7 +198,7 @@ def _megabytes(sizes: Iterable[int]) -> str:
 
 
 def _is_wanted(name: str) -> bool:
-    from hybrid.weights import FETCHED
+    from hybrid.plugins.weights import FETCHED
 
     return any(Path(name).match(pattern) for pattern in FETCHED)
 
@@ -225,7 +225,7 @@ def keep(reference: str, folder: Path) -> None:
     """
     from huggingface_hub import constants
 
-    from hybrid.weights import CACHED, look_through
+    from hybrid.plugins.weights import CACHED, look_through
 
     look_through(folder, reference)
     files = _wanted_files(folder)
@@ -255,7 +255,7 @@ def keep(reference: str, folder: Path) -> None:
 def _checked(tool: Tool, folder: str | None, request: _Wanted) -> str:
     """The verdict of a tool's known answers on its weights. Raises `WeightsError` where they are wrong."""
     from hybrid.config import BackendChoice
-    from hybrid.registry import load
+    from hybrid.plugins.registry import load
     from hybrid.serving.loader import Loader
 
     if not request.check:

@@ -20,13 +20,13 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
 from hybrid.cli._tool_cache import open_cache
 from hybrid.config.pairs import pairs
+from hybrid.core.errors import HybridError, UsageError
 from hybrid.display.notes import is_quiet
-from hybrid.errors import HybridError, UsageError
 
 if TYPE_CHECKING:
+    from hybrid.core.types import ImageRef
     from hybrid.serving.service import CachedTools
     from hybrid.tool import Args, Tool
-    from hybrid.types import ImageRef
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 # A tool and the arguments that every image gets.
@@ -81,7 +81,7 @@ def gallery(
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
     from hybrid.config import ServiceOptions
-    from hybrid.log.files import write_atomic
+    from hybrid.core.files import write_atomic
     from hybrid.serving.service import CachedTools
 
     # A pipe would be waited for.
@@ -107,7 +107,7 @@ def choose(args_by_tool: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     Raises:
         UsageError: arguments for a tool that does not exist, that are no JSON object, or that the tool does not take.
     """
-    from hybrid.registry import load, names
+    from hybrid.plugins.registry import load, names
 
     for name in args_by_tool:
         load("tools", name)
@@ -145,9 +145,9 @@ async def _sections(
     from PIL import Image
     from tqdm import tqdm
 
-    from hybrid.images import read_image_file
-    from hybrid.log.files import write_atomic
-    from hybrid.types import ImageRef
+    from hybrid.core.files import write_atomic
+    from hybrid.core.images import read_image_file
+    from hybrid.core.types import ImageRef
 
     async def shown_by(tool: Tool, args: Args, refs: Sequence[ImageRef], stem: str) -> Shown:
         name = tool.card.name

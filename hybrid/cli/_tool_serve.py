@@ -11,8 +11,8 @@ import click
 
 from hybrid.cli._options import options
 from hybrid.config.pairs import pairs
-from hybrid.errors import UsageError, install_extra
-from hybrid.registry import plugin, refuse_unknown
+from hybrid.core.errors import UsageError, install_extra
+from hybrid.plugins.registry import plugin, refuse_unknown
 
 if TYPE_CHECKING:
     from hybrid.integrations.toolbox import Toolbox

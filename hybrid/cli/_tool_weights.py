@@ -11,7 +11,7 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
 from hybrid.cli._path import refuse_taken
 from hybrid.cli._tool_args import arguments_of
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.config import BackendChoice
@@ -51,7 +51,7 @@ def check(
       hybrid tools check my_tool --path my_tools --contract
     """
     from hybrid.config import ServiceOptions
-    from hybrid.registry import load
+    from hybrid.plugins.registry import load
 
     refuse_taken("tools", name)
     load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either

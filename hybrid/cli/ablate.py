@@ -19,9 +19,9 @@ from hybrid.cli._run_options import config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
 from hybrid.cli.score import name_failed
+from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT
-from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder, refuse_foreign_beside
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def command(form: str | None, **options: Any) -> int:
         return 3 if failed else 0
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
-    from hybrid.registry import load_solver
+    from hybrid.plugins.registry import load_solver
     from hybrid.running.ablation import ablation
     from hybrid.running.resolve import offered_tools
 

@@ -23,7 +23,7 @@ def command() -> None:
 @options("benchmarks list")
 def list_(tables: Shape) -> int:
     """Print every benchmark with its size."""
-    from hybrid.registry import load_each
+    from hybrid.plugins.registry import load_each
 
     for name, benchmark in load_each("hybrid.benchmarks"):
         card: BenchmarkCard = benchmark.card
@@ -44,7 +44,7 @@ def show(name: str, show_all: bool, tables: Shape) -> int:
     It lists the tools offered by default, which --tools A,B replaces; --tools all offers every tool.
     """
     from hybrid.display.tables import RENDERERS
-    from hybrid.registry import load
+    from hybrid.plugins.registry import load
     from hybrid.scoring.published import published
     from hybrid.scoring.published_tables import published_tables
 

@@ -9,9 +9,9 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
+from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape
-from hybrid.errors import UsageError
 
 
 @click.command("calibrate")

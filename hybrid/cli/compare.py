@@ -12,8 +12,8 @@ from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import form_options, options
 from hybrid.cli._path import path_option
+from hybrid.core.errors import UsageError
 from hybrid.display.terminal import TEXT, Shape
-from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.scoring.paths import CompareArguments

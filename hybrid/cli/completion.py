@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from hybrid.cli._options import options
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 
 @click.command("completion")

@@ -22,10 +22,10 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.image_clusters import shared_pictures
+from hybrid.core.types import BrokenQuestion, Question
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError, UsageError
-from hybrid.same_pictures import shared_pictures
-from hybrid.types import BrokenQuestion, Question
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark, Source
@@ -75,9 +75,9 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
       hybrid data sample -o BLINK
       hybrid data sample -o BLINK --task Jigsaw,Relative_Depth --replies alpha,beta
     """
-    from hybrid.images import home
-    from hybrid.log.files import complete_or_absent
-    from hybrid.registry import load
+    from hybrid.core.files import complete_or_absent
+    from hybrid.core.images import home
+    from hybrid.plugins.registry import load
     from hybrid.running.data import refuse_ungenerated
     from hybrid.running.generated import generate
 
@@ -99,8 +99,8 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
 
 def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) -> int:
     """Write a recording that answers (B) to every question whose place divides by `period`, else (A); their number."""
-    from hybrid.images import ImageStore, home
-    from hybrid.log.files import write_atomic
+    from hybrid.core.files import write_atomic
+    from hybrid.core.images import ImageStore, home
     from hybrid.running.data import mount, questions
 
     mounted = mount(benchmark, str(data), split=None, tasks=(), settings={}, store=ImageStore(home() / "images"))
@@ -152,8 +152,8 @@ def check(
     """
     from hybrid.cli._questions_file import benchmark_of
     from hybrid.config.pairs import pairs
-    from hybrid.images import ImageStore, home
-    from hybrid.registry import load
+    from hybrid.core.images import ImageStore, home
+    from hybrid.plugins.registry import load
     from hybrid.running.data import mount, questions, refuse_broken
     from hybrid.running.hub import is_hub
 

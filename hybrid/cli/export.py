@@ -12,9 +12,9 @@ from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import OneOf
 from hybrid.cli._options import options
+from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
-from hybrid.errors import UsageError
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 
 if TYPE_CHECKING:
     from hybrid.exporting.base import Exporter
@@ -46,8 +46,8 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to inspect -o logs
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to conversations --only helped -o data
     """
+    from hybrid.core.files import complete_or_absent
     from hybrid.exporting.base import ExportedRun, ExportOptions
-    from hybrid.log.files import complete_or_absent
 
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"-o {out} is there already: name a file or folder that is not")

@@ -24,13 +24,13 @@ from hybrid.cli._progress import Bars
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command, scores_of
 from hybrid.config import Objects, RunConfig
+from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.core.images import home
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.images import home
 from hybrid.interface.findings import wait_for
 from hybrid.models.langchain.chat_models import model_name
-from hybrid.registry import described_by, is_word, names, solver_names
+from hybrid.plugins.registry import described_by, is_word, names, solver_names
 from hybrid.running.plan import changed
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run

@@ -11,8 +11,8 @@ import click
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
+from hybrid.core.errors import UsageError
 from hybrid.display.terminal import TEXT, Shape
-from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ def command(
     import asyncio
 
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.images import ImageStore, home
+    from hybrid.core.images import ImageStore, home
     from hybrid.log.folder import RunFolder
     from hybrid.models import open_model
     from hybrid.scoring.judge import judge_run

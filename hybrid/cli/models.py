@@ -33,8 +33,8 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
     Example:
       hybrid models check openai:qwen3-vl --base-url http://127.0.0.1:8000/v1
     """
+    from hybrid.core.images import ImageStore, home
     from hybrid.display.tables import RENDERERS, Column, Table
-    from hybrid.images import ImageStore, home
     from hybrid.running.model_check import check_model
 
     checked = asyncio.run(check_model(model, settings_of(options), ImageStore(home() / "images")))

@@ -11,8 +11,8 @@ import click
 from hybrid.cli._options import options
 from hybrid.cli._templates import filled, write
 from hybrid.cli._tool_new import tool_files
-from hybrid.errors import UsageError
-from hybrid.plugins import folders, is_word, no_word
+from hybrid.core.errors import UsageError
+from hybrid.plugins.discovery import folders, is_word, no_word
 
 
 @click.group("new")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._options import options
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,8 +103,8 @@ def _of_data(data: Path, name: str | None) -> Design:
 
     from hybrid.benchmarks.base import Benchmark
     from hybrid.cli._questions_file import benchmark_of
-    from hybrid.images import ImageStore, home
-    from hybrid.registry import load
+    from hybrid.core.images import ImageStore, home
+    from hybrid.plugins.registry import load
     from hybrid.running.data import mount, questions
     from hybrid.stats import Design
 

@@ -20,9 +20,9 @@ from hybrid.cli._options import options
 from hybrid.cli._several_runs import program
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
+from hybrid.core.errors import importable
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, folded
-from hybrid.errors import importable
 
 if TYPE_CHECKING:
     from hybrid.report.payload import OverviewSection
@@ -140,14 +140,14 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     """
     from hybrid.benchmarks.base import show
     from hybrid.config import ServiceOptions
-    from hybrid.images import home
+    from hybrid.core.images import home
+    from hybrid.core.types import Question
     from hybrid.log.folder import RunFolder
-    from hybrid.registry import load
+    from hybrid.plugins.registry import load
     from hybrid.report.payload import OverviewSection
     from hybrid.report.pictures import Drawn, Pictures
     from hybrid.serving.service import CachedTools
     from hybrid.tool import Tool
-    from hybrid.types import Question
 
     tool: Tool = load("tools", TASKS[MATCHED])
     learned = tool.backend("learned")
@@ -183,7 +183,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
 
 def mishaps(solvers: Sequence[Scored]) -> list[str]:
     """Lines on the questions that ended in neither an answer nor an abstention, with the folder to look in."""
-    from hybrid.types import Outcome
+    from hybrid.core.types import Outcome
 
     lines = []
     for solver in solvers:

@@ -12,8 +12,8 @@ import click
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
+from hybrid.core.errors import UsageError
 from hybrid.display.notes import is_quiet, tell
-from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.report.payload import QuestionPage

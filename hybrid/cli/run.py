@@ -16,9 +16,9 @@ from hybrid.cli._help import GroupedOption
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
 from hybrid.cli._run_options import config_of, run_options
+from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet, tell
 from hybrid.display.terminal import TEXT, how_many
-from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import UnansweredRule
@@ -96,9 +96,9 @@ def command(**options: Any) -> int:
 def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     """Ask the open questions of one run and print its scores, or with `dry_run` its estimate. Returns the exit code."""
     from hybrid.cli._several_runs import ask_and_show, prepared, show_estimate
+    from hybrid.core.option_rotation import unrotated_note
+    from hybrid.core.repetitions import notes_on_repeats
     from hybrid.engines import opener_of
-    from hybrid.repeats import notes_on_repeats
-    from hybrid.rotation import unrotated_note
 
     # An engine that is not there is refused before the data are read.
     opener_of(config)

@@ -12,9 +12,9 @@ import click
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
+from hybrid.core.errors import UsageError
+from hybrid.core.secrets import redact
 from hybrid.display.terminal import TEXT, Shape
-from hybrid.errors import UsageError
-from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.scoring.paths import ScoreArguments

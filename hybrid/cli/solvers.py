@@ -27,7 +27,7 @@ def command() -> None:
 @options("solvers list")
 def list_(tables: Shape, as_json: bool) -> int:
     """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
-    from hybrid.registry import SOLVERS, load_each, solver_docstring
+    from hybrid.plugins.registry import SOLVERS, load_each, solver_docstring
 
     solvers: dict[str, Solver] = dict(sorted(entry for package in SOLVERS for entry in load_each(package)))
     facts = []

@@ -17,9 +17,9 @@ from hybrid.cli._options import FORMS, form_options, options
 from hybrid.cli._run_options import config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
+from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, pasteable
-from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig
@@ -63,7 +63,7 @@ def command(form: str | None, **options: Any) -> int:
         return _recorded(options["recorded"], options["benchmark"], form)
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or two files with --recorded")
-    from hybrid.registry import load_solver
+    from hybrid.plugins.registry import load_solver
     from hybrid.running.study import cells_of
     from hybrid.solving.styles import PLAIN, fitting
 
@@ -112,8 +112,8 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         return prepared(cell.config(config, out))
 
     def compared(results: AskedRuns) -> Sequence[str]:
+        from hybrid.core.types import Outcome
         from hybrid.scoring.reports import compare_paths
-        from hybrid.types import Outcome
 
         places = [(cell.folder(out), cell.changes["solvers"]) for cell in cells]
         answered_folders = [

@@ -23,16 +23,16 @@ from hybrid.cli._tool_gallery import gallery
 from hybrid.cli._tool_new import new
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, check_learned
+from hybrid.core.error_text import describe_error
+from hybrid.core.errors import Fault, ToolError, UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import NARROW, WIDE_FROM, Shape, folded, opening
-from hybrid.errors import Fault, ToolError, UsageError
-from hybrid.raised import describe_error
 
 if TYPE_CHECKING:
     from hybrid.config import ServiceOptions
+    from hybrid.core.types import Finding, Json
     from hybrid.serving.cache import FindingCache
     from hybrid.tool import Card, Tool
-    from hybrid.types import Finding, Json
 
 traces = logging.getLogger(f"{__name__}.traces")
 
@@ -53,9 +53,9 @@ def list_(tables: Shape, show_all: bool) -> int:
     Example:
       hybrid tools list --path my_tools
     """
-    from hybrid.registry import is_outside, load, names
+    from hybrid.plugins.registry import is_outside, load, names
+    from hybrid.plugins.weights import missing_library
     from hybrid.tool.card_file import card_alone
-    from hybrid.weights import missing_library
 
     failed, cards = 0, []
     for name in names("tools"):
@@ -102,7 +102,7 @@ def run_(
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
     from hybrid.config import ServiceOptions
-    from hybrid.registry import load
+    from hybrid.plugins.registry import load
 
     arguments = arguments_of(args_json)
     refuse_taken("tools", name)
@@ -137,9 +137,9 @@ async def _find(
     cache: FindingCache, options: ServiceOptions, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...]
 ) -> Finding:
     """The finding of the tool about the images, which are put into the store. Raises as `CachedTools.call`."""
-    from hybrid.images import read_image_file
+    from hybrid.core.images import read_image_file
+    from hybrid.core.types import ImageRef
     from hybrid.serving.service import CachedTools
-    from hybrid.types import ImageRef
 
     with closing(CachedTools(cache.store, cache, options)) as service:
         stored = [cache.store.put(read_image_file(path, str(path)), str(path)) for path in images]

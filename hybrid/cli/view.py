@@ -43,10 +43,10 @@ def command(run: Path, port: int, title: str, open_browser: bool) -> int:
     Example:
       hybrid view runs/blink-gpt-4o-1a2b3c4d5e --open
     """
+    from hybrid.core.secrets import redact
     from hybrid.log.folder import RunFolder
     from hybrid.report.live import LiveSite, PageServer
     from hybrid.running.signals import SIGNALS
-    from hybrid.secrets import redact
 
     def tell(line: str) -> None:
         click.echo(f"note: {redact(line)}", err=True)

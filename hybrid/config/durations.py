@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 
 def seconds_of(time: str, option: str = "--wait-for-server") -> float:

@@ -18,8 +18,8 @@ from hybrid.config.memory import memory_to_use
 from hybrid.config.option import OptionField, option, option_fields, refuse_too_small
 from hybrid.config.pairs import pairs
 from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling, ToolPictures
-from hybrid.errors import UsageError
-from hybrid.types import Json
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Json
 
 CPU: Final = "cpu"
 # CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks.
@@ -249,7 +249,7 @@ class ServiceOptions(BackendChoice):
 class Limits:
     """Budgets of a question. `turns` is per ask, everything else per question; None is no limit.
 
-    `seconds` is running time of model and tools, without waiting in queues of ours (`hybrid/timing.py`).
+    `seconds` is running time of model and tools, without waiting in queues of ours (`hybrid/core/timing.py`).
     """
 
     tool_calls: Annotated[int, option("--max-tool-calls")] = 8

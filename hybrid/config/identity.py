@@ -14,7 +14,7 @@ from typing import Final, get_type_hints
 
 from hybrid.config.option import Concern, InIdentity
 from hybrid.config.run_config import RunConfig
-from hybrid.types import Json
+from hybrid.core.types import Json
 
 # Characters of a model's name in the name of a folder.
 MAX_MODEL_LENGTH = 40

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hybrid.errors import UsageError
-from hybrid.types import Json
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Json
 
 # How many lists and mappings may lie in each other.
 DEEPEST = 20

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
-from hybrid.cards import read_card
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.toml_records import read_card
 
 Group = Literal["ask", "model", "tools", "limits", "output"]
 # The headings under which options are listed.

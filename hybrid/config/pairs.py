@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 
 def pairs(option: str, values: Sequence[str]) -> dict[str, str]:

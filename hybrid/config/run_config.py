@@ -24,8 +24,8 @@ from hybrid.config.option import (
     option,
 )
 from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
-from hybrid.errors import UsageError
-from hybrid.types import Json
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Json
 
 # The settings of the second model, which describes images where they are shown as captions, by their fields.
 OF_CAPTIONER: Final = SubOptions(
@@ -85,9 +85,9 @@ class RunConfig:
     answer: Annotated[AnswerForm, InIdentity(of="model"), option("answer", "--setting")] = "text"
     # How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`).
     samples: Annotated[int, InIdentity(of="model"), option("samples", "--setting")] = 1
-    # How often every solver is asked everything (`hybrid/repeats.py`).
+    # How often every solver is asked everything (`hybrid/core/repetitions.py`).
     repeats: Annotated[int, NOT_IDENTITY, option("repeats", "--setting")] = 1
-    # Whether a model is asked to reason before it answers (`hybrid/prompts.py`).
+    # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
     reasoning: Annotated[Reasoning | None, InIdentity("prompts"), option("reasoning", "--setting")] = None
     captioner: Annotated[
         str | None, InIdentity("captioner", if_given=True, of="model"), option("caption-model", "--setting")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from hybrid.secrets import redact
+from hybrid.core.secrets import redact
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Final
 
 from hybrid.config import LOCAL, RunConfig
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.raised import in_one_line
-from hybrid.registry import offered_names, plugin
+from hybrid.core.error_text import in_one_line
+from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.plugins.registry import offered_names, plugin
 from hybrid.running.engine import Opener, local_engine
 
 # The entry-point group of engines.

@@ -18,22 +18,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.files import write_atomic
+from hybrid.core.images import ImageStore, home
+from hybrid.core.messages import ToolCall, images_of
+from hybrid.core.repetitions import name_of, number_of, word_of
+from hybrid.core.types import Attempt, Json, Question, StoredImage
 from hybrid.exporting._enacted import Conversation, Enactment, LeftOut
 from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions, Written
-from hybrid.images import ImageStore, home
-from hybrid.log.files import write_atomic
-from hybrid.messages import ToolCall, images_of
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.models.toolspec import IMAGE, IMAGES
-from hybrid.registry import load_solver, solver_names
-from hybrid.repeats import name_of, number_of, word_of
+from hybrid.plugins.registry import load_solver, solver_names
 from hybrid.scoring.groups import ALONE, REAL
 from hybrid.scoring.predictions.base import first
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.tool import Tool
-from hybrid.types import Attempt, Json, Question, StoredImage
 
 # The split of questions from the user's own files. Every other is published, also one called `train`: benchmarks have
 # been published under that word.

@@ -17,15 +17,18 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hybrid.config import Limits, ModelSettings, Reasoning
-from hybrid.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
+from hybrid.core.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
+from hybrid.core.format_lines import REASONING, Wording
+from hybrid.core.images import ImageStore, home
+from hybrid.core.messages import AssistantMessage, End, Message, ToolCall, UnreadableCall, images_of
+from hybrid.core.repetitions import word_of
+from hybrid.core.types import Attempt, Fault, Finding, ImageRef, Json, Outcome, Prompt, Question, Step, Usage
 from hybrid.exporting.base import ExportedRun
-from hybrid.images import ImageStore, home
-from hybrid.messages import AssistantMessage, End, Message, ToolCall, UnreadableCall, images_of
 from hybrid.models.images import arrange
 from hybrid.models.toolspec import all_published
-from hybrid.prompts import REASONING, Wording
-from hybrid.registry import load, load_solver
-from hybrid.repeats import word_of
+from hybrid.plugins.prompt_texts import text_hash
+from hybrid.plugins.registry import load, load_solver
+from hybrid.plugins.weights import ABSENT
 from hybrid.serving.sources import CODE_DIGITS, code_of
 from hybrid.solving.ask_model import PICTURE_UNCOUNTED
 from hybrid.solving.call_tool import SHOWN
@@ -35,11 +38,8 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.solver import Log, Meter, Solver, SolverContext
 from hybrid.solving.styles import PLAIN, Style, style_of
 from hybrid.solving.trust import Trust, TrustFile, read_trust
-from hybrid.texts import text_hash
 from hybrid.tool import Tool
-from hybrid.types import Attempt, Fault, Finding, ImageRef, Json, Outcome, Prompt, Question, Step, Usage
 from hybrid.version import __version__
-from hybrid.weights import ABSENT
 
 
 class LeftOut(HybridError):

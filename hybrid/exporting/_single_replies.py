@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Attempt, Exchange, Prompt, Question, Reply, Score
 from hybrid.exporting.base import ExportedRun, gold, lost
 from hybrid.scoring.predictions.base import first
 from hybrid.scoring.tally import Replies, tally_replies
-from hybrid.types import Attempt, Exchange, Prompt, Question, Reply, Score
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
-from hybrid.machine_paths import hide_paths
+from hybrid.core.machine_paths import hide_paths
+from hybrid.core.types import Attempt, ImageRef, Json, Step
 from hybrid.scoring.traces import calls_of
 from hybrid.solving.styles import AS_TRAINED
-from hybrid.types import Attempt, ImageRef, Json, Step
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.core.errors import UsageError
+from hybrid.core.machine_paths import hide_paths, hide_paths_in
+from hybrid.core.types import Attempt, Kind, Prompt, Question, Score
 from hybrid.display.terminal import how_many
-from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST
-from hybrid.machine_paths import hide_paths, hide_paths_in
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
@@ -32,7 +33,6 @@ from hybrid.scoring.predictions.base import first, letter_of
 from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import chosen, data_of, score_run
 from hybrid.scoring.score import Scored
-from hybrid.types import Attempt, Kind, Prompt, Question, Score
 
 # Characters of a folder's name: each takes four bytes at most, and file systems take 255.
 MAX_FOLDER_NAME = 60

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from hybrid.core.messages import AssistantMessage, Message, ToolMessage, parts_of
+from hybrid.core.types import Json
 from hybrid.exporting._conversations import ConversationRow, function_of, write_conversations
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
 from hybrid.models.toolspec import spec
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 
 class Conversations(Exporter):

@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from hybrid.core.files import write_atomic
+from hybrid.core.machine_paths import hide_paths
+from hybrid.core.types import Attempt, Metric, Question, Score, Usage, base_id
 from hybrid.display.terminal import how_many
 from hybrid.exporting._turns import turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, folder_part, gold
-from hybrid.log.files import write_atomic
-from hybrid.machine_paths import hide_paths
 from hybrid.scoring.groups import role
 from hybrid.scoring.model_settings import settings_of
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import calls_of
 from hybrid.stats.intervals import interval
-from hybrid.types import Attempt, Metric, Question, Score, Usage, base_id
 from hybrid.version import __version__
 
 SCHEMA: Final = "0.3.0"

@@ -23,14 +23,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import DataError, UsageError, install_extra
+from hybrid.core.errors import DataError, UsageError, install_extra
+from hybrid.core.generated_mark import GENERATED
+from hybrid.core.images import ImageStore, home
+from hybrid.core.machine_paths import hide_paths
+from hybrid.core.types import Attempt, ImageRef, Question, Score, Usage
 from hybrid.exporting._turns import Turn, turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold, lost
-from hybrid.generated_mark import GENERATED
-from hybrid.images import ImageStore, home
-from hybrid.machine_paths import hide_paths
 from hybrid.scoring.score import Scored
-from hybrid.types import Attempt, ImageRef, Question, Score, Usage
 from hybrid.version import __version__
 
 SUFFIXES = (".eval", ".json")

@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hybrid.core.files import write_atomic
+from hybrid.core.types import Json
 from hybrid.exporting._single_replies import SingleReply, single_replies
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, folder_part
-from hybrid.log.files import write_atomic
 from hybrid.scoring.score import Scored
-from hybrid.types import Json
 
 METRIC = "hybrid_acc"
 

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import ClassVar
 
-from hybrid.errors import UsageError, needed_by
+from hybrid.core.errors import UsageError, needed_by
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.scoring.records import PARQUET, QuestionTable, RecordColumn
 from hybrid.version import __version__

@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from hybrid.core.files import write_atomic
+from hybrid.core.messages import AssistantMessage, Message, SystemMessage, ToolMessage, parts_of
+from hybrid.core.types import Json
 from hybrid.exporting._conversations import FILE, ConversationRow, function_of, write_conversations
 from hybrid.exporting._enacted import LeftOut
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.log.files import write_atomic
-from hybrid.messages import AssistantMessage, Message, SystemMessage, ToolMessage, parts_of
 from hybrid.models.toolspec import spec
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 PLACE = "<image>"
 CALL = ("<tool_call>", "</tool_call>")

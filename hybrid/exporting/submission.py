@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.files import write_atomic
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.log.files import write_atomic
 from hybrid.scoring.runs import write_submission
 
 

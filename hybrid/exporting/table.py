@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hybrid.core.files import write_atomic
 from hybrid.exporting.base import ExportedRun
 from hybrid.exporting.parquet import ParquetExporter
-from hybrid.log.files import write_atomic
 from hybrid.scoring.records import TABLE, QuestionTable
 
 

@@ -16,10 +16,10 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.files import write_atomic
 from hybrid.exporting._single_replies import SingleReply, single_replies
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.log.files import write_atomic
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions import vlmevalkit
 from hybrid.scoring.rendering import neutral

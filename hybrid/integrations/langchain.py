@@ -20,12 +20,12 @@ from typing import Any, Literal
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import HybridError
-from hybrid.images import PNG
+from hybrid.core.errors import HybridError
+from hybrid.core.images import PNG
+from hybrid.core.secrets import redact
 from hybrid.integrations.pictures import Folder
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import wait_for
-from hybrid.secrets import redact
 
 # Content blocks, and the finding as JSON: text, data, confidence, backend, version, notes.
 Returned = tuple[list[dict[str, Any]], dict[str, Any]]

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
 
 # Bytes of the largest image file that is taken.
 MAX_BYTES = 64 * 1024 * 1024

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import ServiceOptions
+from hybrid.core.errors import ToolError, UsageError
+from hybrid.core.images import SHOWN_IMAGES, ImageStore, home
+from hybrid.core.types import Fault, ImageRef, StoredImage
 from hybrid.display.notes import tell
-from hybrid.errors import ToolError, UsageError
-from hybrid.images import SHOWN_IMAGES, ImageStore, home
 from hybrid.integrations.pictures import Folder, read_image
 from hybrid.interface.findings import ShownFinding, show_finding, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
-from hybrid.types import Fault, ImageRef, StoredImage
 
 if TYPE_CHECKING:
     from hybrid.tool import Tool

@@ -23,13 +23,13 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import DataError, ToolError
-from hybrid.images import ImageStore, home, read_image_file, to_rgb
-from hybrid.raised import describe_error
+from hybrid.core.error_text import describe_error
+from hybrid.core.errors import DataError, ToolError
+from hybrid.core.images import ImageStore, home, read_image_file, to_rgb
+from hybrid.core.types import Finding, ImageRef, Json, StoredImage
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
-from hybrid.types import Finding, ImageRef, Json, StoredImage
 
 R = TypeVar("R")
 

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hybrid.core.types import Attempt, Exchange, Reply, Step
 from hybrid.log.codec import codec, first_error, reading, to_json
 from hybrid.log.journal import Journal
 from hybrid.log.lines import ExtentHasher, FileExtent, LineFormat, LineIndex, Records, index_lines
-from hybrid.types import Attempt, Exchange, Reply, Step
 
 # The steps of each ask.
 Steps = tuple[tuple[Step, ...], ...]

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

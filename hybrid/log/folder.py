@@ -15,17 +15,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.files import write_atomic, write_redacted, writing
+from hybrid.core.secrets import redact_bytes
+from hybrid.core.types import Attempt, Json, Score
 from hybrid.log.attempts import Recorded, read_attempts
 from hybrid.log.batches import BATCHES
 from hybrid.log.codec import codec, first_error, to_json
-from hybrid.log.files import write_atomic, write_redacted, writing
 from hybrid.log.journal import Journal
 from hybrid.log.lines import ExtentHasher, FileExtent, whole_lines
 from hybrid.log.manifest import FORMAT, MANIFEST, read_manifest, write_sealed
 from hybrid.log.questions import AnyQuestion, RecordedQuestions, question_line, read_questions
-from hybrid.secrets import redact_bytes
-from hybrid.types import Attempt, Json, Score
 
 QUESTIONS = "questions.jsonl"
 ATTEMPTS = "attempts.jsonl"

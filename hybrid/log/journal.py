@@ -14,8 +14,8 @@ import os
 from pathlib import Path
 from threading import Lock
 
-from hybrid.log.files import sync_folder
-from hybrid.secrets import redact_bytes
+from hybrid.core.files import sync_folder
+from hybrid.core.secrets import redact_bytes
 
 # Stands for no file descriptor.
 CLOSED = -1

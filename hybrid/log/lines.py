@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 
 T = TypeVar("T")
 

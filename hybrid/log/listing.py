@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from hybrid.errors import HybridError, UsageError
+from hybrid.core.errors import HybridError, UsageError
 from hybrid.log.batches import BATCHES, read_batches, waiting_calls
 from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.log.manifest import MANIFEST

@@ -18,16 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
+from hybrid.core.files import write_atomic
+from hybrid.core.secrets import redact_bytes
 from hybrid.log.codec import codec, first_error
-from hybrid.log.files import write_atomic
 from hybrid.log.lines import FileExtent
-from hybrid.secrets import redact_bytes
 
 FORMAT = 2
 MANIFEST = "manifest.json"
 SEAL = "sha256"
-# The entry with the plug-ins that a run used (`hybrid.plugins.origin_facts`).
+# The entry with the plug-ins that a run used (`hybrid.plugins.discovery.origin_facts`).
 PLUGINS = "plugins"
 MEND = "put back the one that the run was made with, or give another folder"
 

@@ -22,9 +22,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, overload
 
+from hybrid.core.types import BrokenQuestion, Question
 from hybrid.log.codec import codec, first_error, reading, to_json
 from hybrid.log.lines import FileExtent, LineFormat, LineOffsets, OpenFile, Records, index_lines
-from hybrid.types import BrokenQuestion, Question
 
 AnyQuestion = Question | BrokenQuestion
 T = TypeVar("T", bound=AnyQuestion)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybrid.core.types import Box
 from hybrid.marks.boxes import LABEL_PX, MIN_LETTER, Outline, Strokes, farthest, measured
 from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import Mask
 from hybrid.marks.pairs import likely
-from hybrid.types import Box
 
 # Score of a letter at an outline's upper left corner, where BLINK draws it; half of it `LABEL_PX` away.
 #

@@ -15,10 +15,10 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import Box
 from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import MIN_SIDE_PX, LineScores, Map, Mask, Run
 from hybrid.tool import Pixels
-from hybrid.types import Box
 
 BoxColor = Literal["red", "green", "blue"]
 Values = TypeVar("Values", Map, Mask)

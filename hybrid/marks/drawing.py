@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
+from hybrid.core.types import Box, Point
 from hybrid.tool import Pixels
-from hybrid.types import Box, Point
 
 Mask = npt.NDArray[np.uint8]
 Color = Literal["red", "white", "grey", "green"]

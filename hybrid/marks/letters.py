@@ -13,9 +13,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import Box
 from hybrid.marks.drawing import LABELS, Font, letter_mask
 from hybrid.tool import Pixels
-from hybrid.types import Box
 
 Grey = npt.NDArray[np.uint8]
 Vector = npt.NDArray[np.float32]

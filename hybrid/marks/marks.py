@@ -6,8 +6,8 @@ from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
+from hybrid.core.types import Box
 from hybrid.tool import Pixels
-from hybrid.types import Box
 
 
 @dataclass(frozen=True, slots=True)

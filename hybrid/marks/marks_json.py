@@ -8,9 +8,9 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Json
 from hybrid.marks.marks import BoxMark, Marks, PointMark
-from hybrid.types import Box, Json
 
 # A letter that can be asked for.
 Label = Literal["A", "B", "C", "D", "REF"]

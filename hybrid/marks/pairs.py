@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from hybrid.core.types import Box
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.letters import LetterReading
 from hybrid.marks.rings import ASIDE_COST, MID_RADII, FieldWindow, Ring, RingField, find_rings
-from hybrid.types import Box
 
 MIN_LETTER = 0.45
 MIN_RING = 0.3

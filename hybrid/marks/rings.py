@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import Box
 from hybrid.marks.drawing import Color
 from hybrid.tool import Pixels
-from hybrid.types import Box
 
 Map = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.intp]

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
 from hybrid.models.base import CallKey, ChatModel, ModelOpener, ModelRefused
 from hybrid.models.langchain.opening import open_model as by_langchain
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import remembering
-from hybrid.plugins import left_out
-from hybrid.registry import is_outside, load, names, place_of
+from hybrid.plugins.discovery import left_out
+from hybrid.plugins.registry import is_outside, load, names, place_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

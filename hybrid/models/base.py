@@ -1,7 +1,7 @@
 """The seam of a chat model: what `provider:name` becomes, and the key that identifies one call of it.
 
 `hybrid.models.open_model` makes a model. Messages hold images by
-reference (`hybrid.messages`), and every model here resolves them itself.
+reference (`hybrid.core.messages`), and every model here resolves them itself.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage, UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message
-from hybrid.repeats import number_of
+from hybrid.core.errors import Outage, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.repetitions import number_of
+from hybrid.core.types import Json
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 
 class ModelRefused(UsageError):

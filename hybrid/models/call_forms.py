@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from hybrid.messages import MAX_CHARACTERS, replace_surrogates_in
+from hybrid.core.messages import MAX_CHARACTERS, replace_surrogates_in
 from hybrid.models.literals import QUOTES, read_entries, read_object, read_value, sign_at, without_entities
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.models.yaml_text import read_yaml

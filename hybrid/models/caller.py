@@ -19,8 +19,11 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage
-from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of, parts_of
+from hybrid.core.errors import Outage
+from hybrid.core.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of, parts_of
+from hybrid.core.off_loop import work_on_text
+from hybrid.core.timing import waiting
+from hybrid.core.types import Json, StoredImage
 from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Permit, Sleep
 from hybrid.models.failures import (
@@ -38,10 +41,7 @@ from hybrid.models.picture_limits import limits_of
 from hybrid.models.replies import BrokenOffError, malformed
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
-from hybrid.off_loop import work_on_text
-from hybrid.timing import waiting
 from hybrid.tool import Tool
-from hybrid.types import Json, StoredImage
 
 Body = TypeVar("Body")
 

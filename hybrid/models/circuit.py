@@ -25,12 +25,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from hybrid.config.durations import seconds_of
+from hybrid.core.errors import HybridError, Outage, ServerDown
+from hybrid.core.timing import Clock, waiting
 from hybrid.display.notes import tell
-from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.models.base import ModelRefused
 from hybrid.models.failures import CHECK, FailedRequest, Failure
 from hybrid.models.in_flight import InFlight
-from hybrid.timing import Clock, waiting
 
 Sleep = Callable[[float], Awaitable[None]]  # Waits that many seconds, such as `asyncio.sleep`.
 

@@ -1,6 +1,6 @@
 """The secrets in a model's settings and environment, registered by value when the model is opened.
 
-    keep_credentials(settings, base_url)     # from now on `hybrid.secrets.redact` takes all of it out
+    keep_credentials(settings, base_url)     # from now on `hybrid.core.secrets.redact` takes all of it out
     shown = redacted(facts)                  # the same for JSON
 
 Keys come from the environment, but tokens also stand in addresses (user, path, query), in addresses of proxies, and
@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from hybrid.config import ModelSettings
-from hybrid.secrets import keep_secret, redact
+from hybrid.core.secrets import keep_secret, redact
 
 # Environment variables, in either case, with the address of a proxy.
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "openai_proxy")

@@ -20,7 +20,8 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, replace_surrogates
+from hybrid.core.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, replace_surrogates
+from hybrid.core.thinking import thoughts
 from hybrid.models.call_forms import (
     FORMS,
     MAX_CALLS,
@@ -34,7 +35,6 @@ from hybrid.models.call_forms import (
 )
 from hybrid.models.literals import read_object, read_value, without_entities
 from hybrid.models.toolspec import argument_schemas, tool_named
-from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
 
 MAX_READ = 1_000_000  # Characters of a reply in which calls are looked for; it takes half a second.

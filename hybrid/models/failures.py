@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
+from hybrid.core.secrets import redact
 from hybrid.models.base import CallKey
-from hybrid.secrets import redact
 
 
 class Failure(Enum):

@@ -19,9 +19,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from hybrid.images import MEDIA_TYPES, ImageStore, saved
-from hybrid.messages import AssistantMessage, ImagePart, Message, Part, ToolMessage, UserMessage, images_of
-from hybrid.types import ImageRef, StoredImage
+from hybrid.core.images import MEDIA_TYPES, ImageStore, saved
+from hybrid.core.messages import AssistantMessage, ImagePart, Message, Part, ToolMessage, UserMessage, images_of
+from hybrid.core.types import ImageRef, StoredImage
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, replace_surrogates_in
+from hybrid.core.messages import MAX_CHARACTERS, MAX_DEPTH, replace_surrogates_in
 
 # Characters of one value as it is written: escapes and blanks take more than the `MAX_CHARACTERS` that it may hold.
 MAX_WRITTEN = 2 * MAX_CHARACTERS

@@ -18,15 +18,15 @@ from importlib.metadata import version
 from urllib.parse import urlsplit, urlunsplit
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.repetitions import seed_of_repetition
+from hybrid.core.secrets import redact
+from hybrid.core.types import Json
 from hybrid.models.chat_completions.wire import refuse_socks
 from hybrid.models.credentials import keep_credentials, redacted
 from hybrid.models.images import ImageRules
 from hybrid.models.picture_limits import limits_of
 from hybrid.models.providers import IN_PROCESS, PHOTO, PROVIDERS, Provider
-from hybrid.repeats import seed_of_repetition
-from hybrid.secrets import redact
-from hybrid.types import Json
 
 _SECRET = re.compile(r"key|token$|secret|password|credential|header", re.IGNORECASE)
 _RESERVED = frozenset({"model", "model_name", "base_url", "seed", "timeout", "max_retries", "max_tokens", "tools"})

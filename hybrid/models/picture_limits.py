@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 
 from hybrid.config import ModelSettings
 from hybrid.config.groups import read_image_limits
-from hybrid.images import MEDIA_TYPES, PNG, ImageStore, saved
+from hybrid.core.images import MEDIA_TYPES, PNG, ImageStore, saved
+from hybrid.core.types import StoredImage
 from hybrid.models.images import base64_bytes, scaled
 from hybrid.models.providers import PROVIDERS
-from hybrid.types import StoredImage
 
 if TYPE_CHECKING:
     from PIL import Image

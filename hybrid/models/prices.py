@@ -7,7 +7,7 @@ the option the cost is unknown (None), never 0.
 from __future__ import annotations
 
 from hybrid.config import Price
-from hybrid.messages import TokenUsage
+from hybrid.core.messages import TokenUsage
 
 # Of the ordinary price what a request in a batch costs, at OpenAI, Anthropic and Google alike (2026).
 BATCH_SHARE = 0.5

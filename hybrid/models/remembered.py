@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from hybrid.messages import AssistantMessage, Message
+from hybrid.core.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool

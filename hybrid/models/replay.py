@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import DataError, NotRecorded, UsageError
-from hybrid.log.files import read_small
+from hybrid.core.errors import DataError, NotRecorded, UsageError
+from hybrid.core.files import read_small
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.types import Json
 from hybrid.log.lines import json_lines
-from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, prompt_sha256
-from hybrid.registry import load_each
+from hybrid.plugins.registry import load_each
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 ATTEMPTS = "attempts.jsonl"
 MAX_BYTES = 512 * 2**20  # Of one file of recordings, which is read whole.

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from hybrid.messages import MAX_NAME, AssistantMessage, End, UnreadableCall
+from hybrid.core.messages import MAX_NAME, AssistantMessage, End, UnreadableCall
 from hybrid.models.failures import UnreadableReplyError
 
 Wire = Literal["chat_completions", "responses", "anthropic", "gemini", "ollama"]

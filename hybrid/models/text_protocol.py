@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hybrid.messages import (
+from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
     Message,
@@ -30,9 +30,9 @@ from hybrid.messages import (
     images_of,
     parts_of,
 )
+from hybrid.core.thinking import without_thoughts
 from hybrid.models.dialects import read
 from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
-from hybrid.thoughts import without_thoughts
 from hybrid.tool import Tool
 
 INTRODUCTION = """You can call tools that look at the images. To call one, write one block of this form for each call, \

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from hybrid.config.words import Thoughts
-from hybrid.messages import AssistantMessage, Message
-from hybrid.thoughts import without_thoughts
-from hybrid.types import Json
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.thinking import without_thoughts
+from hybrid.core.types import Json
 
 
 def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> list[Message]:

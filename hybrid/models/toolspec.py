@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from hybrid.errors import DataError
-from hybrid.messages import MAX_NAME
+from hybrid.core.errors import DataError
+from hybrid.core.messages import MAX_NAME
 from hybrid.tool import Args, Tool
 
 IMAGE = "image"  # The argument that names the image of a tool that takes one.

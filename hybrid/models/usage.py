@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.messages import TokenUsage
+from hybrid.core.messages import TokenUsage
 
 # Of each kind of count: the first part of every name, and the names in their parts.
 Names = Mapping[str, tuple[frozenset[str], Sequence[Sequence[str]]]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES
+from hybrid.core.messages import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES
 
 
 def read_yaml(text: str) -> Any:

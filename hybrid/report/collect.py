@@ -17,10 +17,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Unpack
 
-from hybrid.errors import UsageError
-from hybrid.images import home
+from hybrid.core.errors import UsageError
+from hybrid.core.images import home
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.report.error_sheet import error_sheet
 from hybrid.report.overview import overview_of, unanswered_overview
 from hybrid.report.payload import BenchmarkPages, OverviewSection, Pages, Tag

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal
 
+from hybrid.core.types import Outcome
 from hybrid.report.payload import QuestionPage, SolverEntry
-from hybrid.types import Outcome
 
 TEXT_SHOWN = 200  # Characters of a question that a row shows
 TEXT_READ = 1000  # Characters of a question that the list holds: what rows share is found in these

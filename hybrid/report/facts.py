@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.report.payload import Fact, SolverCard
 from hybrid.scoring.groups import control, model_of, role
 from hybrid.scoring.model_settings import settings_of

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
-from hybrid.errors import HybridError
+from hybrid.core.errors import HybridError
 from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.report.collect import collect_run
 from hybrid.report.pictures import SUFFIXES

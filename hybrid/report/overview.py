@@ -14,7 +14,7 @@ from dataclasses import replace
 from hybrid.benchmarks.base import Benchmark
 from hybrid.display.terminal import how_many
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
 from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hybrid.core.types import Json
 from hybrid.display.tables import Table
 from hybrid.scoring.reference import ReferenceLine
 from hybrid.scoring.result import ChartKind, Result
 from hybrid.solving.solver import Role
-from hybrid.types import Json
 
 
 @dataclass(frozen=True)
@@ -204,6 +204,6 @@ class Pages:
     title: str
     made_by: str  # The command that wrote it, and when
     benchmarks: Sequence[BenchmarkPages]
-    images: Path  # The image store that `PicturePayload.file` is copied from (`hybrid.images`)
+    images: Path  # The image store that `PicturePayload.file` is copied from (`hybrid.core.images`)
     tags: tuple[Tag, ...] = ()
     live: bool = False  # Whether the pages ask their server for what is new (`hybrid view`)

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Box, ImageRef, StoredImage
 from hybrid.report.payload import PicturePayload
-from hybrid.types import Box, ImageRef, StoredImage
 
 # The suffix of a file by its media type.
 SUFFIXES: Mapping[str, str] = {

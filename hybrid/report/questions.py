@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, show
-from hybrid.errors import DataError
-from hybrid.machine_paths import hide_paths
-from hybrid.registry import load
+from hybrid.core.errors import DataError
+from hybrid.core.machine_paths import hide_paths
+from hybrid.core.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
+from hybrid.plugins.registry import load
 from hybrid.report.columns import OPEN
 from hybrid.report.payload import AskEntry, Fact, QuestionPage, SolverEntry, StepEntry
 from hybrid.report.pictures import Drawn, Pictures
 from hybrid.scoring.groups import is_imported, word
 from hybrid.scoring.records import SolverRows
 from hybrid.scoring.score import Scored
-from hybrid.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
 
 AnyQuestion = Question | BrokenQuestion
 # The parts of usage that are shown of an ask.

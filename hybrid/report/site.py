@@ -29,10 +29,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
-from hybrid.log.files import first_of_tree
-from hybrid.machine_paths import hide_paths, hide_paths_in
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.files import first_of_tree
+from hybrid.core.images import ImageStore
+from hybrid.core.machine_paths import hide_paths, hide_paths_in
 from hybrid.report.columns import QuestionList
 from hybrid.report.data_files import chunks, overview_values, script, section_values, wrapped
 from hybrid.report.payload import BenchmarkPages, Pages, QuestionPage

@@ -15,9 +15,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from hybrid.core.errors import DataError
+from hybrid.core.files import read_small
 from hybrid.display.tables import Column, Table
-from hybrid.errors import DataError
-from hybrid.log.files import read_small
 from hybrid.report.payload import Tag
 
 FORMAT = 1

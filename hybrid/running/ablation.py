@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.running.plan import PlannedRun
 from hybrid.running.tools_in_use import NO_TOOL, ToolsInUse, with_needs
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hybrid.config import LOCAL, ModelSettings
 from hybrid.config.durations import seconds_of
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.log.batches import BATCHES, WAITS, BatchJournal, read_batches, waiting_calls
 from hybrid.log.folder import RunFolder
 from hybrid.models import ChatModel

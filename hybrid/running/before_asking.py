@@ -18,10 +18,11 @@ from typing import Any, Final
 
 from hybrid.config import ModelSettings
 from hybrid.config.words import Gate
-from hybrid.errors import NotRecorded, Outage, UsageError
-from hybrid.images import PNG
+from hybrid.core.errors import NotRecorded, Outage, UsageError
+from hybrid.core.images import PNG
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.types import Usage
 from hybrid.log.manifest import MANIFEST
-from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import AdoptsSettings, CallKey, ChatModel
 from hybrid.models.dialects import remedy
 from hybrid.models.failures import CHECK, Failure
@@ -48,7 +49,6 @@ from hybrid.solving.coordinates import frame_named
 from hybrid.solving.solver import Solver
 from hybrid.solving.styles import BY_MODEL, PLAIN, fitting
 from hybrid.tool import Tool
-from hybrid.types import Usage
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.config import Price
-from hybrid.types import Json
+from hybrid.core.types import Json
 
 Level = Literal["low", "expected", "high"]
 

@@ -10,18 +10,18 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.core.errors import DataError, UsageError, did_you_mean
+from hybrid.core.generated_mark import ID_PREFIX, MARKER
+from hybrid.core.image_clusters import SamePictures
+from hybrid.core.images import ImageStore, files_read, home
+from hybrid.core.types import BrokenQuestion, Json, Question
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError, UsageError, did_you_mean
-from hybrid.generated_mark import ID_PREFIX, MARKER
-from hybrid.images import ImageStore, files_read, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import difference
 from hybrid.log.questions import AnyQuestion, QuestionSpool, RecordedQuestions
-from hybrid.registry import is_outside, load_each, module_of
+from hybrid.plugins.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
-from hybrid.same_pictures import SamePictures
 from hybrid.serving.sources import ours
-from hybrid.types import BrokenQuestion, Json, Question
 
 # In a manifest: `reading_key` of the command whose questions are all that the run has; missing where there is none.
 READ_BY = "taken"

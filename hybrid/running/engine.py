@@ -17,11 +17,11 @@ from typing import Protocol
 
 from hybrid import tracing
 from hybrid.benchmarks.base import Benchmark
+from hybrid.core.types import Attempt, Question
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import Solver
-from hybrid.types import Attempt, Question
 
 # The wall clock when the monotonic one stood at 0, in seconds: a wall clock that jumps moves no question.
 WALL_AT_ZERO = time.time() - time.monotonic()

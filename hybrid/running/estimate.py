@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hybrid.config import ModelSettings, RunConfig
+from hybrid.core.types import LETTERS, Kind, Prompt, Question, Reply, StoredImage
 from hybrid.display.terminal import how_many
 from hybrid.models.images import fit
 from hybrid.models.providers import image_tokens
@@ -29,7 +30,6 @@ from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
 from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
-from hybrid.types import LETTERS, Kind, Prompt, Question, Reply, StoredImage
 
 # The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
 # answers with a letter alone, as small ones do, writes a tenth of it; nothing is known of a model before it is asked.
@@ -256,7 +256,7 @@ class _AskCounter:
 
 def _tool_notes(run: ResolvedRun) -> list[str]:
     """Notes on weights that are absent, and on the tools of each MCP server: those offered, and why others are not."""
-    from hybrid.weights import fetch_command
+    from hybrid.plugins.weights import fetch_command
 
     notes: list[str] = []
     for name, in_use in sorted(run.tools.backends.items()):

@@ -21,7 +21,7 @@ from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
 
-from hybrid.errors import HybridError
+from hybrid.core.errors import HybridError
 from hybrid.log.lines import OpenFile
 from hybrid.serving.worker_process import end_with_parent, ending
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.benchmarks.card import BenchmarkCard
-from hybrid.errors import needed_by
-from hybrid.generated_mark import MARKER
-from hybrid.log.files import write_atomic
+from hybrid.core.errors import needed_by
+from hybrid.core.files import write_atomic
+from hybrid.core.generated_mark import MARKER
 from hybrid.samples.seeds import Purpose
 
 # Raised when a generator changes what it makes.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.benchmarks.base import Benchmark
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError

@@ -9,8 +9,10 @@ from dataclasses import asdict
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import RunConfig, identity_of
+from hybrid.core.format_lines import REASONING, Wording
+from hybrid.core.types import Json
 from hybrid.models import OPENED, ChatModel
-from hybrid.prompts import REASONING, Wording
+from hybrid.plugins.prompt_texts import text_hash
 from hybrid.running.data import Mounted, fingerprint
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.object_code import is_installed, object_code
@@ -20,8 +22,6 @@ from hybrid.solving.captions import captions_fact
 from hybrid.solving.context import SuppliedTexts
 from hybrid.solving.styles import Style
 from hybrid.solving.trust import TrustFile
-from hybrid.texts import text_hash
-from hybrid.types import Json
 from hybrid.version import __version__
 
 

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from hybrid.core.secrets import redact
 from hybrid.log.manifest import Invocation
 from hybrid.models.credentials import keep_words
-from hybrid.secrets import redact
 
 # The clone from which the program runs; where it was installed otherwise, the folder that holds its packages.
 PROJECT = Path(__file__).resolve().parents[2]

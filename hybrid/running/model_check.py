@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from hybrid.config import ModelSettings
 from hybrid.config.run_config import own_frame
-from hybrid.errors import HybridError, UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import (
+from hybrid.core.errors import HybridError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import (
     AssistantMessage,
     End,
     Message,
@@ -28,6 +28,7 @@ from hybrid.messages import (
     UserMessage,
     user_message,
 )
+from hybrid.core.types import ImageRef
 from hybrid.models import open_model
 from hybrid.models.answering import other_models
 from hybrid.models.base import CallKey, ChatModel, ModelRefused
@@ -35,7 +36,7 @@ from hybrid.models.caller import Caller
 from hybrid.models.circuit import UNMET, Circuit, CircuitLimits
 from hybrid.models.failures import CHECK, Failure, read_failure
 from hybrid.models.thoughts import has_thoughts
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.running.before_asking import uncalled
 from hybrid.running.picture_place import PlaceProbe, find_place
 from hybrid.running.probes import (
@@ -54,7 +55,6 @@ from hybrid.running.probes import (
     see_order,
 )
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
 
 # Of one request: a model that takes longer for one word is not one to run with.
 TIMEOUT_S: Final = 25.0

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from hybrid.config import Gate
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.plugins.weights import provenance_of, weights_in_use
 from hybrid.tool import BackendCard, Tool
 from hybrid.tool.image_sets import is_known, shared
-from hybrid.weights import provenance_of, weights_in_use
 
 # Reasons to label a run without refusing it.
 Doubt = Literal["unknown training data and licence", "unknown training data"]

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message
+from hybrid.core.errors import Outage
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.thinking import without_thoughts
 from hybrid.models.base import AdoptsSettings, CallKey, ChatModel, ModelRefused
 from hybrid.models.failures import ABOUT_THE_REQUEST, read_failure
 from hybrid.models.thoughts import has_thoughts, thinking_switches
@@ -31,7 +32,6 @@ from hybrid.running.probes import (
     look_at_result,
     result_messages,
 )
-from hybrid.thoughts import without_thoughts
 from hybrid.tool import Tool
 
 

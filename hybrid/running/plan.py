@@ -13,8 +13,8 @@ from typing import Any
 
 from hybrid.config import RunConfig, concerning, digest
 from hybrid.config.option import Concern, option_fields
+from hybrid.core.types import Json
 from hybrid.running.resolve import ResolvedRun
-from hybrid.types import Json
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from hybrid.errors import Outage, UsageError
-from hybrid.images import MEDIA_TYPES, PNG, ImageStore
-from hybrid.messages import (
+from hybrid.core.errors import Outage, UsageError
+from hybrid.core.images import MEDIA_TYPES, PNG, ImageStore
+from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
     InvalidCall,
@@ -27,14 +27,14 @@ from hybrid.messages import (
     ToolMessage,
     user_message,
 )
+from hybrid.core.thinking import without_thoughts
+from hybrid.core.types import ImageRef, Json
 from hybrid.models.base import CallKey
 from hybrid.models.failures import Failure, read_failure
 from hybrid.models.images import Resizing
 from hybrid.models.toolspec import PublishedTool
 from hybrid.solving.coordinates import FRAMES, RESIZED, CoordinateSystem
-from hybrid.thoughts import without_thoughts
 from hybrid.tool import Tool
-from hybrid.types import ImageRef, Json
 
 if TYPE_CHECKING:
     from PIL import Image

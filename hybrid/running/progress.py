@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hybrid.types import Attempt, Usage
+from hybrid.core.types import Attempt, Usage
 
 
 @dataclass(frozen=True)

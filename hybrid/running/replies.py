@@ -20,11 +20,11 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from hybrid.log.files import write_atomic
+from hybrid.core.files import write_atomic
+from hybrid.core.secrets import redact_bytes
 from hybrid.log.journal import Journal
 from hybrid.log.lines import whole_lines
 from hybrid.models.base import CallKey
-from hybrid.secrets import redact_bytes
 from hybrid.solving.captions import CAPTION_CALL, Caption
 
 REPLIES = "replies.jsonl"

@@ -16,15 +16,16 @@ from typing import Any
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, folder_name
-from hybrid.errors import UsageError, install_extra
-from hybrid.images import ImageStore, home
+from hybrid.core.errors import UsageError, install_extra
+from hybrid.core.images import ImageStore, home
+from hybrid.core.option_rotation import with_rotations
+from hybrid.core.repetitions import REPEAT, number_of, repeated, word_of
+from hybrid.core.types import Json, Kind, Prompt, Question
 from hybrid.log.folder import RunFolder
 from hybrid.log.questions import AnyQuestion, RecordedQuestions
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
-from hybrid.registry import load, load_solver, plugin
-from hybrid.repeats import REPEAT, number_of, repeated, word_of
-from hybrid.rotation import with_rotations
+from hybrid.plugins.registry import load, load_solver, plugin
 from hybrid.running import permissions
 from hybrid.running.data import (
     Mounted,
@@ -49,7 +50,6 @@ from hybrid.solving.solver import Solver
 from hybrid.solving.styles import Style, style_of
 from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
-from hybrid.types import Json, Kind, Prompt, Question
 
 # Where folders of runs are made, in the working directory.
 RUNS = Path("runs")

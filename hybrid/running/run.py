@@ -15,18 +15,20 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 
 from hybrid.config import LOCAL
+from hybrid.core.error_text import in_one_line
+from hybrid.core.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
+from hybrid.core.files import advice_on, writing
+from hybrid.core.secrets import redact
+from hybrid.core.types import Question
 from hybrid.display import notes
 from hybrid.display.terminal import how_many
-from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.log.attempts import Recorder, Unfinished
-from hybrid.log.files import advice_on, writing
 from hybrid.log.folder import LOG, attempts_of
 from hybrid.models.base import ModelRefused
 from hybrid.models.batching.client import batches_of
 from hybrid.models.open_requests import requests_out
 from hybrid.models.remembered import remembering
-from hybrid.raised import in_one_line
-from hybrid.registry import plugin
+from hybrid.plugins.registry import plugin
 from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before
 from hybrid.running.engine import Engine, Opener, Tell, local_engine
@@ -36,12 +38,10 @@ from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.run_log import run_log
 from hybrid.running.state import RunState, SolverProgress, close_folder, models_named, open_folder
-from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.solver import Solver
 from hybrid.tracing import GROUP, run_span
-from hybrid.types import Question
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hybrid.secrets import redact
+from hybrid.core.secrets import redact
 
 # The logger above all of the project's: of others warnings are kept.
 OURS = "hybrid"

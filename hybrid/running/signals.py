@@ -14,8 +14,8 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from hybrid.core.errors import HybridError
 from hybrid.display.notes import tell
-from hybrid.errors import HybridError
 from hybrid.models.open_requests import GRACE_S, requests_out
 
 T = TypeVar("T")

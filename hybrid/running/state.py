@@ -23,19 +23,21 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hybrid.benchmarks.card import labels_of
+from hybrid.core.errors import DataError, HybridError, UsageError
+from hybrid.core.files import writing
+from hybrid.core.images import OUR_JOINT
+from hybrid.core.repetitions import word_of
+from hybrid.core.types import Attempt, BrokenQuestion, Json
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError, HybridError, UsageError
-from hybrid.images import OUR_JOINT
 from hybrid.log.attempts import Recorded
-from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.log.lines import ExtentHasher, FileExtent
 from hybrid.log.manifest import MANIFEST, PLUGINS, difference
 from hybrid.log.questions import AnyQuestion
 from hybrid.models.answering import other_models
-from hybrid.plugins import TOOLS, origin_facts
-from hybrid.registry import package_of_solver
-from hybrid.repeats import word_of
+from hybrid.plugins.discovery import TOOLS, origin_facts
+from hybrid.plugins.prompt_texts import text_hash
+from hybrid.plugins.registry import package_of_solver
 from hybrid.running.data import READ_BY, reading_key
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
@@ -46,8 +48,6 @@ from hybrid.running.resolve import ResolvedRun, read_data
 from hybrid.serving.sources import code_hash_of_plugin
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.solver import Solver
-from hybrid.texts import text_hash
-from hybrid.types import Attempt, BrokenQuestion, Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"

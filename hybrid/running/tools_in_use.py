@@ -20,10 +20,21 @@ from pathlib import Path
 
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.config import AUTO, LOCAL, RunConfig, ServiceOptions
-from hybrid.errors import UsageError, did_you_mean, install_extra
-from hybrid.raised import in_one_line
-from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown, solver_names
-from hybrid.repeats import word_of
+from hybrid.core.error_text import in_one_line
+from hybrid.core.errors import UsageError, did_you_mean, install_extra
+from hybrid.core.repetitions import word_of
+from hybrid.core.types import Json
+from hybrid.plugins.registry import (
+    is_outside,
+    load,
+    names,
+    package_of_solver,
+    place_of,
+    plugin,
+    refuse_unknown,
+    solver_names,
+)
+from hybrid.plugins.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 from hybrid.running.object_code import NO_SOURCE, object_code
 from hybrid.running.permissions import answering
 from hybrid.serving.foreign_tools import GROUP, ForeignTools
@@ -31,8 +42,6 @@ from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
 from hybrid.tool import BackendCard, Tool
-from hybrid.types import Json
-from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 
 # The value of `--tools` for every tool.
 EVERY_TOOL = "all"

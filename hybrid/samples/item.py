@@ -12,12 +12,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from hybrid.errors import HybridError
+from hybrid.core.errors import HybridError
+from hybrid.core.types import Box, Point
 from hybrid.samples.layouts import Name, Rect
 from hybrid.samples.scenes import Camera
 from hybrid.samples.textures import FloatMap
 from hybrid.tool import Pixels
-from hybrid.types import Box, Point
 
 # x, y in pixels.
 Spot = tuple[float, float]

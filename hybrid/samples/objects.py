@@ -10,6 +10,7 @@ from dataclasses import replace
 import cv2
 import numpy as np
 
+from hybrid.core.types import Box
 from hybrid.samples.item import (
     BoxFacts,
     CountFacts,
@@ -36,7 +37,6 @@ from hybrid.samples.layouts import (
 )
 from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, RenderedView, Scene, Solid, Wall, render
 from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, plain
-from hybrid.types import Box
 
 WIDTH, HEIGHT = 480, 360
 # Most objects that a counting question counts.

@@ -12,11 +12,11 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import Scanpath
 from hybrid.samples.item import until
 from hybrid.samples.layouts import Name, Rect, apart
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
-from hybrid.types import Scanpath
 
 WIDTH, HEIGHT = 448, 320
 # Most things that stand out: each has its own colour.

@@ -16,14 +16,15 @@ from functools import cached_property
 from pathlib import Path
 from statistics import NormalDist
 
+from hybrid.core.errors import UsageError
+from hybrid.core.repetitions import REPEAT
+from hybrid.core.types import Json
 from hybrid.display.tables import Table, signed
 from hybrid.display.tables import accuracy as fraction
 from hybrid.display.terminal import how_many
-from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST, difference
-from hybrid.registry import load, load_solver, solver_names
-from hybrid.repeats import REPEAT
+from hybrid.plugins.registry import load, load_solver, solver_names
 from hybrid.running.ablation import FULL, NONE, ablation, tools_of
 from hybrid.running.plan import PlannedRun
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
@@ -37,7 +38,6 @@ from hybrid.scoring.result import LEVEL, Family, Result, adjusted
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
-from hybrid.types import Json
 
 COVER = (
     "Where two tools tell the same, leaving out one of them changes nothing: a tool that is not missed may still help."

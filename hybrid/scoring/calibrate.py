@@ -20,12 +20,13 @@ from statistics import mean
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.errors import UsageError, did_you_mean
+from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.core.files import write_redacted, writing
+from hybrid.core.option_rotation import ROTATED
+from hybrid.core.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score, base_id
 from hybrid.log.codec import to_json
-from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
-from hybrid.rotation import ROTATED
+from hybrid.plugins.registry import load
 from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
@@ -45,7 +46,6 @@ from hybrid.solving.trust import (
     trust_content,
 )
 from hybrid.tool import Tool
-from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score, base_id
 
 # Standard deviation of the normal prior of a slope: a network that understates may deserve one above 1, too.
 SPREAD = 1.0

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hybrid.core.types import Json
 from hybrid.display.tables import NONE, Column, Table, accuracy, as_narrow, bounds
 from hybrid.display.terminal import NARROW, clipped, filled
 from hybrid.solving.trust import MODEL, Key, Measurement
 from hybrid.stats import Interval, ends_of, wilson
-from hybrid.types import Json
 
 # Rows of the headline table, and columns of its names: the widest numbers leave no more.
 SHOWN, NAME, BACKEND = 24, 18, 10

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from hybrid.answers.offered import draw, list_answers
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.types import Exchange, Kind, Prompt, Question, Reply, Score
+from hybrid.core.types import Exchange, Kind, Prompt, Question, Reply, Score
 
 # Ends of one dialogue that are followed: all of five letters in order, fifteen choices of parts times five options.
 MAX_ENDS = 120

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import UnansweredRule
-from hybrid.same_pictures import JoinedUnits
+from hybrid.core.image_clusters import JoinedUnits
+from hybrid.core.types import Metric, base_id
 from hybrid.scoring.score import Counted, Scored
-from hybrid.types import Metric, base_id
 
 
 def align_clusters(solvers: Sequence[Scored]) -> tuple[Scored, ...]:

@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.registry import load, names
-from hybrid.repeats import word_of
+from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.core.repetitions import word_of
+from hybrid.plugins.registry import load, names
 from hybrid.scoring.groups import (
     ComparisonGroup,
     comparison_groups,

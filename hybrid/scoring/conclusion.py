@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
@@ -43,7 +44,6 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of, unclear_parts
 from hybrid.scoring.sections.metrics import of_contestants
 from hybrid.scoring.tally import OTHER
-from hybrid.types import Metric
 
 NO_DIFFERENCE = "no significant difference for"
 SELDOM = 0.2  # Below this share of questions with a call, the first sentence says how many there were

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from hybrid.core.image_clusters import shared_pictures
+from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.models.answering import other_models
-from hybrid.same_pictures import shared_pictures
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_rows import (
     COUNTS,
@@ -32,7 +33,6 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
-from hybrid.types import Metric
 
 UNREADABLE_SHARE = 0.05  # Of the questions; calls that could not be read in more of them limit the claim
 OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is named among the limits

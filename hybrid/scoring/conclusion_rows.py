@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from hybrid.benchmarks.base import UnansweredRule
+from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup, own_command
@@ -23,7 +24,6 @@ from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
 from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
-from hybrid.types import Metric
 
 # The sections that a conclusion reads.
 SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered")

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
+from hybrid.core.types import Fault
 from hybrid.log.folder import RunFolder, attempts_of
-from hybrid.registry import names
+from hybrid.plugins.registry import names
 from hybrid.scoring.groups import is_imported, role
 from hybrid.scoring.score import Scored
-from hybrid.types import Fault
 
 # Stands for every name that no tool has: these are a model's words.
 NO_SUCH: Final = "(no such tool)"

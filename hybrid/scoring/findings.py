@@ -23,18 +23,19 @@ from typing import Literal
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
 from hybrid.config import Limits
-from hybrid.errors import DataError, NotRecorded, ToolError
+from hybrid.core.error_text import in_one_line
+from hybrid.core.errors import DataError, NotRecorded, ToolError
+from hybrid.core.format_lines import Wording
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.secrets import redact
+from hybrid.core.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Step
 from hybrid.log.attempts import Recorded
-from hybrid.messages import AssistantMessage, Message
-from hybrid.prompts import Wording
-from hybrid.raised import in_one_line
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools
 from hybrid.scoring.recorded_plugins import ROUTE, find_lost_rules
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import TracedCall, calls_of
-from hybrid.secrets import redact
 from hybrid.solving.call_arguments import AS_READ
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
@@ -42,7 +43,6 @@ from hybrid.solving.rules import table
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
-from hybrid.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Step
 
 # Of the answer that the findings come to. `none`: they come to no answer. `unread`: the answer cannot be known.
 Verdict = Literal["right", "wrong", "none", "unread"]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
 
-from hybrid.errors import UsageError
-from hybrid.registry import load, load_solver, package_of_solver
-from hybrid.repeats import number_of, word_of
+from hybrid.core.errors import UsageError
+from hybrid.core.repetitions import number_of, word_of
+from hybrid.plugins.registry import load, load_solver, package_of_solver
 from hybrid.scoring.score import Scored
 from hybrid.solving.solver import Role
 from hybrid.solving.styles import PLAIN

@@ -11,7 +11,7 @@ from typing import Final
 
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.groups import model_of
 from hybrid.scoring.score import Scored
 

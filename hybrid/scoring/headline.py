@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import UnansweredRule
+from hybrid.core.secrets import redact
+from hybrid.core.types import Outcome
 from hybrid.display.tables import (
     NONE,
     NOTE_WIDTH,
@@ -39,8 +41,6 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.tasks import WHERE_ANSWERED as TASK_WHERE_ANSWERED
 from hybrid.scoring.tally import OTHER
-from hybrid.secrets import redact
-from hybrid.types import Outcome
 
 SECTIONS = ("metrics", "differences", "tasks", "outcomes")
 # Columns that the name of a solver, of a task, and of a solver above a column may take.

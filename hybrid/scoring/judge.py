@@ -19,16 +19,18 @@ from pathlib import Path
 from hybrid.answers import parse
 from hybrid.answers.base import bare, normalise
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.errors import DataError, HybridError, ServerDown, UsageError
+from hybrid.core.errors import DataError, HybridError, ServerDown, UsageError
+from hybrid.core.files import write_redacted, writing
+from hybrid.core.messages import user_message
+from hybrid.core.off_loop import work_on_text
+from hybrid.core.types import LETTERS, Attempt, Exchange, Kind, Outcome, Score
 from hybrid.log.codec import to_json
-from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
 from hybrid.log.journal import Journal
 from hybrid.log.manifest import difference
-from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
-from hybrid.off_loop import work_on_text
-from hybrid.registry import load
+from hybrid.plugins.prompt_texts import read_texts, text_hash
+from hybrid.plugins.registry import load
 from hybrid.scoring.readings import (
     AGREEMENT,
     VERDICTS,
@@ -41,8 +43,6 @@ from hybrid.scoring.readings import (
 )
 from hybrid.scoring.runs import chosen
 from hybrid.scoring.tally import tally
-from hybrid.texts import read_texts, text_hash
-from hybrid.types import LETTERS, Attempt, Exchange, Kind, Outcome, Score
 
 CONFIGURATION = "verdicts.json"
 TEXTS = Path(__file__).with_name("judge.toml")

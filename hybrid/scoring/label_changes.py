@@ -13,12 +13,12 @@ from typing import Literal
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.benchmarks.card import BenchmarkCard, CardCorrection
-from hybrid.errors import UsageError
-from hybrid.registry import load
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Question, base_id
+from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.published import Published
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.types import Question, base_id
 
 OtherLabels = Literal["refuse", "leave-out", "compare"]
 

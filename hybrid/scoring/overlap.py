@@ -20,11 +20,11 @@ from typing import Literal
 import numpy as np
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
-from hybrid.registry import load
+from hybrid.core.types import Cell, Metric, Outcome, Score
+from hybrid.plugins.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
 from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, answered, objects
 from hybrid.stats import combine, contrast
-from hybrid.types import Cell, Metric, Outcome, Score
 
 # Above this share of failed questions nothing is tested, unless `--allow-failed` is given.
 FAILED_SHARE = 0.01

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from hybrid.errors import UsageError
-from hybrid.generated_mark import GENERATED
+from hybrid.core.errors import UsageError
+from hybrid.core.generated_mark import GENERATED
+from hybrid.core.types import BrokenQuestion, Json, Question
 from hybrid.log.lines import Records
-from hybrid.types import BrokenQuestion, Json, Question
 
 Questions = Mapping[str, Question | BrokenQuestion]
 

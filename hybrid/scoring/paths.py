@@ -11,11 +11,11 @@ from typing import Literal, TypedDict
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
 from hybrid.config import Parse
+from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
-from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder, runs_near
 from hybrid.log.manifest import MANIFEST
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.compare import ComparisonOptions
 from hybrid.scoring.label_changes import OtherLabels
 from hybrid.scoring.predicted import Field, score_predictions

@@ -13,18 +13,18 @@ from typing import Literal
 
 from hybrid.benchmarks.base import Benchmark, Prediction, ScoreOptions
 from hybrid.benchmarks.card import metric_of
-from hybrid.errors import UsageError
-from hybrid.generated_mark import ID_PREFIX
+from hybrid.core.errors import UsageError
+from hybrid.core.files import writing
+from hybrid.core.generated_mark import ID_PREFIX
+from hybrid.core.types import Attempt, Cell, Exchange, Json, Prompt, Question, Reply
 from hybrid.log.attempts import attempt_line
 from hybrid.log.codec import codec
-from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Joined, Origin
 from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.score import Scored, counted_twice
 from hybrid.scoring.tally import Replies, tally_replies
-from hybrid.types import Attempt, Cell, Exchange, Json, Prompt, Question, Reply
 
 # As a run over generated questions has it (`hybrid/running/state.py`).
 LABEL = "generated questions"

@@ -10,8 +10,8 @@ import csv
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from hybrid.errors import DataError
-from hybrid.registry import load, recipe_of
+from hybrid.core.errors import DataError
+from hybrid.plugins.registry import load, recipe_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hybrid.core.errors import UsageError
 from hybrid.display.tables import NONE, Column, Table
-from hybrid.errors import UsageError
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.label_changes import is_concerned, printed_otherwise
 from hybrid.scoring.published import Published, published

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid.answers import parse
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import Attempt, Exchange, Kind, Outcome
 from hybrid.log.folder import read_lines
-from hybrid.types import Attempt, Exchange, Kind, Outcome
 
 VERDICTS = "verdicts.jsonl"
 # Share of readable replies that a judge has to read as the parser does.

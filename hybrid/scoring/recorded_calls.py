@@ -11,12 +11,12 @@ from functools import cache
 from typing import Any
 
 from hybrid.answers.places import overlap
-from hybrid.errors import NoBackend, ToolError, UsageError
-from hybrid.registry import load
+from hybrid.core.errors import NoBackend, ToolError, UsageError
+from hybrid.core.types import Box, Finding, Json
+from hybrid.plugins.registry import load
 from hybrid.scoring.traces import TracedCall
 from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
-from hybrid.types import Box, Finding, Json
 
 # Overlap over union from which two boxes are one: a model writes coordinates with few digits.
 SAME_BOX = 0.75

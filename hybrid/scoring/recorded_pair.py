@@ -20,14 +20,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from hybrid.core.errors import DataError
+from hybrid.core.types import Combine, Json, base_id
 from hybrid.display.tables import Table
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError
 from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
 from hybrid.scoring.study_tables import decomposition_table
-from hybrid.types import Combine, Json, base_id
 
 # Columns of MED's trajectories by ours.
 MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}

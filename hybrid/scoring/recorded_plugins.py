@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hybrid.core.errors import HybridError, UsageError
 from hybrid.display.notes import tell
-from hybrid.errors import HybridError, UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
-from hybrid.plugins import KINDS, TOOLS, add_search_path, find_origins, folder_hash
+from hybrid.plugins.discovery import KINDS, TOOLS, add_search_path, find_origins, folder_hash
 
 # How the keys of routes begin among those of tools.
 ROUTE = "route "

@@ -55,15 +55,15 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hybrid.core.machine_paths import hide_paths
+from hybrid.core.option_rotation import ROTATED
+from hybrid.core.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
 from hybrid.log.attempts import Recorded
-from hybrid.machine_paths import hide_paths
-from hybrid.rotation import ROTATED
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import repetition
 from hybrid.scoring.rendering import lines_of, needing
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import tokens as known_tokens
-from hybrid.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
 
 if TYPE_CHECKING:
     import pandas as pd

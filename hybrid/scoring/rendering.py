@@ -24,9 +24,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from hybrid.core.errors import UsageError
 from hybrid.display.tables import NONE, NOTE_WIDTH, RENDERERS, Column, Table, accuracy, bounds, p_value, signed, tokens
 from hybrid.display.terminal import NARROW, filled
-from hybrid.errors import UsageError
 from hybrid.scoring.compare import CONTROL, Comparison
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from hybrid.benchmarks.base import UnansweredRule
+from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.core.types import Json
 from hybrid.display.tables import RENDERERS, Table
 from hybrid.display.terminal import NARROW, filled, one_line
-from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import codec
-from hybrid.registry import described_by, load
+from hybrid.plugins.registry import described_by, load
 from hybrid.scoring.clusters import align_clusters
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
@@ -51,7 +52,6 @@ from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, results, sections
 from hybrid.serving.import_trial import describer
 from hybrid.stats import ends_of, interval
-from hybrid.types import Json
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.card import MetricCard
+from hybrid.core.types import Json, Metric
 from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, ends_of, holm, interval
-from hybrid.types import Json, Metric
 
 if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison

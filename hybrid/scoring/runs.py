@@ -14,16 +14,16 @@ from typing import Any, Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
-from hybrid.errors import UsageError
-from hybrid.log.files import write_redacted, writing
+from hybrid.core.errors import UsageError
+from hybrid.core.files import write_redacted, writing
+from hybrid.core.types import Outcome, Question, Score
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.readings import VERDICTS, Readings, read_readings, refuse_disagreement, with_readings
 from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.score import JUDGED, AnyQuestions, Counted, Scored, counted_twice, metrics_of
 from hybrid.scoring.tally import Tally, recorded_of, tally
-from hybrid.types import Outcome, Question, Score
 
 
 def score_run(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
+from hybrid.core.types import Metric
 from hybrid.scoring.score import AnyQuestions, Scored, summary
-from hybrid.types import Metric
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -21,18 +21,18 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
 from hybrid.config import Parse
+from hybrid.core.error_text import in_one_line
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.secrets import redact
+from hybrid.core.types import Attempt, BrokenQuestion, Outcome, Question, Score, Usage
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError, UsageError
 from hybrid.log.attempts import Recorded
 from hybrid.log.codec import codec, to_json
 from hybrid.log.folder import ATTEMPTS, QUESTIONS, SCORES, SCORES_BASIS, RunFolder, attempts_of, read_lines
 from hybrid.log.manifest import SEAL, seal_of, write_sealed
 from hybrid.log.questions import RecordedQuestions
-from hybrid.raised import in_one_line
-from hybrid.secrets import redact
+from hybrid.plugins.prompt_texts import text_hash
 from hybrid.serving.sources import ours
-from hybrid.texts import text_hash
-from hybrid.types import Attempt, BrokenQuestion, Outcome, Question, Score, Usage
 
 # The other rule of what no answer counts.
 OTHER: Mapping[UnansweredRule, UnansweredRule] = {"guess": "wrong", "wrong": "guess"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybrid.registry import load_solver, solver_names
+from hybrid.plugins.registry import load_solver, solver_names
 from hybrid.scoring.groups import is_imported, word
 from hybrid.scoring.score import Scored
 

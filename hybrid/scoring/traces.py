@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hybrid.core.types import Exchange, Fault, Finding, Json
 from hybrid.log.folder import RunFolder
-from hybrid.types import Exchange, Fault, Finding, Json
 
 
 @dataclass(frozen=True, slots=True)

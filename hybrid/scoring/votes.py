@@ -15,12 +15,12 @@ from statistics import fmean
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.registry import load, load_solver, solver_names
+from hybrid.core.types import Attempt, Exchange, Outcome, Prompt, Question, Reply, Score, Step
+from hybrid.plugins.registry import load, load_solver, solver_names
 from hybrid.scoring.chance_baseline import at_once
 from hybrid.scoring.groups import is_imported, word
 from hybrid.scoring.score import Scored
 from hybrid.solving.self_consistency import CONFIDENCE, SAMPLE, VOTE
-from hybrid.types import Attempt, Exchange, Outcome, Prompt, Question, Reply, Score, Step
 
 
 @dataclass(frozen=True)

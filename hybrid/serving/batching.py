@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hybrid.config import COMING_WAIT_S
-from hybrid.errors import HybridError, Outage, ToolError
+from hybrid.core.errors import HybridError, Outage, ToolError
 
 # How long a request waits for company: well under the time of any tool, longer than a burst of requests takes.
 BATCH_WAIT_S = 0.004

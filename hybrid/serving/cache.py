@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hybrid.core.errors import DataError
+from hybrid.core.files import write_atomic
+from hybrid.core.images import ImageStore
+from hybrid.core.types import SHA256, Finding, Json, StoredImage
 from hybrid.display.notes import tell
-from hybrid.errors import DataError
-from hybrid.images import ImageStore
 from hybrid.log.codec import codec
-from hybrid.log.files import write_atomic
-from hybrid.types import SHA256, Finding, Json, StoredImage
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def finding_of(data: bytes) -> Finding:
     """The finding in a file of the cache, checked: another program may have written the file.
 
     Raises:
-        ValueError: it is none, an image in it is none (`hybrid.types.StoredImage`), a picture shows no input, or a
+        ValueError: it is none, an image in it is none (`hybrid.core.types.StoredImage`), a picture shows no input, or a
             number is not finite.
     """
     finding: Finding = codec(Finding).validate_json(data)

@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import HybridError, ToolError
-from hybrid.images import ImageStore
+from hybrid.core.errors import HybridError, ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Finding, ImageRef, Json
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
-from hybrid.types import Finding, ImageRef, Json
 
 # Pixels of the input, a share or relative value in 0..1, degrees, milliseconds, metres, a unit vector, grey levels,
 # L*a*b* units.

@@ -1,6 +1,6 @@
 """Modules from outside the project, imported in a worker process first; tools in no other, which describes them.
 
-    with described_by(ProcessDescriber):                  # hybrid.registry
+    with described_by(ProcessDescriber):                  # hybrid.plugins.registry
         load("tools", "redness")                   # from a folder of the user: a `Tool` with `code`
         load("baselines", "always_a")              # imported here, after its import there has ended well
 
@@ -19,12 +19,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from hybrid.cards import as_data, made_of
 from hybrid.config import ServiceOptions
-from hybrid.errors import DataError, Outage, ToolError, UsageError
-from hybrid.images import ImageStore, home
-from hybrid.raised import raised_at
-from hybrid.registry import place_of
+from hybrid.core.error_text import raised_at
+from hybrid.core.errors import DataError, Outage, ToolError, UsageError
+from hybrid.core.images import ImageStore, home
+from hybrid.core.toml_records import as_data, made_of
+from hybrid.plugins.registry import place_of
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.protocol import ImportResponse, RuleRequest, RuleResponse
 from hybrid.serving.rules import DescribedRule, NextStep

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Json
 from hybrid.serving.contract import scene
 from hybrid.tool import Backend, CheckCase, Claims, Evidence, Pixels, Request, Tool
-from hybrid.types import Json
 
 # Makes a picture of (height, width) px.
 Draw = Callable[[int, int], Pixels]

@@ -14,9 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
-import hybrid.errors
-from hybrid.errors import HybridError, Outage, ToolError, UsageError
-from hybrid.registry import loaded
+import hybrid.core.errors
+from hybrid.core.errors import HybridError, Outage, ToolError, UsageError
+from hybrid.core.timing import Stopwatch
+from hybrid.core.types import Fault, Finding, Json
+from hybrid.plugins.registry import loaded
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.protocol import (
     CallFailure,
@@ -29,9 +31,7 @@ from hybrid.serving.protocol import (
     ToolRequest,
     ToolResponse,
 )
-from hybrid.timing import Stopwatch
 from hybrid.tool import BackendName, Found, Need, Tool
-from hybrid.types import Fault, Finding, Json
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
@@ -144,7 +144,7 @@ def error_of(failure: CallFailure) -> HybridError:
     """The error of a message. Only classes of ours are made of it, and only from a text."""
     if not failure.error:
         return Outage(f"the worker process of the tools failed: {failure.message}")
-    error_class = getattr(hybrid.errors, failure.error, None)
+    error_class = getattr(hybrid.core.errors, failure.error, None)
     if not (isinstance(error_class, type) and issubclass(error_class, HybridError)):
         return ToolError(failure.message, failure.fault)
     if not issubclass(error_class, ToolError):

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hybrid.config import ServiceOptions
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Json
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 # The entry-point group of functions that give the `ForeignTools` of the servers that an option names.
 GROUP: Final = "hybrid.foreign_tools"

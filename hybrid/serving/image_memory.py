@@ -9,8 +9,8 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from hybrid.images import ImageStore
-from hybrid.types import StoredImage
+from hybrid.core.images import ImageStore
+from hybrid.core.types import StoredImage
 
 if TYPE_CHECKING:
     from hybrid.tool import Pixels

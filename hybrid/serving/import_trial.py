@@ -1,6 +1,6 @@
 """The process in which imports are tried, for code that may never need one: all that it takes is imported with it.
 
-with described_by(describer):                  # hybrid.registry
+with described_by(describer):                  # hybrid.plugins.registry
     load("baselines", "always_a")
 """
 

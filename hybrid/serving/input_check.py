@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import WeightsError, is_out_of_memory
+from hybrid.core.errors import WeightsError, is_out_of_memory
 from hybrid.tool import Backend, CheckCase, Pixels, Request, Tool
 from hybrid.tool.networks import Network, PictureInput
 

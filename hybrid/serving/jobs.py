@@ -9,11 +9,11 @@ import asyncio
 from dataclasses import dataclass, field
 
 from hybrid.config import ServiceOptions
+from hybrid.core.timing import FREE_LOAD_S, Stopwatch
+from hybrid.core.types import Fault
 from hybrid.serving.pipeline import IMPORT, LOAD
 from hybrid.serving.protocol import JobStart, Request, Response
 from hybrid.serving.worker_process import WorkerProcess
-from hybrid.timing import FREE_LOAD_S, Stopwatch
-from hybrid.types import Fault
 
 # How long a worker may take to begin.
 START_S = 120.0

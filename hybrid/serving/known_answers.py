@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import FLOAT32
-from hybrid.errors import ToolError, WeightsError, is_out_of_memory
-from hybrid.images import home
-from hybrid.log.files import write_atomic
+from hybrid.core.errors import ToolError, WeightsError, is_out_of_memory
+from hybrid.core.files import write_atomic
+from hybrid.core.images import home
+from hybrid.core.types import Fault
+from hybrid.plugins.weights import weights_sha256
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
 from hybrid.serving.threads import one_opencv_thread
 from hybrid.tool import Backend, CheckSeries, KnownAnswer, Request, Stages, Tool
-from hybrid.types import Fault
-from hybrid.weights import weights_sha256
 
 
 @dataclass(frozen=True)

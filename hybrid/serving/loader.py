@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import AUTO, CPU, FLOAT32, BackendChoice
-from hybrid.errors import (
+from hybrid.core.errors import (
     NoBackend,
     UsageError,
     WeightsError,
@@ -32,12 +32,12 @@ from hybrid.errors import (
     missing_package,
     needs_package,
 )
+from hybrid.plugins.weights import fetch_command, missing_library, weights_of
 from hybrid.serving.known_answers import check_once
 from hybrid.serving.network_search import networks_of, refuse_unfilled
 from hybrid.serving.precision import COMPILED, compile_networks, computing, precision_of, warm_up
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
-from hybrid.weights import fetch_command, missing_library, weights_of
 
 log = logging.getLogger("hybrid.serving.service")
 

@@ -22,8 +22,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from hybrid.config import CPU, ServiceOptions
-from hybrid.errors import HybridError, NoBackend, Outage, ToolError, UsageError
-from hybrid.images import JPEG, JPEG_SIDE_PX, PNG
+from hybrid.core.errors import HybridError, NoBackend, Outage, ToolError, UsageError
+from hybrid.core.images import JPEG, JPEG_SIDE_PX, PNG
+from hybrid.core.timing import Stopwatch, running
+from hybrid.core.types import Finding, ImageRef, Json
 from hybrid.serving.batching import Lane
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import QueuedCall, need_args, needs_of
@@ -31,9 +33,7 @@ from hybrid.serving.image_memory import DecodedImages
 from hybrid.serving.loader import BackendIdentity, LoadedBackend, Loader
 from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads, device_thread, one_opencv_thread
-from hybrid.timing import Stopwatch, running
 from hybrid.tool import BackendName, Found, Picture, Request, Tool
-from hybrid.types import Finding, ImageRef, Json
 
 if TYPE_CHECKING:
     from hybrid.tool import Args

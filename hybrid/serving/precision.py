@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import AUTO, FLOAT32
-from hybrid.errors import ToolError, WeightsError, is_out_of_memory
+from hybrid.core.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.tool import BackendCard, Request, Stages, Tool
 from hybrid.tool.checkpoint import first_line
 from hybrid.tool.networks import Network

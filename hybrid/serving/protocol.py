@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from hybrid.config import ServiceOptions
+from hybrid.core.types import Fault, Finding, ImageRef, Json, Prompt
 from hybrid.log.codec import codec
 from hybrid.serving.loader import BackendIdentity
 from hybrid.tool import BackendName
-from hybrid.types import Fault, Finding, ImageRef, Json, Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class ImportResponse:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """The error that ends a request: its class in `hybrid.errors`, empty for a defect of our own."""
+    """The error that ends a request: its class in `hybrid.core.errors`, empty for a defect of our own."""
 
     number: int
     error: str

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from types import coroutine
 from typing import Any
 
-from hybrid.errors import NoBackend, ToolError
+from hybrid.core.errors import NoBackend, ToolError
+from hybrid.core.types import Finding, Json, Prompt
 from hybrid.serving.protocol import RuleAnswer, RuleCall, RuleRequest, RuleResponse
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer
-from hybrid.types import Finding, Json, Prompt
 
 # Tool calls of one rule about one prompt.
 MAX_CALLS = 32

@@ -19,9 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from hybrid.config import CPU, ServiceOptions
-from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.images import ImageStore
-from hybrid.registry import load, loaded
+from hybrid.core.errors import HybridError, Outage, ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.timing import CallTime, Clock, Stopwatch, Timeouts, finished
+from hybrid.core.types import Fault, Finding, ImageRef
+from hybrid.plugins.registry import load, loaded
 from hybrid.serving.cache import FindingCache, key_of, without_overlays
 from hybrid.serving.executor import Executor, QueuedCall, need_args, needs_of
 from hybrid.serving.loader import BackendIdentity
@@ -31,9 +33,7 @@ from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.serving.threads import DaemonThreads
-from hybrid.timing import CallTime, Clock, Stopwatch, Timeouts, finished
 from hybrid.tool import BackendName, Found, Tool
-from hybrid.types import Fault, Finding, ImageRef
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
@@ -232,7 +232,7 @@ class CachedTools:
     async def _shared(
         self, key: str, name: str, make: Callable[[Stopwatch], Coroutine[Any, Any, R]], spent: CallTime
     ) -> R:
-        """The result of the work of a key, which is started unless it is under way. Raises as `hybrid.timing.finished`.
+        """The result of the work of a key, which is started unless it is under way. Raises as `hybrid.core.timing.finished`.
 
         The work goes on when this caller is cancelled or gives up.
         """

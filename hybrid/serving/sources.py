@@ -21,10 +21,10 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.plugins import BY_PACKAGE, KINDS, TOOLS, outside_folders
-from hybrid.registry import folders, is_outside, load, module_of, package_of, recipe_of
+from hybrid.core.types import Json
+from hybrid.plugins.discovery import BY_PACKAGE, KINDS, TOOLS, outside_folders
+from hybrid.plugins.registry import folders, is_outside, load, module_of, package_of, recipe_of
 from hybrid.tool import Need, Tool
-from hybrid.types import Json
 
 # Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in
 # the manifest with their versions.

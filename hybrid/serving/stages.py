@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from hybrid.errors import (
+from hybrid.core.errors import (
     HybridError,
     NoBackend,
     ToolError,
@@ -29,10 +29,10 @@ from hybrid.errors import (
     missing_package,
     needs_package,
 )
-from hybrid.secrets import redact
+from hybrid.core.secrets import redact
+from hybrid.core.types import MAX_PIXELS, Fault
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
 from hybrid.tool.networks import Network
-from hybrid.types import MAX_PIXELS, Fault
 
 log = logging.getLogger("hybrid.serving.service")
 

@@ -28,9 +28,10 @@ from dataclasses import replace
 from typing import cast
 
 from hybrid.config import ServiceOptions
+from hybrid.core.errors import HybridError, Outage, ToolError
+from hybrid.core.timing import Stopwatch
 from hybrid.display.loading import loads
-from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.plugins import looked_in
+from hybrid.plugins.discovery import looked_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import MessageExecutor, error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
@@ -52,7 +53,6 @@ from hybrid.serving.protocol import (
     WorkerReady,
 )
 from hybrid.serving.worker_process import WorkerProcess
-from hybrid.timing import Stopwatch
 
 log = logging.getLogger("hybrid.serving.service")
 
@@ -91,7 +91,7 @@ class ProcessExecutor(MessageExecutor):
 
         Raises:
             ToolError: its import hangs, or ends its process.
-            UsageError: as `hybrid.registry.load`.
+            UsageError: as `hybrid.plugins.registry.load`.
             Outage: no worker process can be started.
         """
         return cast(ImportResponse, await self._ask_and_wait(DescribeRequest(0, name, package)))

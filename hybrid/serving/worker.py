@@ -24,10 +24,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.plugins import TOOLS
-from hybrid.registry import load, look_in
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.plugins.discovery import TOOLS
+from hybrid.plugins.registry import load, look_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of

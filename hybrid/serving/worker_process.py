@@ -20,8 +20,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from hybrid.core.secrets import redact
 from hybrid.display.loading import OTHER_BARS
-from hybrid.secrets import redact
 from hybrid.serving.channel import LoopChannel
 from hybrid.serving.protocol import Message, Setup, ToWorker
 

@@ -21,15 +21,22 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from hybrid.errors import BudgetSpent
-from hybrid.images import SHOWN_IMAGES, ImageStore, home
-from hybrid.messages import AssistantMessage, ToolCall, readable, replace_surrogates, replace_surrogates_in, shortened
+from hybrid.core.errors import BudgetSpent
+from hybrid.core.images import SHOWN_IMAGES, ImageStore, home
+from hybrid.core.messages import (
+    AssistantMessage,
+    ToolCall,
+    readable,
+    replace_surrogates,
+    replace_surrogates_in,
+    shortened,
+)
+from hybrid.core.types import Fault, ImageRef, Json, Outcome, Prompt, Reply, Step, Usage
 from hybrid.models.chat_completions.codec import wire_messages
 from hybrid.models.images import ImageEncoder, ImageRules, arrange, image_block
 from hybrid.models.literals import read_object
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.solving.solver import Solver, SolverContext
-from hybrid.types import Fault, ImageRef, Json, Outcome, Prompt, Reply, Step, Usage
 
 # Messages in the form of OpenAI's chat completions, which LangChain takes as well; images are data URLs.
 Wire = list[dict[str, Any]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hybrid.types import Json
+from hybrid.core.types import Json
 
 # Where nothing was measured: how much of the distance, in log-odds, to what is said of an answer is believed.
 #

@@ -16,8 +16,8 @@ from typing import Final
 
 from hybrid import tracing
 from hybrid.config import Price
-from hybrid.errors import BudgetSpent, NotRecorded
-from hybrid.messages import (
+from hybrid.core.errors import BudgetSpent, NotRecorded
+from hybrid.core.messages import (
     AssistantMessage,
     End,
     Message,
@@ -28,15 +28,15 @@ from hybrid.messages import (
     images_of,
     readable,
 )
+from hybrid.core.timing import CallTime, Clock, count_call
+from hybrid.core.types import Fault, ImageRef, Json, Step, Usage
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, PicturesRefused
 from hybrid.models.images import UNCONFIRMED
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.solving.styles import PLAIN, Style
-from hybrid.timing import CallTime, Clock, count_call
 from hybrid.tool import Tool
-from hybrid.types import Fault, ImageRef, Json, Step, Usage
 
 # Characters of a reply's thoughts that its step keeps; the model is sent all of them again.
 MAX_THOUGHTS = 8_000

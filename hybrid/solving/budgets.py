@@ -10,11 +10,11 @@ import time
 from dataclasses import dataclass, field, replace
 
 from hybrid.config import Limits, RunLimits
+from hybrid.core.errors import Outage
+from hybrid.core.timing import CallTime
+from hybrid.core.types import Usage
 from hybrid.display.notes import tell
-from hybrid.errors import Outage
 from hybrid.models.base import ModelRefused
-from hybrid.timing import CallTime
-from hybrid.types import Usage
 
 
 class RunBudgetSpent(Outage):

@@ -12,14 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hybrid.errors import Fault, ToolError
+from hybrid.core.errors import Fault, ToolError
+from hybrid.core.types import Json
 from hybrid.models.call_forms import ARGUMENTS
 from hybrid.models.literals import read_value
 from hybrid.models.toolspec import IMAGE, IMAGES, argument_schemas
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 # Kinds of repairs.
 IMAGE_NAME, LEFT_OUT, AS_TEXT, LIST, COORDINATES = "image name", "image left out", "JSON as text", "list", "coordinates"

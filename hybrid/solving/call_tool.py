@@ -16,19 +16,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hybrid import tracing
-from hybrid.errors import ToolError
+from hybrid.core.coordinates import unmarked
+from hybrid.core.error_text import in_one_line, raised_at
+from hybrid.core.errors import ToolError
+from hybrid.core.timing import CallTime, Clock
+from hybrid.core.types import Box, Fault, Finding, ImageRef, Json, Prompt, Step, Usage
 from hybrid.models.picture_limits import NO_LIMITS, FittedSize, PictureLimits, fit_picture, fit_stored
-from hybrid.places import unmarked
-from hybrid.raised import in_one_line, raised_at
-from hybrid.registry import load, loaded, names, own_names
+from hybrid.plugins.registry import load, loaded, names, own_names
 from hybrid.solving.budgets import timed
 from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.solver import Log, Meter
-from hybrid.timing import CallTime, Clock
 from hybrid.tool import Tool
-from hybrid.types import Box, Fault, Finding, ImageRef, Json, Prompt, Step, Usage
 
 logger = logging.getLogger("hybrid.solving.session")
 # Of a step's data: what the model read in the place of the step's text.

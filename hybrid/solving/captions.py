@@ -23,12 +23,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from hybrid.messages import user_message
+from hybrid.core.messages import user_message
+from hybrid.core.secrets import redact
+from hybrid.core.types import ImageRef, Json, Step, StoredImage
 from hybrid.models.base import ChatModel
-from hybrid.secrets import redact
 from hybrid.solving.empty_replies import words_of
 from hybrid.solving.solver import AskModel, Log
-from hybrid.types import ImageRef, Json, Step, StoredImage
 
 # The words of the request; the paper does not print its own.
 CAPTION = (

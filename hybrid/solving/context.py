@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hybrid.errors import DataError, UsageError
-from hybrid.log.files import read_small
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.files import read_small
+from hybrid.core.types import base_id
 from hybrid.log.lines import json_lines
-from hybrid.types import base_id
 
 BESIDE = "This text about what is shown was supplied with the question:\n{text}"
 # Ids that an error names.

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import ToolOutput
-from hybrid.errors import NoBackend, UsageError
+from hybrid.core.errors import NoBackend, UsageError
+from hybrid.core.timing import CallTime
+from hybrid.core.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
 from hybrid.serving.service import CachedTools
-from hybrid.timing import CallTime
 from hybrid.tool import Tool
-from hybrid.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
 
 if TYPE_CHECKING:
     from hybrid.tool import Args

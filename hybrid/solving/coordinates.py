@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hybrid.errors import ToolError, UsageError
+from hybrid.core.coordinates import Axis, Place
+from hybrid.core.errors import ToolError, UsageError
+from hybrid.core.types import Box, Fault, ImageRef, Json
 from hybrid.models.images import Resizing, fit
-from hybrid.places import Axis, Place
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.types import Box, Fault, ImageRef, Json
 
 FrameName = Literal["pixels", "fractions", "thousandths", "fractions_yx", "thousandths_yx"]
 FRACTIONS = "fractions from 0 to 1 of the image's width (x) and height (y), origin at the top left"

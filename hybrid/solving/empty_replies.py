@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybrid.errors import NotRecorded
-from hybrid.messages import AssistantMessage, End, Message, user_message
+from hybrid.core.errors import NotRecorded
+from hybrid.core.messages import AssistantMessage, End, Message, user_message
+from hybrid.core.thinking import without_thoughts
+from hybrid.core.types import Fault, Step
 from hybrid.solving.solver import AskModel, Log
-from hybrid.thoughts import without_thoughts
-from hybrid.types import Fault, Step
 
 EMPTY = "Your reply was empty. Answer the question."
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hybrid.config import Show
-from hybrid.messages import ImagePart, Part, shortened
+from hybrid.core.messages import ImagePart, Part, shortened
+from hybrid.core.types import Finding, ImageRef, Prompt
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.image_sizes import image_sizes, origin
 from hybrid.solving.solver import SolverContext
-from hybrid.types import Finding, ImageRef, Prompt
 
 EVIDENCE = "A specialist tool looked at the image{plural}: {sizes}. What it found:"
 PIXELS, NO_IMAGES = CoordinateSystem(), ImageRegistry(())

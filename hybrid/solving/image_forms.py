@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hybrid.config import ImageForm
-from hybrid.images import OUR_JOINT, ImageStore, Joint
-from hybrid.types import ImageRef, Prompt
+from hybrid.core.images import OUR_JOINT, ImageStore, Joint
+from hybrid.core.types import ImageRef, Prompt
 
 if TYPE_CHECKING:
     from hybrid.tool import Pixels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hybrid.errors import ToolError
-from hybrid.types import Fault, ImageRef
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Fault, ImageRef
 
 
 class ImageRegistry:

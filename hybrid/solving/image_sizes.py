@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hybrid.places import at, size_px, unmarked
+from hybrid.core.coordinates import at, size_px, unmarked
+from hybrid.core.types import ImageRef
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.types import ImageRef
 
 
 def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:

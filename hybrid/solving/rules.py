@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from hybrid.errors import UsageError
-from hybrid.plugins import TOOLS
-from hybrid.registry import is_outside, load, names, place_of, state
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Prompt
+from hybrid.plugins.discovery import TOOLS
+from hybrid.plugins.registry import is_outside, load, names, place_of, state
 from hybrid.tool import Tool
 from hybrid.tool.rules import Rule, RuleByText
-from hybrid.types import Prompt
 
 
 @dataclass(frozen=True)

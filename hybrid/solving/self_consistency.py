@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from hybrid.answers import Answer, parse
 from hybrid.answers.comparing import as_json, path_distance
 from hybrid.answers.prior_accuracy import chance
-from hybrid.errors import BudgetSpent
-from hybrid.off_loop import work_on_text
+from hybrid.core.errors import BudgetSpent
+from hybrid.core.off_loop import work_on_text
+from hybrid.core.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 from hybrid.solving.solver import Log
-from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 
 # The name of the step that holds one sample, word for word.
 SAMPLE = "sample"

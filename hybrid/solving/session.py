@@ -21,13 +21,15 @@ from weakref import WeakKeyDictionary
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.config import Price, RunConfig
-from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
-from hybrid.images import OUR_JOINT, Joint
+from hybrid.core.errors import BudgetSpent, HybridError, NotRecorded, ToolError
+from hybrid.core.format_lines import Wording
+from hybrid.core.images import OUR_JOINT, Joint
+from hybrid.core.repetitions import seed_of_repetition
+from hybrid.core.timing import Clock
+from hybrid.core.types import LETTERS, Fault, ImageRef, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.models.picture_limits import NO_LIMITS, PictureLimits, limits_of
 from hybrid.models.toolspec import all_published
-from hybrid.prompts import Wording
-from hybrid.repeats import seed_of_repetition
 from hybrid.solving.ask_model import ModelCalls
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.call_tool import ToolCalls
@@ -41,9 +43,7 @@ from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import Log, Meter, Solver, SolverContext
 from hybrid.solving.styles import PLAIN, Style
 from hybrid.solving.trust import Trust, TrustFile
-from hybrid.timing import Clock
 from hybrid.tool import Tool
-from hybrid.types import LETTERS, Fault, ImageRef, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
 
 @dataclass(frozen=True)

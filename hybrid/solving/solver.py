@@ -15,9 +15,10 @@ from typing import Any, Literal, Protocol
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.config import ImageForm, Limits, Show
-from hybrid.errors import BudgetSpent
-from hybrid.messages import AssistantMessage, Message, UserMessage, user_message
-from hybrid.prompts import Wording
+from hybrid.core.errors import BudgetSpent
+from hybrid.core.format_lines import Wording
+from hybrid.core.messages import AssistantMessage, Message, UserMessage, user_message
+from hybrid.core.types import Fault, ImageRef, Json, Prompt, Reply, Step, Usage
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
@@ -25,7 +26,6 @@ from hybrid.solving.styles import PLAIN, Style
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
-from hybrid.types import Fault, ImageRef, Json, Prompt, Reply, Step, Usage
 
 # The kind of a solver: an MLLM with specialists, the MLLM alone, the specialists alone, or neither.
 Role = Literal["hybrid", "mllm", "specialist", "chance"]

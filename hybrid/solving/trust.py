@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.files import read_small
+from hybrid.core.types import Json, StoredImage
 from hybrid.log.codec import codec, to_json
-from hybrid.log.files import read_small
 from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence
 from hybrid.tool import Bin, Tool
-from hybrid.types import Json, StoredImage
 
 FORMAT = 5
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Combine, Metric
 from hybrid.stats.exact import unconditional
 from hybrid.stats.intervals import Interval
 from hybrid.stats.linearised import Rows, estimate, paired_rows, value_of
 from hybrid.stats.randomisation import swapped
 from hybrid.stats.scatter import SKEWED_T, ScatterError, scatter_error, tail_of
-from hybrid.types import Combine, Metric
 
 EXACT = "exact over questions (Suissa and Shuster), not below the skewed t"
 

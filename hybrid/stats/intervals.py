@@ -9,9 +9,9 @@ from statistics import NormalDist
 
 import numpy as np
 
+from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats.linearised import Estimate, Floats, estimate, rows_of, value_of
 from hybrid.stats.scatter import SKEWED_T, quantile_of, scatter_error, tail_of
-from hybrid.types import Cell, Combine, Metric
 
 # Clusters' worth of belief that the rows of a cluster are all alike; it decides where too few rows are wrong to tell.
 # Of 0.1, 0.25 and 0.5, set by simulation.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid.errors import DataError
-from hybrid.types import Cell, Combine, Metric
+from hybrid.core.errors import DataError
+from hybrid.core.types import Cell, Combine, Metric
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -16,12 +16,12 @@ from statistics import NormalDist
 
 import numpy as np
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Combine, Metric
 from hybrid.stats.contrasts import FEW, SWAPPED, paired_difference
 from hybrid.stats.exact import power as exact_power
 from hybrid.stats.linearised import Estimate, Rows, estimate, paired_rows
 from hybrid.stats.scatter import SKEWED_T, quantile_of
-from hybrid.types import Combine, Metric
 
 # Assumed share of questions on which exactly one of two solvers is right: the recorded answers of four models to 1,901
 # BLINK val questions give 0.37 to 0.49 over the six pairs.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybrid.core.types import Combine, Metric
 from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
-from hybrid.types import Combine, Metric
 
 # Up to this many differing clusters, all 2^16 = 65,536 rearrangements are counted instead of drawn ones.
 ENUMERATED = 16

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from hybrid.errors import ToolError
-from hybrid.places import Place, unmarked
+from hybrid.core.coordinates import Place, unmarked
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Finding, Json
 from hybrid.tool.networks import Network
 from hybrid.tool.rules import Rule
-from hybrid.types import Box, Fault, Finding, Json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,9 +74,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The answer of a backend to one request: see `hybrid.types.Finding` for the fields.
+    """The answer of a backend to one request: see `hybrid.core.types.Finding` for the fields.
 
-    Numbers in `text` that belong to a picture are marked (`hybrid.places`): a model may speak another frame.
+    Numbers in `text` that belong to a picture are marked (`hybrid.core.coordinates`): a model may speak another frame.
     """
 
     text: str

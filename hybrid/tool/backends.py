@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
 from hybrid.tool import A, Evidence, P, R, Request, Stages
 from hybrid.tool.networks import Network, collecting
 

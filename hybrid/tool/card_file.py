@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hybrid.cards import read_card
+from hybrid.core.toml_records import read_card
 from hybrid.tool import Card, Provenance
 
 FAMILIES = Path("_shared", "provenances.toml")

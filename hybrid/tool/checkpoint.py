@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import WeightsError
+from hybrid.core.errors import WeightsError
+from hybrid.plugins.weights import find_weights, weights_sha256
 from hybrid.tool.networks import Network, PictureInput, announce
-from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
 # Indices that older files of text models carry and the model computes: `harmless` of `load_verified`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from hybrid.types import Box, Finding, Json
+from hybrid.core.types import Box, Finding, Json
 
 
 def rows_of(finding: Finding, key: str) -> list[Mapping[str, Json]]:

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from hybrid.errors import NoBackend
+from hybrid.core.errors import NoBackend
+from hybrid.core.types import LETTERS, Finding, Json, Prompt
 from hybrid.tool.finding_data import whole_number
-from hybrid.types import LETTERS, Finding, Json, Prompt
 
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hybrid.messages import AssistantMessage, ImagePart, Message, images_of, parts_of
-from hybrid.types import Attempt, Finding, ImageRef, Json, Outcome
-from hybrid.weights import names_directory
+from hybrid.core.messages import AssistantMessage, ImagePart, Message, images_of, parts_of
+from hybrid.core.types import Attempt, Finding, ImageRef, Json, Outcome
+from hybrid.plugins.weights import names_directory
 
 # The entry-point group of tracers.
 GROUP: Final = "hybrid.tracing"
@@ -115,7 +115,7 @@ def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) 
 
 
 def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
-    return {"hybrid.images.sha256": [ref.image.sha256[:12] for ref in images] or None}
+    return {"hybrid.core.images.sha256": [ref.image.sha256[:12] for ref in images] or None}
 
 
 def _message(message: Message) -> Json:

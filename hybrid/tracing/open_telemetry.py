@@ -24,8 +24,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExport
 from opentelemetry.util.re import parse_env_headers
 
 from hybrid import tracing
-from hybrid.errors import ToolError, UsageError
-from hybrid.secrets import keep_secret, redact
+from hybrid.core.errors import ToolError, UsageError
+from hybrid.core.secrets import keep_secret, redact
 from hybrid.version import __version__
 
 HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hybrid.answers import parse
 from hybrid.answers.offered import FIXATIONS, draw
 from hybrid.answers.scanpaths import parse_scanpath
-from hybrid.types import Given, Kind, Prompt
+from hybrid.core.types import Given, Kind, Prompt
 
 PROMPTS = st.builds(
     Prompt,

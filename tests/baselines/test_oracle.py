@@ -9,12 +9,12 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.core.types import Outcome
 from hybrid.models import ChatModel
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.types import Outcome
 
 
 def asked(

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench import blink_table2 as bench
+from hybrid.core.errors import UsageError
 from hybrid.display.tables import as_text
-from hybrid.errors import UsageError
 from hybrid.stats import Interval
 from tests.tables import cases
 from tests.tools.specialist_run import specialist_run

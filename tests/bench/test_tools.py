@@ -9,10 +9,10 @@ import pytest
 
 from bench import _reduced
 from bench import tools as bench
-from hybrid.images import ImageStore
-from hybrid.registry import names
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Finding, Json
+from hybrid.plugins.registry import names
 from hybrid.tool import ReducedPrecision
-from hybrid.types import Finding, Json
 from tests.tables import stored
 
 

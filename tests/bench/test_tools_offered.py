@@ -8,7 +8,7 @@ import pytest
 
 from bench.tools_offered import main
 from hybrid.models.tokens import tools_json
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 
 
 def test_all_tools_are_one_small_menu_and_each_benchmarks_is_smaller(

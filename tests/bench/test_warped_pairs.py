@@ -13,7 +13,7 @@ from bench._accuracy import bins, by_confidence, counted
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import Matcher, MatchStore
 from bench.warped_pairs import KINDS, photographs, points_of, warped_pair
-from hybrid.errors import HybridError
+from hybrid.core.errors import HybridError
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
 from tools._shared.reflection import match_either_hand

@@ -13,16 +13,16 @@ import pytest
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.config import ModelSettings, ServiceOptions
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 from hybrid.models.caller import Caller
 from hybrid.models.failures import Backoff
 from hybrid.models.langchain.client import LangChainClient
-from hybrid.registry import load, load_solver
+from hybrid.plugins.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
-from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 from tests.fakes import resources
 from tests.servers import JsonHandler, LocalServer, listening
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from graphs.arbiter import SOLVER, ruling
 from hybrid.answers.prior_accuracy import PriorAccuracy
-from hybrid.errors import ToolError
-from hybrid.prompts import FORMAT_LINES
-from hybrid.registry import load
+from hybrid.core.errors import ToolError
+from hybrid.core.format_lines import FORMAT_LINES
+from hybrid.core.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, Reply, StoredImage
+from hybrid.plugins.registry import load
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, ToolCondition
 from hybrid.solving.trust import MODEL, Measurement, Trust
 from hybrid.tool.rules import SpecialistAnswer as Said
-from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, Reply, StoredImage
 
 CHOICES = ("the second image", "the third image")
 BOXES = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(12))

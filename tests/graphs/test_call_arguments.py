@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.messages import MAX_DEPTH, AssistantMessage, ToolCall, readable
+from hybrid.core.messages import MAX_DEPTH, AssistantMessage, ToolCall, readable
+from hybrid.core.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply
 from hybrid.models.text_protocol import as_text, with_calls
-from hybrid.registry import load, load_solver
+from hybrid.plugins.registry import load, load_solver
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
-from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply
 
 
 class ToldInText:

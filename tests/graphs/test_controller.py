@@ -5,7 +5,7 @@ from typing import Any
 
 from graphs._controller_texts import TEXTS
 from hybrid.config import Limits
-from hybrid.types import Fault, Outcome
+from hybrid.core.types import Fault, Outcome
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}
 WHOLE = {"images": ["img:1"]}

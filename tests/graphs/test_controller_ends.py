@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hybrid.config import Limits, Price, RunLimits
+from hybrid.core.types import Fault, Outcome
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
-from hybrid.types import Fault, Outcome
 
 
 def box(x0: float, y0: float, x1: float, y1: float) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink.sample import write
 from hybrid.cli.compare import command
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
-from hybrid.messages import AssistantMessage, Message, ToolCall, images_of
+from hybrid.core.messages import AssistantMessage, Message, ToolCall, images_of
 from hybrid.models.base import CallKey
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run

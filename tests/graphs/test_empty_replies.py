@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from hybrid.config import Limits
-from hybrid.messages import AssistantMessage
+from hybrid.core.messages import AssistantMessage
+from hybrid.core.types import Fault, ImageRef, Kind, Prompt, Reply
 from hybrid.models.replies import read_end
-from hybrid.registry import load_solver, solver_names
+from hybrid.plugins.registry import load_solver, solver_names
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.empty_replies import is_empty
 from hybrid.solving.session import Session
 from hybrid.solving.solver import Log
-from hybrid.types import Fault, ImageRef, Kind, Prompt, Reply
 from tests.tables import cases
 
 ASKING = tuple(name for name in solver_names() if load_solver(name).needs_model)

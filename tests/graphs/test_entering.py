@@ -7,9 +7,9 @@ import pytest
 
 from graphs._compiled import Compiled
 from graphs.controller import Controller
-from hybrid.registry import load
+from hybrid.core.types import ImageRef, Kind, Prompt, StoredImage
+from hybrid.plugins.registry import load
 from hybrid.solving.solver import SolverContext
-from hybrid.types import ImageRef, Kind, Prompt, StoredImage
 
 IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))
 PROMPT = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, ("the second", "the third"), route="Jigsaw")

@@ -10,13 +10,13 @@ import pytest
 
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.config import ServiceOptions
-from hybrid.images import ImageStore
-from hybrid.registry import load, load_solver
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Outcome
+from hybrid.plugins.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
-from hybrid.types import Outcome
 
 SENTINEL = "SENTINEL-7c1e"
 

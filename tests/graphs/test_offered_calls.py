@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ToolCall
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, ToolCall
+from hybrid.core.types import Finding, Kind, Outcome, Prompt
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
-from hybrid.registry import load, load_solver, names
-from hybrid.types import Finding, Kind, Outcome, Prompt
+from hybrid.plugins.registry import load, load_solver, names
 from tests.tables import stored
 
 WRITTEN: dict[str, dict[str, Any]] = stored(__file__, "WRITTEN")

@@ -7,7 +7,7 @@ import pytest
 
 from baselines.result_only import SOLVER
 from hybrid.config import Limits
-from hybrid.types import Fault, Kind, Prompt
+from hybrid.core.types import Fault, Kind, Prompt
 
 TOOLS = ("jigsaw",)
 

@@ -5,13 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from hybrid.config import Limits
+from hybrid.core.messages import AssistantMessage, ToolCall, images_of
+from hybrid.core.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
 from hybrid.log.attempts import attempt_line
-from hybrid.messages import AssistantMessage, ToolCall, images_of
-from hybrid.registry import load, load_solver
+from hybrid.plugins.registry import load, load_solver
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
-from hybrid.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
 
 CALLS = 10
 LIMIT_BYTES = 100_000

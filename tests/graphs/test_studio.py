@@ -17,9 +17,9 @@ import pytest
 
 from hybrid.answers import parse
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Kind
 from hybrid.running.data import mount, questions
-from hybrid.types import BrokenQuestion, Kind
 from tests.runnable import forked
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import DataError
-from hybrid.images import ImageStore, encode
+from hybrid.core.errors import DataError
+from hybrid.core.images import ImageStore, encode
 
 Picture = Callable[[int], bytes]
 

@@ -18,12 +18,12 @@ import pytest
 from hybrid.answers import parse
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
-from hybrid.messages import AssistantMessage, Message, Role, ToolCall, parts_of
+from hybrid.core.messages import AssistantMessage, Message, Role, ToolCall, parts_of
+from hybrid.core.types import Exchange, ImageRef, Kind, Outcome, Prompt, Reply
 from hybrid.models.images import arrange
-from hybrid.registry import load, load_solver
+from hybrid.plugins.registry import load, load_solver
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.solving.session import Session
-from hybrid.types import Exchange, ImageRef, Kind, Outcome, Prompt, Reply
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "transcripts"
 WRITE = "HYBRID_WRITE_GOLDEN"

@@ -6,8 +6,8 @@ import pytest
 
 from graphs.verify import SOLVER
 from hybrid.config import Limits
-from hybrid.errors import Outage
-from hybrid.types import Kind, Outcome, Prompt
+from hybrid.core.errors import Outage
+from hybrid.core.types import Kind, Outcome, Prompt
 
 TOOLS = ("jigsaw",)
 

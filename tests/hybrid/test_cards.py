@@ -10,8 +10,8 @@ from typing import Literal
 
 import pytest
 
-from hybrid.cards import read_card
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
+from hybrid.core.toml_records import read_card
 from tests.tables import cases
 
 

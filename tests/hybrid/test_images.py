@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import TypeAdapter
 
-from hybrid import images
-from hybrid.errors import DataError
-from hybrid.images import MAX_PIXELS, ImageStore, decode, encode, home, inspect
-from hybrid.log.files import write_atomic
-from hybrid.types import StoredImage
+from hybrid.core import images
+from hybrid.core.errors import DataError
+from hybrid.core.files import write_atomic
+from hybrid.core.images import MAX_PIXELS, ImageStore, decode, encode, home, inspect
+from hybrid.core.types import StoredImage
 from tests.saved import saved
 from tests.tables import cases
 
@@ -258,7 +258,7 @@ def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) ->
     target.write_bytes(b"before")
     code = (
         "import resource, signal, sys, pathlib\n"
-        "from hybrid.log.files import write_atomic\n"
+        "from hybrid.core.files import write_atomic\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: write_atomic(pathlib.Path(sys.argv[1]), b'x' * 100_000, durable=len(sys.argv) > 2)\n"

@@ -21,12 +21,12 @@ import hybrid
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli import cli
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.errors import DataError, ToolError, UsageError
-from hybrid.images import ImageStore, encode
+from hybrid.core.errors import DataError, ToolError, UsageError
+from hybrid.core.images import ImageStore, encode
+from hybrid.core.types import BrokenQuestion
 from hybrid.interface.findings import ShownFinding
 from hybrid.running.data import mount, questions
 from hybrid.tool import Tool
-from hybrid.types import BrokenQuestion
 from tests.runnable import Page
 from tests.tables import cases
 
@@ -101,7 +101,9 @@ def test_the_import_is_instant() -> None:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("first", ["import hybrid.tool", "from hybrid.tool import Tool", "import hybrid.registry"])
+@pytest.mark.parametrize(
+    "first", ["import hybrid.tool", "from hybrid.tool import Tool", "import hybrid.plugins.registry"]
+)
 def test_tool_stays_a_function_when_its_module_is_imported(first: str) -> None:
     code = f"import hybrid\n{first}\nfrom hybrid.tool import Tool\nassert callable(hybrid.tool), hybrid.tool"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.machine_paths import hide_paths, hide_paths_in
+from hybrid.core.machine_paths import hide_paths, hide_paths_in
 
 
 @pytest.mark.parametrize(

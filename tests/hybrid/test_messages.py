@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.messages import AssistantMessage, ImagePart, images_of, user_message
+from hybrid.core.messages import AssistantMessage, ImagePart, images_of, user_message
+from hybrid.core.types import Box, Finding, ImageRef, StoredImage
 from hybrid.solving.evidence import finding_parts
-from hybrid.types import Box, Finding, ImageRef, StoredImage
 
 STORED = st.builds(
     StoredImage,

@@ -16,12 +16,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 import hybrid
 from hybrid.config import Objects, RunConfig
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Prompt, Reply
 from hybrid.running.object_code import NO_SOURCE, object_code
 from hybrid.running.resolve import prepare
 from hybrid.solving.agent import Agent
 from hybrid.solving.solver import Solver, SolverContext
-from hybrid.types import Prompt, Reply
 from tests.runnable import forked
 
 SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2}
@@ -86,7 +86,7 @@ def test_an_object_stays_in_its_process() -> None:
 FILE = """
 from helper import LETTER
 from hybrid.solving.solver import Solver
-from hybrid.types import Reply
+from hybrid.core.types import Reply
 
 
 class Mine(Solver):

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid.errors import DataError
-from hybrid.images import FORMATS, ImageStore, inspect
+from hybrid.core.errors import DataError
+from hybrid.core.images import FORMATS, ImageStore, inspect
+from hybrid.core.types import Box
 from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.types import Box
 from tests.hybrid.odd_pictures import ODD, Odd, seen
 from tests.saved import saved
 from tools.crop import cut

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.core.repetitions import name_of, notes_on_repeats, number_of, repeated, seed_of_repetition, word_of
 from hybrid.models.options import options_of_repetition
-from hybrid.registry import solver_names
-from hybrid.repeats import name_of, notes_on_repeats, number_of, repeated, seed_of_repetition, word_of
+from hybrid.plugins.registry import solver_names
 
 
 @dataclass

@@ -16,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.answers import parse
-from hybrid.errors import UsageError
-from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES, AssistantMessage, ToolCall, readable
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES, AssistantMessage, ToolCall, readable
+from hybrid.core.thinking import thoughts, without_thoughts
+from hybrid.core.types import Kind
 from hybrid.models import CallKey
 from hybrid.models.call_forms import MAX_CALLS
 from hybrid.models.chat_completions import codec
@@ -27,12 +29,10 @@ from hybrid.models.failures import StatusError, UnreadableReplyError
 from hybrid.models.langchain.messages import coerce_arguments
 from hybrid.models.literals import MAX_WRITTEN, read_object, read_value, without_entities
 from hybrid.models.yaml_text import read_yaml
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.running.probes import read_frame
 from hybrid.scoring.judge import answer_in
 from hybrid.solving.styles import FOLDER, read_style
-from hybrid.thoughts import thoughts, without_thoughts
-from hybrid.types import Kind
 from tests.steps import Steps, TooManyStepsError, assert_grows_linearly
 
 CHOICES = ("left", "right", "the third image", "no")

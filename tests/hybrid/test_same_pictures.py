@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from PIL import Image
 
 from hybrid.cli import cli
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.image_clusters import SamePictures, shared_pictures
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Kind, Question, StoredImage
+from hybrid.plugins.registry import load
 from hybrid.running.data import mount, questions
-from hybrid.same_pictures import SamePictures, shared_pictures
-from hybrid.types import Kind, Question, StoredImage
 
 
 def question(name: str, *pictures: str, cluster: str = "") -> Question:

@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from hybrid.secrets import REDACTED, keep_secret, redact, redact_bytes
+from hybrid.core.secrets import REDACTED, keep_secret, redact, redact_bytes
 from tests.tables import cases
 
 ODD = 'p@ss "w\u00f6rd"/\\&<1>+='
@@ -55,6 +55,6 @@ def test_a_longer_secret_is_not_left_half() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize(*cases(__file__, "test_the_environment_says_which_values_are_secret"))
 def test_the_environment_says_which_values_are_secret(name: str, value: str, *, secret: bool) -> None:
-    code = f"from hybrid.secrets import redact; print(redact('it is {value} here'))"
+    code = f"from hybrid.core.secrets import redact; print(redact('it is {value} here'))"
     done = subprocess.run([sys.executable, "-c", code], env={name: value}, capture_output=True, text=True, check=True)
     assert done.stdout == f"it is {REDACTED if secret else value} here\n"

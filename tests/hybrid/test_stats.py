@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
+from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats import SKEWED_T, Contrast, Interval, combine, contrast, interval, wilson
 from hybrid.stats.linearised import estimate, rows_of
-from hybrid.types import Cell, Combine, Metric
 from tests.tables import cases
 
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import Outage, ToolError
-from hybrid.images import ImageStore
+from hybrid.core.errors import Outage, ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.timing import CallTime, Stopwatch, Timeouts, count_call, finished, running, waiting
+from hybrid.core.types import Finding
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
-from hybrid.timing import CallTime, Stopwatch, Timeouts, count_call, finished, running, waiting
 from hybrid.tool import Tool
-from hybrid.types import Finding
 
 PATIENT = Timeouts(60.0, 60.0)
 Make = Callable[..., CachedTools]

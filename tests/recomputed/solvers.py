@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from hybrid.types import Outcome
+from hybrid.core.types import Outcome
 from tests.recomputed.rows import Side, measured, result
 from tests.recomputed.runs import (
     HEADLINE,

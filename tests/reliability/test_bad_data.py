@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hybrid.errors import DataError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.errors import DataError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Question
+from hybrid.plugins.registry import load
 from hybrid.running.data import fingerprint, mount, questions
-from hybrid.types import BrokenQuestion, Question
 from tests.reliability import broken_images as images
 from tests.tables import cases
 

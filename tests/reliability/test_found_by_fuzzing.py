@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.errors import UsageError
-from hybrid.texts import read_texts
+from hybrid.core.errors import UsageError
+from hybrid.plugins.prompt_texts import read_texts
 
 
 def test_prompts_that_are_no_text_are_refused_by_name(tmp_path: Path) -> None:

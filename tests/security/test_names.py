@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import HybridError, ToolError
-from hybrid.images import ImageStore
-from hybrid.messages import images_of, user_message
+from hybrid.core.errors import HybridError, ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import images_of, user_message
+from hybrid.core.types import Fault, Finding, ImageRef, StoredImage
 from hybrid.models.images import ImageEncoder, ImageRules, arrange
 from hybrid.models.toolspec import spec
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.serving.service import CachedTools
 from hybrid.solving.call_tool import find_tool
 from hybrid.solving.evidence import finding_parts
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.types import Fault, Finding, ImageRef, StoredImage
 
 CANARY = "canary-zq81"
 HOSTILE = (
@@ -99,7 +99,7 @@ ODD_TOOLS = (
     "..",
     "tools.crop",
     "crop.TOOL",
-    "hybrid.secrets",
+    "hybrid.core.secrets",
     "crop/",
     "CROP",
 )

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import WeightsError
+from hybrid.core.errors import WeightsError
 from hybrid.models.in_process.generation import load as load_vlm
-from hybrid.weights import find_weights, look_through
+from hybrid.plugins.weights import find_weights, look_through
 from tests.tables import cases
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.registry import load
+from hybrid.core.types import Finding
+from hybrid.plugins.registry import load
 from hybrid.tool import Pixels, Request
-from hybrid.types import Finding
 
 READ: dict[tuple[bytes, str], Finding] = {}
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
 from hybrid.tool import Evidence, Request
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.attributes import TOOL, AttributesArgs, LearnedAttributes, confidence, judge

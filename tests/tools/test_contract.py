@@ -14,14 +14,14 @@ import pytest
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.config import ServiceOptions
-from hybrid.errors import ToolError
-from hybrid.images import ImageStore
-from hybrid.registry import load, names
+from hybrid.core.errors import ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Finding, ImageRef, Json, StoredImage
+from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, moved
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Args, Pixels, Tool
-from hybrid.types import Finding, ImageRef, Json, StoredImage
 from tests.tables import stored
 from tests.tools.tiny_checkpoints import Checkpoints
 

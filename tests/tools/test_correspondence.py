@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from bench.warped_pairs import PLANAR_CHANGES, points_of, random_homography, warped_pair
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError
-from hybrid.images import decode
+from hybrid.core.errors import ToolError
+from hybrid.core.images import decode
 from hybrid.samples.item import ringed
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render

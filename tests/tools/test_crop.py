@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Point
 from hybrid.marks.drawing import draw_marks
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Box, Point
 from tests.tables import cases
 from tools._shared.args import PointArg, RegionArg
 from tools.crop import CropArgs, ExactCrop, GridArg, contact_sheet, cut, tiles
@@ -113,7 +113,7 @@ def test_a_region_outside_is_named() -> None:
 WITHOUT_OPENCV = """
 import sys
 import numpy as np
-from hybrid.images import JPEG, encode
+from hybrid.core.images import JPEG, encode
 from hybrid.serving.threads import one_opencv_thread
 from hybrid.tool import Request
 from tools.crop import CropArgs, ExactCrop

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError, WeightsError
-from hybrid.images import decode
+from hybrid.core.errors import ToolError, WeightsError
+from hybrid.core.images import decode
 from hybrid.tool import Evidence, Pixels, Request
 from tests.tables import cases
 from tests.tools.pictures import markers, picture

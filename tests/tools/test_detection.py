@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Box
 from tests.tools.pictures import picture
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.boxes import overlap

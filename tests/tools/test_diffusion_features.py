@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.core.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.tool.networks import collecting
 from tests.tools.pictures import picture, scene

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.core.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tests.tables import cases
 from tests.tools.pictures import scene

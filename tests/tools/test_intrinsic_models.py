@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError, WeightsError
+from hybrid.core.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.args import PointArg

@@ -16,12 +16,12 @@ import pytest
 
 from bench.picture_changes import compressed, gamma, grey, padded, scaled
 from hybrid.benchmarks.blink.sample import item
+from hybrid.core.types import Box, Point
 from hybrid.marks.drawing import draw_marks
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.samples.backgrounds import background
 from hybrid.samples.objects import share_of_union
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Box, Point
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError
-from hybrid.images import decode
+from hybrid.core.errors import ToolError
+from hybrid.core.images import decode
 from hybrid.tool import Pixels
 from tools.jigsaw import JigsawArgs, SeamCosts, correlation, decide, solve
 

@@ -12,11 +12,11 @@ import cv2
 import numpy as np
 import pytest
 
-from hybrid.registry import load
+from hybrid.core.types import Box
+from hybrid.plugins.registry import load
 from hybrid.serving import input_check
 from hybrid.serving.input_check import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
-from hybrid.types import Box
 from tests.tables import cases, stored
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tests.tools.true_depth import Rendered

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Finding
 from hybrid.marks.drawing import LabelledBox, draw_marks
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.tool import Request
-from hybrid.types import Box, Fault, Finding
 from tests.tools.pictures import markers
 from tools._shared.boxes import overlap as iou
 from tools.detection import report as detected

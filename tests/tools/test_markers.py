@@ -14,15 +14,15 @@ from hypothesis.extra.numpy import arrays
 
 from bench.marked_scenes import FONTS, RING_COLORS, background, boxed_scene, marked_scene, overlapping_scene
 from bench.picture_changes import grey, scaled
-from hybrid.errors import ToolError
-from hybrid.images import decode
+from hybrid.core.errors import ToolError
+from hybrid.core.images import decode
+from hybrid.core.types import Box, Point
 from hybrid.marks.drawing import LABELS, Font, LabelledBox, MarkStyle, draw_marks
 from hybrid.marks.finding import ALIKE_PX, COMPANION, MIN_TOGETHER, find_marks
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.samples.seeds import generator
 from hybrid.tool import Request
-from hybrid.types import Box, Point
 from tools.markers import UNSURE, DrawnMarks, MarkersArgs, all_marks, confidence, describe, find_all, locate
 
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hybrid.core.types import Box
 from hybrid.tool import Pixels
-from hybrid.types import Box
 from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import Spot
 from tools._shared.target_heat import TargetHeat

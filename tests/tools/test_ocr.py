@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import BackendChoice
-from hybrid.errors import ToolError, WeightsError
+from hybrid.core.errors import ToolError, WeightsError
+from hybrid.core.types import Box
 from hybrid.serving.loader import Loader
 from hybrid.tool import Evidence, Request
-from hybrid.types import Box
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report
 from tools.ocr.models import BUNDLED, RapidReader, TextLine, drop_repeats, reading_order, straighten

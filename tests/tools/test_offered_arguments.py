@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.tool import Tool
 
 ROOT = Path(__file__).resolve().parents[2]

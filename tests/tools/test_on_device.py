@@ -17,11 +17,11 @@ from bench._known_questions import KNOWN, Question
 from bench._networks import NETWORKS
 from bench._reduced import WORDS, differences
 from hybrid.config import ServiceOptions
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Finding, ImageRef
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
-from hybrid.types import Finding, ImageRef
 from tests.tools.tiny_checkpoints import Checkpoints
 
 # The BEiT of older versions of transformers is scripted, which torch calls deprecated.

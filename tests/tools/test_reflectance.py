@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import row
-from hybrid.errors import ToolError, WeightsError
-from hybrid.images import decode
+from hybrid.core.errors import ToolError, WeightsError
+from hybrid.core.images import decode
+from hybrid.core.types import Finding
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Finding
 from tests.tools.pictures import markers
 from tools._shared.args import PointArg
 from tools.reflectance import LearnedAlbedo, PaintCues, ReflectanceArgs, ReflectanceVerdict, judge_albedo

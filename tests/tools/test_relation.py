@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError
-from hybrid.registry import load
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Finding
+from hybrid.plugins.registry import load
 from hybrid.tool import Request
-from hybrid.types import Box, Finding
 from tools.detection import report as detected
 from tools.detection.models import Detection
 from tools.relation import TOOL, BoxRelation, RelationArgs, asked_relation, decide, depths_of

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from hybrid.benchmarks.actiview.sample import item
 from hybrid.benchmarks.actiview.views import GRIDS, lined, shrink_to_part
+from hybrid.core.types import LETTERS
 from hybrid.samples.pop_out import PopOutScene
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import LETTERS
 from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import BoxArg
 from tools.saliency import SaliencyArgs, SaliencyCues

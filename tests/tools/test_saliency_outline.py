@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
+from hybrid.core.types import Box
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Box
 from tools._shared.boxes import overlap
 from tools.saliency import SaliencyArgs, SaliencyCues
 from tools.saliency.outline import tighten

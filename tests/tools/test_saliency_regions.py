@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid.core.types import Box
 from hybrid.tool import Pixels
-from hybrid.types import Box
 from tools.saliency.background import MAX_LENGTH, foreground, over, superpixels
 from tools.saliency.objects import salient_objects
 

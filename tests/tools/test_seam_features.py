@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
 from hybrid.serving.input_check import run_probes
 from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Request

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import ValidationError
 
-from hybrid.errors import NoBackend, ToolError
+from hybrid.core.errors import NoBackend, ToolError
+from hybrid.core.types import Box
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Box
 from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.segmentation import OUTLINE_POINTS, TOOL, GrabCut, LearnedSegmentation, SegmentationArgs, bounds, outline
 from tools.segmentation.models import MaskOutput, SegmentationPrompt, segmenter

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from tests.tools.pictures import markers, picture, scene
 from tests.tools.tiny_checkpoints import Checkpoints, started

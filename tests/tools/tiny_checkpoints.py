@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 
 # The folder of a checkpoint by its name, which is written once a session.
 Checkpoints = Callable[[str], Path]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ToolMessage, UserMessage
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, ToolMessage, UserMessage
 from hybrid.models.in_process.chat import HuggingFaceChat
 from tests.tables import stored
 from training.conversations import Batch, hold, turns
@@ -52,8 +52,8 @@ def test_a_call_its_finding_and_the_answer_follow_each_other(
 def test_turns_are_what_a_chat_template_is_handed(tmp_path: Path) -> None:
     import numpy as np
 
-    from hybrid.messages import ImagePart, ToolCall
-    from hybrid.types import ImageRef
+    from hybrid.core.messages import ImagePart, ToolCall
+    from hybrid.core.types import ImageRef
 
     store = ImageStore(tmp_path)
     refs = [

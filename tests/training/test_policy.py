@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.types import LETTERS
+from hybrid.core.types import LETTERS
 from tests.tables import cases
 from training.policy import FRACTION, TaughtAsk, call_for, read
 

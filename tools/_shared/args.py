@@ -13,13 +13,13 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
 
-from hybrid.errors import ToolError
+from hybrid.core.coordinates import at, size_px
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Finding, Json
 from hybrid.marks.marks import PointMark
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.places import at, size_px
 from hybrid.tool import Args
 from hybrid.tool.args import UNTOLD
-from hybrid.types import Box, Fault, Finding, Json
 
 # The letters that the markers tool can read.
 LABELS: tuple[Label, ...] = get_args(Label)

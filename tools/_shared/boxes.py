@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.types import Box, Json
+from hybrid.core.types import Box, Json
 
 
 def overlap(first: Box, second: Box) -> float:

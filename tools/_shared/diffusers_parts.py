@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import WeightsError, install_extra
+from hybrid.core.errors import WeightsError, install_extra
+from hybrid.plugins.weights import find_weights, no_directory
 from hybrid.tool.checkpoint import INDICES, first_line, refuse_unfit
 from hybrid.tool.networks import Network, announce, normalised
-from hybrid.weights import find_weights, no_directory
 
 INDEX = "model_index.json"
 HALF = (0.5, 0.5, 0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hybrid.places import length
+from hybrid.core.coordinates import length
 
 
 class Lines(NamedTuple):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import LETTERS, Box, Json
 from hybrid.tool import Evidence, Pixels
-from hybrid.types import LETTERS, Box, Json
 
 if TYPE_CHECKING:
     from hybrid.samples.item import Item

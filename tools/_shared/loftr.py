@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hybrid.plugins.weights import weights_sha256
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import fill
 from hybrid.tool.networks import grey as grey_picture
-from hybrid.weights import weights_sha256
 from tools._shared.batches import by_form, by_members, doubles, shape, together
 from tools._shared.local_features import read_tensors
 from tools._shared.view_matches import Matches, PreparedPair

@@ -15,11 +15,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from hybrid.errors import ToolError, WeightsError
-from hybrid.places import at
+from hybrid.core.coordinates import at
+from hybrid.core.errors import ToolError, WeightsError
+from hybrid.plugins.weights import find_weights
 from hybrid.tool import Args, Evidence, Request
 from hybrid.tool.backends import Learned
-from hybrid.weights import find_weights
 from tools._shared import local_features, loftr
 from tools._shared.batches import shape
 from tools._shared.matching_package import converted, package_folder

@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hybrid.errors import WeightsError, install_extra
-from hybrid.images import home
-from hybrid.log.files import write_atomic
+from hybrid.core.errors import WeightsError, install_extra
+from hybrid.core.files import write_atomic
+from hybrid.core.images import home
 from hybrid.tool.checkpoint import first_line
 from tools._shared.local_features import MODEL_TYPE
 

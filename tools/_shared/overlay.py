@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import Box
 from hybrid.tool import Picture, Pixels
-from hybrid.types import Box
 
 Colour: TypeAlias = tuple[int, int, int]
 

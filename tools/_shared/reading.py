@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
+from hybrid.core.coordinates import at, size_px
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Finding
 from hybrid.marks.marks import remove_marks, scale_marks
 from hybrid.marks.marks_json import marks_from
-from hybrid.places import at, size_px
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import Checkpoint
-from hybrid.types import Finding
 
 
 def whole_picture(checkpoint: Checkpoint, pixels: Pixels, height: int, width: int) -> Any:

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from hybrid.core.types import Box
 from hybrid.marks.marks import Marks
-from hybrid.types import Box
 from tools._shared.view_matches import Matches, MatchView, Views, match_views, to_frame
 
 # Matches on one epipolar geometry from which no mirrored view is tried.

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, StringConstraints
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Json
 from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.checkpoint import INDICES, load_verified
-from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.batches import by_members, by_shape, doubles, together
 from tools._shared.boxes import corners

@@ -17,14 +17,14 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
+from hybrid.core.coordinates import at, size_px, spot_px
+from hybrid.core.types import Finding, Json
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.places import at, size_px, spot_px
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, letter
-from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.flat_pairs import NEAR, SIZES, agreeing, flat_pair, wrong_matches
 from tools._shared.known_answers import expects, known_item, number, point_args

@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from hybrid.core.coordinates import at, spot_px
+from hybrid.core.types import Json
 from hybrid.marks.marks_json import Label
-from hybrid.places import at, spot_px
 from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, drawn_labels, letter
-from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
 from tools._shared.finding_text import Lines

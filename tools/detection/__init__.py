@@ -16,12 +16,12 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.places import span_px
+from hybrid.core.coordinates import span_px
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Json
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Box, Fault, Json
 from tools._shared.boxes import corners, overlap
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import rows_of

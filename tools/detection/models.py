@@ -15,12 +15,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError, WeightsError
-from hybrid.places import at, size_px
+from hybrid.core.coordinates import at, size_px
+from hybrid.core.errors import ToolError, WeightsError
+from hybrid.core.types import Box
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import INDICES, find_checkpoint, load_verified, model_type_of
-from hybrid.types import Box
 from tools._shared.batches import by_form, by_members, doubles, shape, together
 from tools._shared.question_words import singular
 from tools._shared.reading import shrink

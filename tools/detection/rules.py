@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Finding, Json, Prompt
 from hybrid.tool.finding_data import rows_of
 from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names
-from hybrid.types import Box, Finding, Json, Prompt
 from tools._shared.question_words import MAX_NAMES, asked_question, counted_thing, named_things, number_in
 from tools.detection.models import Detection
 

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
-from hybrid.places import at, size_px
+from hybrid.core.coordinates import at, size_px
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Json, Prompt
 from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.finding_data import number_of, whole_number
 from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose_matching, image_names
-from hybrid.types import Json, Prompt
 from tools._shared.overlay import Overlay, overlay
 from tools._shared.picture_content import shows_something
 from tools.forensics.models import SyntheticDetector, scores

@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.places import at, size_px
+from hybrid.core.coordinates import at, size_px
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Json
 from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, later_image
-from hybrid.types import Box, Json
 from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools._shared.picture_content import shows_something

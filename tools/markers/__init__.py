@@ -15,16 +15,16 @@ from typing import Literal
 
 from pydantic import Field
 
+from hybrid.core.coordinates import at, unit
+from hybrid.core.types import Box
 from hybrid.marks.finding import find_colored_boxes
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
-from hybrid.places import at, unit
 from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Box
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
 from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import Box
 from hybrid.marks.drawing import LABELS, MarkStyle, label_patch
 from hybrid.marks.letters import BANK_FONTS, MAX_CANDIDATES, Grey, LetterReading
-from hybrid.types import Box
 
 # In pixels of the enlarged picture: a letter of 11 px has 11 there at half its size, 13 to 17 at 0.6 to 0.75 times.
 HEIGHTS_PX = (10, 11, 13, 15, 17)

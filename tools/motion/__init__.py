@@ -19,11 +19,11 @@ from typing import Final, Literal, NamedTuple, TypeGuard
 import numpy as np
 from pydantic import Field
 
+from hybrid.core.types import Finding, Json, Prompt
 from hybrid.tool import Args, Claims, Evidence, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall
-from hybrid.types import Finding, Json, Prompt
 from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.reflection import match_either_hand

@@ -12,11 +12,11 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
-from hybrid.places import span_px
+from hybrid.core.coordinates import span_px
+from hybrid.core.types import Box, Json
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Box, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.boxes import corners
 from tools._shared.finding_text import Lines

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError, WeightsError, install_extra
-from hybrid.places import at, size_px
+from hybrid.core.coordinates import at, size_px
+from hybrid.core.errors import ToolError, WeightsError, install_extra
+from hybrid.core.types import Box
+from hybrid.plugins.weights import find_weights
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import load_verified
 from hybrid.tool.networks import Network, announce, normalised
-from hybrid.types import Box
-from hybrid.weights import find_weights
 from tools._shared.batches import on_host, together
 from tools._shared.reading import shrink
 

@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.core.coordinates import spot_px
+from hybrid.core.errors import ToolError, WeightsError
+from hybrid.core.types import Finding, Json, Prompt
 from hybrid.marks.marks_json import Label
-from hybrid.places import spot_px
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, drawn_labels
-from hybrid.types import Finding, Json, Prompt
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import on_host
 from tools._shared.diffusers_parts import load_parts

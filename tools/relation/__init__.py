@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.places import span_px
+from hybrid.core.coordinates import span_px
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Finding, Json, Prompt
 from hybrid.tool import Args, CheckCase, Claims, Evidence, Found, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule
-from hybrid.types import Finding, Json, Prompt
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, overlay
 from tools.detection.models import Detection

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from hybrid.types import Box
+from hybrid.core.types import Box
 from tools._shared.boxes import area, shared_area
 
 PlanarName = Literal["left of", "right of", "above", "below", "on", "under", "inside", "containing", "outside"]

@@ -13,8 +13,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.errors import HybridError, NoBackend, ToolError
-from hybrid.registry import load
+from hybrid.core.errors import HybridError, NoBackend, ToolError
+from hybrid.core.types import LETTERS, Finding, Json, Kind, Prompt
+from hybrid.plugins.registry import load
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
 from hybrid.solving.rules import table
@@ -22,7 +23,6 @@ from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import claimed_by
 from hybrid.tool import Tool
 from hybrid.tool.rules import SpecialistAnswer
-from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
 
 
 def has_rule(prompt: Prompt) -> bool:

@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from hybrid.core.types import Box, Finding, ImageRef, Json, Prompt
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, ask_tool, asks, say
-from hybrid.types import Box, Finding, ImageRef, Json, Prompt
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, named_things
 from tools.detection.rules import all_seen
 from tools.rules._shared.options_in_words import one_of

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from hybrid.core.types import Box, Prompt
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names
-from hybrid.types import Box, Prompt
 from tools.saliency.rules import nearest_rank, ranked_boxes, refuse_tie
 
 

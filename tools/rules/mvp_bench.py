@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from hybrid.core.types import Json, Prompt
 from hybrid.tool.finding_data import whole_number
 from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, image_names, say
-from hybrid.types import Json, Prompt
 from tools._shared.question_words import PEOPLE, named_things
 from tools.detection.rules import count_of
 from tools.rules._shared.options_in_words import MAX_CHARACTERS, looked_for, not_found, one_of, own_sentence

@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from hybrid.places import length, size_px, span_px
+from hybrid.core.coordinates import length, size_px, span_px
+from hybrid.core.types import Box, Json
 from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.batches import shape
 from tools._shared.boxes import corners

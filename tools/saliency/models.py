@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.errors import WeightsError
+from hybrid.core.errors import WeightsError
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import load_verified

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import Box
 from hybrid.tool import Pixels
-from hybrid.types import Box
 from tools._shared.boxes import area, shared_area
 from tools.saliency.background import foreground, superpixels
 from tools.saliency.cues import SaliencyMap, otsu, stretch

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.core.types import Box
 from hybrid.tool import Pixels
-from hybrid.types import Box
 
 # Difference to the ground, in L*a*b* units, one value a cell.
 Difference = npt.NDArray[np.float32]

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
+from hybrid.core.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
 from hybrid.tool.finding_data import box_of, number_of, rows_of, whole_number
 from hybrid.tool.rules import ORDINALS, Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names, say
-from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
 from tools._shared.boxes import overlap
 
 # Most boxes that the saliency tool ranks in one call.

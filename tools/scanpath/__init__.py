@@ -17,12 +17,12 @@ from typing import Final
 import numpy as np
 from pydantic import Field
 
-from hybrid.places import size_px
+from hybrid.core.coordinates import size_px
+from hybrid.core.types import Json, Prompt
 from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, image_names
-from hybrid.types import Json, Prompt
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, number, rows_of
 from tools._shared.overlay import DARK, WHITE, Overlay, extent, heat

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from hybrid.errors import NoBackend
-from hybrid.places import span_px
+from hybrid.core.coordinates import span_px
+from hybrid.core.errors import NoBackend
+from hybrid.core.types import Box, Fault, Json
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Box, Fault, Json
 from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box
 from hybrid.tool import Pixels
-from hybrid.types import Box
 from tools._shared.args import Spot
 from tools._shared.grabcut import Mask, cut
 from tools._shared.reading import check_size

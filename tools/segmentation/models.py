@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import INDICES, find_checkpoint, load_verified, model_type_of
-from hybrid.types import Box, Fault
 from tools._shared.args import Spot
 from tools._shared.batches import by_form, by_members, in_batches, on_host, shape, together
 from tools._shared.reading import check_size, shrink

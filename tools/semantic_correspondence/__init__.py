@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Fault, Finding, Json
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
@@ -26,7 +27,6 @@ from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, drawn_labels, letter
-from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.errors import WeightsError
+from hybrid.core.errors import WeightsError
 from hybrid.tool import Pixels
 from tools._shared.batches import on_host, together
 from tools._shared.dense_features import MAX_ELONGATION, DenseFeatures, FeatureGrid, FeatureInput

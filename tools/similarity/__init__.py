@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from hybrid.core.types import Box, Json
 from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, later_image
-from hybrid.types import Box, Json
 from tools._shared.batches import side_by_side
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import FORMS, coloured, expects, lit, pattern

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 
-from hybrid.errors import DataError
-from hybrid.images import read_image_file
+from hybrid.core.errors import DataError
+from hybrid.core.images import read_image_file
 
 # Longest name of a file, in characters.
 MAX_NAME = 1024

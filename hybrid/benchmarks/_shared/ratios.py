@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from hybrid.benchmarks.card import Groups, MetricCard, Ratio, metric_of
-from hybrid.types import Cell, Metric, Score, base_id
+from hybrid.core.types import Cell, Metric, Score, base_id
 
 # The word of a card's name that differs from metric to metric.
 HOLE = re.compile(r"<([^>]+)>")

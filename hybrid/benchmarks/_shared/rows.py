@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybrid.benchmarks._shared.paths import check_table
-from hybrid.errors import DataError, needed_by
-from hybrid.images import ImageStore
-from hybrid.types import LETTERS, BrokenQuestion, Question, StoredImage
+from hybrid.core.errors import DataError, needed_by
+from hybrid.core.images import ImageStore
+from hybrid.core.types import LETTERS, BrokenQuestion, Question, StoredImage
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hybrid.errors import UsageError
-from hybrid.log.files import write_atomic
+from hybrid.core.errors import UsageError
+from hybrid.core.files import write_atomic
 from hybrid.samples.seeds import Purpose, generator
 
 if TYPE_CHECKING:

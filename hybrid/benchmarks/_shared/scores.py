@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from hybrid.answers.base import Parsed
 from hybrid.answers.yes_no import YesNo
 from hybrid.benchmarks.base import ScoreOptions, unanswered
-from hybrid.types import Outcome, Question, Reply, Score
+from hybrid.core.types import Outcome, Question, Reply, Score
 
 
 def score_of(

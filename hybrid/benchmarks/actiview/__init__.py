@@ -33,8 +33,20 @@ from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retra
 from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer
 from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, Settings, read_settings
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present
-from hybrid.errors import DataError
-from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Json, Kind, Metric, Outcome, Prompt, Question, Score
+from hybrid.core.errors import DataError
+from hybrid.core.types import (
+    LETTERS,
+    Ask,
+    BrokenQuestion,
+    Exchange,
+    Json,
+    Kind,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Score,
+)
 
 # The end of a reply that declines to answer, as the form without guessing allows.
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)

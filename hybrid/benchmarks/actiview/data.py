@@ -20,9 +20,9 @@ from hybrid.benchmarks._shared.rows import DataRow, lost, read_json
 from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, shrink_to_part, stitch, stitched_orders
 from hybrid.benchmarks.base import Source
-from hybrid.errors import DataError
-from hybrid.images import decode
-from hybrid.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredImage
+from hybrid.core.errors import DataError
+from hybrid.core.images import decode
+from hybrid.core.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredImage
 
 log = logging.getLogger("hybrid.benchmarks.actiview")
 

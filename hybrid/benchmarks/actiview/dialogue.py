@@ -23,8 +23,8 @@ from hybrid.answers.views import (
 from hybrid.answers.yes_no import parse_yes_no
 from hybrid.benchmarks.actiview.settings import BLIND
 from hybrid.benchmarks.actiview.views import place, places, turn
-from hybrid.off_loop import work_on_text
-from hybrid.types import LETTERS, Ask, Exchange, ImageRef, Kind, Prompt, Question, Reply, StoredImage
+from hybrid.core.off_loop import work_on_text
+from hybrid.core.types import LETTERS, Ask, Exchange, ImageRef, Kind, Prompt, Question, Reply, StoredImage
 
 IMAGES = "<images>"
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from hybrid.benchmarks._shared.samples import check_item, check_request
 from hybrid.benchmarks.actiview.views import cut, lined, shrink_to_part
-from hybrid.log.files import write_atomic
+from hybrid.core.files import write_atomic
 from hybrid.samples.backgrounds import BACKGROUNDS, background
 from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import apart

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 STARTS = ("R", "E", "M", "H")
 

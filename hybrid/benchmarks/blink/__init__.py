@@ -24,8 +24,8 @@ from hybrid.benchmarks._shared.rows import DataRow, check_one, opened, read_ques
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
-from hybrid.errors import DataError, UsageError
-from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Question, Score
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import LETTERS, BrokenQuestion, Exchange, Kind, Question, Score
 
 HIDDEN = "hidden"
 # Letters that the authors' extraction knows, whatever a question offers.

@@ -15,13 +15,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hybrid.errors import DataError, needed_by
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError, needed_by
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Point, StoredImage
 from hybrid.marks.drawing import BLINK_STYLE, Color, draw_marks
 from hybrid.marks.finding import find_marks
 from hybrid.marks.marks import Marks, PointMark, remove_marks
 from hybrid.tool import Pixels
-from hybrid.types import Point, StoredImage
 
 COLORS: dict[str, Color] = {"red": "red", "white": "white", "gray": "grey", "grey": "grey"}
 REFERENCE = "REF"

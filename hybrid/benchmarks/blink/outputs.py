@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
-from hybrid.errors import DataError
-from hybrid.generated_mark import ID_PREFIX
+from hybrid.core.errors import DataError
+from hybrid.core.generated_mark import ID_PREFIX
 
 # How the name of a file ends whose questions were asked with their pictures joined into one.
 CONCAT = "_concat"

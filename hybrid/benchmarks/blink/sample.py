@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, table_schema, write_parquet
+from hybrid.core.types import LETTERS
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import Item, jpeg
 from hybrid.samples.seeds import Purpose, generator
-from hybrid.types import LETTERS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -52,8 +52,8 @@ from hybrid.benchmarks.hvsbench.metrics import (
     summarise,
 )
 from hybrid.benchmarks.hvsbench.question_text import KINDS, options, prompt_facts
-from hybrid.errors import DataError
-from hybrid.types import (
+from hybrid.core.errors import DataError
+from hybrid.core.types import (
     BrokenQuestion,
     Exchange,
     Given,

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from hybrid.benchmarks._shared.rows import DataRow, check_one, opened, read_group
 from hybrid.benchmarks.hvsbench.question_text import KINDS, lists
-from hybrid.errors import DataError
-from hybrid.types import LETTERS, Scanpath
+from hybrid.core.errors import DataError
+from hybrid.core.types import LETTERS, Scanpath
 
 COLUMNS: Final = ("index", "image", "question", "question_type", "answer")
 OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import metric_of
 from hybrid.benchmarks.hvsbench.multimatch import MIN_FIXATIONS, multimatch
-from hybrid.types import Cell, Combine, Metric, Scanpath, Score
+from hybrid.core.types import Cell, Combine, Metric, Scanpath, Score
 
 FACTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 FIELDS: Final[Mapping[str, Sequence[str]]] = FACTS["fields"]

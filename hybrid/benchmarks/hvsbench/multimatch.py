@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, table_schema, write_parquet
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import LETTERS, Scanpath
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
 from hybrid.samples.pop_out import HEIGHT, MAX_THINGS, WIDTH, PopOutScene, free_viewing, pop_out, searching
 from hybrid.samples.seeds import Purpose, generator
-from hybrid.types import LETTERS, Scanpath
 
 if TYPE_CHECKING:
     import pyarrow as pa

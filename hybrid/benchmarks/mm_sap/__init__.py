@@ -32,8 +32,8 @@ from hybrid.benchmarks.mm_sap.metrics import (
     terms,
     values_at_chance,
 )
-from hybrid.errors import DataError
-from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Outcome, Prompt, Question, Score
+from hybrid.core.errors import DataError
+from hybrid.core.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Outcome, Prompt, Question, Score
 
 
 class MmSap(Benchmark):

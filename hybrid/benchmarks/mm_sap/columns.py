@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.benchmarks._shared.rows import DataRow
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 NAMES: Mapping[str, Sequence[str]] = FACTS["names"]

@@ -18,8 +18,8 @@ from hybrid.benchmarks.mm_sap.columns import (
     refusal_of,
     resolve,
 )
-from hybrid.errors import DataError
-from hybrid.types import Kind, Question, StoredImage
+from hybrid.core.errors import DataError
+from hybrid.core.types import Kind, Question, StoredImage
 
 
 def paths(folder: Path) -> tuple[Path, ...]:

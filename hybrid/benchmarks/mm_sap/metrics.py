@@ -14,7 +14,7 @@ from statistics import stdev
 from hybrid.answers.base import Parsed
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.mm_sap.columns import plain
-from hybrid.types import LETTERS, Metric
+from hybrid.core.types import LETTERS, Metric
 
 Values = Mapping[str, float]
 

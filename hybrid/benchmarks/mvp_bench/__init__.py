@@ -35,8 +35,8 @@ from hybrid.benchmarks.mvp_bench.images import BELOW, GATED, PairImages, halves,
 from hybrid.benchmarks.mvp_bench.metrics import CATEGORIES, with_runs
 from hybrid.benchmarks.mvp_bench.outputs import read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
-from hybrid.errors import DataError, UsageError
-from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Prompt, Question, Score, StoredImage
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Prompt, Question, Score, StoredImage
 
 YES_NO = ("yes", "no")
 

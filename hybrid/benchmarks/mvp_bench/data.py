@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.benchmarks._shared.rows import checked_text, json_rows
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 
 Task = Literal["yes_no", "cross", "single"]
 

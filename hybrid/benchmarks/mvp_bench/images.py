@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hybrid.benchmarks._shared.paths import inside, read_located
 from hybrid.benchmarks.mvp_bench.data import PairRow
-from hybrid.errors import DataError
-from hybrid.images import ImageStore
-from hybrid.types import Box, ImageRef, StoredImage
+from hybrid.core.errors import DataError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Box, ImageRef, StoredImage
 
 FOLDERS = ("Cross_Images", "Single_Images")
 GATED = (

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hybrid.benchmarks.mvp_bench.data import CATEGORY_STARTS
-from hybrid.rotation import ROTATED
-from hybrid.types import Score, base_id
+from hybrid.core.option_rotation import ROTATED
+from hybrid.core.types import Score, base_id
 
 CATEGORIES = tuple(sorted(CATEGORY_STARTS, key=lambda name: ("BRIES".index(name[0]), name)))
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.benchmarks.mvp_bench.data import image_of, text_of, variant
 from hybrid.benchmarks.mvp_bench.parse import read_options
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
+from hybrid.core.types import base_id
 from hybrid.log.lines import json_lines
-from hybrid.types import base_id
 
 # Prefix of the file that holds a model's replies to the rotations.
 ROTATED = "mcq_"

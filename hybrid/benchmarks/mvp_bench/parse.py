@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from hybrid.types import LETTERS
+from hybrid.core.types import LETTERS
 
 _OPTION = re.compile(r"([A-Z])\. (.*\S)")
 

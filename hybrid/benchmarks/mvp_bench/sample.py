@@ -18,11 +18,11 @@ import numpy as np
 
 from hybrid.benchmarks._shared.samples import check_request
 from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, ImagePair, pair, spare_colours
-from hybrid.log.files import write_atomic
+from hybrid.core.files import write_atomic
+from hybrid.core.types import LETTERS
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import SHAPES, Name
 from hybrid.samples.seeds import Purpose, generator
-from hybrid.types import LETTERS
 
 # Rows of each task that one pair makes, rotations not counted.
 TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}

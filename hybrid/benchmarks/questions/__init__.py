@@ -21,8 +21,8 @@ from hybrid.benchmarks.questions.reading import QuestionReader, folder_of, reade
 from hybrid.benchmarks.questions.schema import Layout, layout_of
 from hybrid.benchmarks.questions.statistics import parse_metric, summed
 from hybrid.benchmarks.questions.tables import ENDINGS
-from hybrid.errors import DataError
-from hybrid.types import Metric, Score
+from hybrid.core.errors import DataError
+from hybrid.core.types import Metric, Score
 
 # The name, without its ending, of a folder's file.
 STEM: Final = "questions"

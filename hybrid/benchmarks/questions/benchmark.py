@@ -13,8 +13,8 @@ from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show, unanswered
 from hybrid.benchmarks.questions import scoring
 from hybrid.benchmarks.questions.reading import QuestionReader, folder_of
-from hybrid.errors import DataError
-from hybrid.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Score
+from hybrid.core.errors import DataError
+from hybrid.core.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Score
 
 # For questions about things in one picture: where, how many, how near, of what kind, what is written on them.
 TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "ocr", "relation", "segmentation")

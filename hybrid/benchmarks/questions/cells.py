@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from hybrid.benchmarks._shared.paths import located, read_located
 from hybrid.benchmarks._shared.rows import DataRow, checked_text
-from hybrid.errors import DataError
-from hybrid.types import LETTERS
+from hybrid.core.errors import DataError
+from hybrid.core.types import LETTERS
 
 # Bytes of the largest picture of a row.
 MAX_IMAGE_BYTES: Final = 200_000_000

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks.questions.schema import Layout
-from hybrid.errors import DataError, did_you_mean
-from hybrid.types import LETTERS
+from hybrid.core.errors import DataError, did_you_mean
+from hybrid.core.types import LETTERS
 
 FACTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 NAMES: Final[Mapping[str, Sequence[str]]] = FACTS["names"]

@@ -22,8 +22,8 @@ from hybrid.benchmarks.questions.frames import FrameDoubts, Size
 from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.schema import Layout
 from hybrid.benchmarks.questions.targets import WHOLE, answer_in, number_in
-from hybrid.errors import DataError
-from hybrid.types import LETTERS, BrokenQuestion, Kind, Question
+from hybrid.core.errors import DataError
+from hybrid.core.types import LETTERS, BrokenQuestion, Kind, Question
 
 _IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
 # Patterns of options that stand behind a question; the first that fits is named.

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any, Final, cast
 
 from hybrid.benchmarks.questions.schema import Frame
-from hybrid.errors import DataError
-from hybrid.types import Json
+from hybrid.core.errors import DataError
+from hybrid.core.types import Json
 
 # Width and height in pixels.
 Size = tuple[int, int]

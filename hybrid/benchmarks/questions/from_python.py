@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hybrid.errors import UsageError
-from hybrid.images import encode, read_image_file
-from hybrid.log.files import write_atomic
+from hybrid.core.errors import UsageError
+from hybrid.core.files import write_atomic
+from hybrid.core.images import encode, read_image_file
 
 if TYPE_CHECKING:
     from PIL import Image

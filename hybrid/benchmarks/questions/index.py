@@ -21,7 +21,7 @@ from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow
 from hybrid.benchmarks.questions.cells import parse_list, scalar_text
 from hybrid.benchmarks.questions.columns import Columns
 from hybrid.benchmarks.questions.tables import At, DataTable, table_of
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 
 CIRCULAR_STEP: Final = 1_000_000
 # Characters of an id, a task, a cluster or a group: a name of a file or a row of a table, no more.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from hybrid.types import LETTERS
+from hybrid.core.types import LETTERS
 
 # The text before the first option, and the options.
 Split = tuple[str, tuple[str, ...]]

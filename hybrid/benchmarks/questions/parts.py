@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal
 
-from hybrid.cards import ValueMismatch
+from hybrid.core.toml_records import ValueMismatch
 
 
 def check_template(text: str, names: Collection[str]) -> None:

@@ -19,10 +19,10 @@ from hybrid.benchmarks.questions.options import split
 from hybrid.benchmarks.questions.schema import Layout
 from hybrid.benchmarks.questions.tables import At, DataTable, table_of
 from hybrid.benchmarks.questions.targets import kind_of, target_of
-from hybrid.errors import DataError
-from hybrid.images import ImageStore, inspect
-from hybrid.rotation import rotated
-from hybrid.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
+from hybrid.core.errors import DataError
+from hybrid.core.images import ImageStore, inspect
+from hybrid.core.option_rotation import rotated
+from hybrid.core.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
 
 # Rules look at what a question's text shows.
 ROUTE: Final = "by_text"

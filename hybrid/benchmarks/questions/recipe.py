@@ -22,11 +22,11 @@ from hybrid.benchmarks.questions.columns import unread
 from hybrid.benchmarks.questions.reading import ROUTE, QuestionReader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Recipe, recipe_of
 from hybrid.benchmarks.questions.statistics import summed
-from hybrid.errors import DataError, UsageError
-from hybrid.rotation import ALL_TASKS
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.option_rotation import ALL_TASKS
+from hybrid.core.types import Metric, Score
+from hybrid.plugins.prompt_texts import read_texts
 from hybrid.samples.seeds import Purpose
-from hybrid.texts import read_texts
-from hybrid.types import Metric, Score
 
 # Rows of data that may be a recipe's own, per row of its card.
 MIN_SHARE, MAX_SHARE = 0.8, 1.25

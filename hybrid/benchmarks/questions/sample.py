@@ -22,12 +22,12 @@ from typing import Any, Final
 from hybrid.benchmarks._shared.samples import check_request, dealt, write_parquet
 from hybrid.benchmarks.questions.parts import Samples, SampleScene
 from hybrid.benchmarks.questions.schema import Recipe
-from hybrid.errors import UsageError
-from hybrid.log.files import write_atomic
+from hybrid.core.errors import UsageError
+from hybrid.core.files import write_atomic
+from hybrid.core.types import LETTERS, Kind
 from hybrid.samples.item import Item, jpeg
 from hybrid.samples.named import SCENES
 from hybrid.samples.seeds import Purpose, generator
-from hybrid.types import LETTERS, Kind
 
 # Stands for a `*` in the pattern of the data's files.
 PART: Final = "00000-of-00001"

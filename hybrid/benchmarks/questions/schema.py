@@ -17,11 +17,11 @@ from typing import Any, Final, Literal, TypeVar, cast
 from hybrid.benchmarks.questions.options import PATTERNS
 from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene, check_template, check_units
 from hybrid.benchmarks.questions.statistics import MetricSpec, parse_metric
-from hybrid.cards import Reader, Steps, ValueMismatch
 from hybrid.config.nodes import Node, read_nodes
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.log.files import read_small
-from hybrid.types import Kind
+from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.core.files import read_small
+from hybrid.core.toml_records import Reader, Steps, ValueMismatch
+from hybrid.core.types import Kind
 
 T = TypeVar("T")
 

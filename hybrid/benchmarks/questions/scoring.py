@@ -21,8 +21,8 @@ from hybrid.answers.words import same
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import ScoreOptions, unanswered
 from hybrid.benchmarks.questions.statistics import SAID_YES, YES
-from hybrid.errors import DataError
-from hybrid.types import LETTERS, Box, Kind, Outcome, Point, Question, Score
+from hybrid.core.errors import DataError
+from hybrid.core.types import LETTERS, Box, Kind, Outcome, Point, Question, Score
 
 # Intersection over union from which a box is right.
 RIGHT_BOX: Final = 0.5

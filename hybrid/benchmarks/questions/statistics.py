@@ -20,8 +20,8 @@ from typing import Final
 
 from hybrid.benchmarks.base import present
 from hybrid.benchmarks.card import MetricCard, metric_of
-from hybrid.errors import DataError, did_you_mean
-from hybrid.types import Cell, Metric, Score
+from hybrid.core.errors import DataError, did_you_mean
+from hybrid.core.types import Cell, Metric, Score
 
 # Copies of a cell by which uneven groups are weighed.
 MAX_COPIES: Final = 10_000

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from hybrid.benchmarks._shared.paths import check_table
 from hybrid.benchmarks._shared.rows import DataRow, json_object, opened, read_group, rows
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 
 ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet", ".json")
 # Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter.

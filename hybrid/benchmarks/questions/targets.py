@@ -16,8 +16,8 @@ from hybrid.benchmarks._shared.rows import DataRow
 from hybrid.benchmarks.questions.cells import numbers, parse_list, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns
 from hybrid.benchmarks.questions.schema import KINDS, Answer, Layout
-from hybrid.errors import DataError, did_you_mean
-from hybrid.types import LETTERS, Json, Kind
+from hybrid.core.errors import DataError, did_you_mean
+from hybrid.core.types import LETTERS, Json, Kind
 
 YES: Final = frozenset({"yes", "true"})
 NO: Final = frozenset({"no", "false"})

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from hybrid.errors import UsageError
-from hybrid.log.files import write_atomic
+from hybrid.core.errors import UsageError
+from hybrid.core.files import write_atomic
 
 Box = tuple[int, int, int, int]
 SIZE: Final = (320, 200)

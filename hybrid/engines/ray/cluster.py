@@ -27,13 +27,13 @@ import ray
 
 from hybrid.config import MAX_THREADS
 from hybrid.config.plugin_path import PATH
+from hybrid.core.errors import ServerDown, UsageError
+from hybrid.core.repetitions import word_of
 from hybrid.display.notes import tell
 from hybrid.engines.ray.messages import NodeCode
-from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
-from hybrid.plugins import KINDS, TOOLS, add_search_path, folders, outside, outside_folders
-from hybrid.registry import load, package_of_solver
-from hybrid.repeats import word_of
+from hybrid.plugins.discovery import KINDS, TOOLS, add_search_path, folders, outside, outside_folders
+from hybrid.plugins.registry import load, package_of_solver
 from hybrid.running.invocation import invocation
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_hash_of_plugin, plugin_code_hashes

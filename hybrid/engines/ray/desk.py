@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from hybrid.core.types import StoredImage, Usage
 from hybrid.engines.ray.images import SharedImages
 from hybrid.engines.ray.messages import ModelReply
 from hybrid.running.replies import RunReplies
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.captions import CaptionCache
-from hybrid.types import StoredImage, Usage
 
 if TYPE_CHECKING:
     from ray import ObjectRef

@@ -22,6 +22,8 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from hybrid.config import RunLimits
+from hybrid.core.errors import Outage
+from hybrid.core.types import Attempt, Question
 from hybrid.engines.ray.cluster import (
     ClusterDown,
     Sizes,
@@ -48,12 +50,10 @@ from hybrid.engines.ray.messages import (
 )
 from hybrid.engines.ray.tools import MAX_RETRIES, ToolActor
 from hybrid.engines.ray.worker import RayWorker
-from hybrid.errors import Outage
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.captions import RunCaptions
-from hybrid.types import Attempt, Question
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
-from hybrid.errors import DataError
-from hybrid.images import ImageStore
-from hybrid.log.files import write_atomic
-from hybrid.types import SHA256, Attempt, Question
+from hybrid.core.errors import DataError
+from hybrid.core.files import write_atomic
+from hybrid.core.images import ImageStore
+from hybrid.core.types import SHA256, Attempt, Question
 
 if TYPE_CHECKING:
     from ray import ObjectRef

@@ -17,12 +17,12 @@ from typing import Any
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import ServiceOptions
+from hybrid.core.secrets import redact
+from hybrid.core.timing import ElapsedTime
+from hybrid.core.types import Attempt, Question, StoredImage
 from hybrid.models.base import CallKey
-from hybrid.secrets import redact
 from hybrid.serving.protocol import CallFailure, Response
 from hybrid.solving.session import AskSetup
-from hybrid.timing import ElapsedTime
-from hybrid.types import Attempt, Question, StoredImage
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import ray
 
 from hybrid.engines.ray.cluster import other_program
 from hybrid.engines.ray.messages import NodeCode
-from hybrid.registry import described_by
+from hybrid.plugins.registry import described_by
 from hybrid.serving.described import ProcessDescriber
 
 _DESCRIBED = ExitStack()

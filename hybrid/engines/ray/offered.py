@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hybrid.config import RunConfig
-from hybrid.errors import UsageError, importable, install_extra
+from hybrid.core.errors import UsageError, importable, install_extra
 from hybrid.running.engine import Opener
 
 

@@ -20,22 +20,22 @@ from ray.exceptions import RayError, RayTaskError
 
 from hybrid.config import ServiceOptions
 from hybrid.config.memory import memory_to_use
+from hybrid.core.errors import Outage, ServerDown
+from hybrid.core.images import ImageStore, home
+from hybrid.core.timing import ElapsedTime, Stopwatch
 from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.images import SharedImages, bytes_of, keep, lacking, take
 from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import ImagesLacking, Ready, TimedResponse, ToolAnswer, ToolSetup
 from hybrid.engines.ray.node import here, settle
-from hybrid.errors import Outage, ServerDown
-from hybrid.images import ImageStore, home
-from hybrid.registry import load
+from hybrid.plugins.registry import load
+from hybrid.plugins.weights import backends_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import MessageExecutor, error_of, failure_of
 from hybrid.serving.pipeline import on_disk
 from hybrid.serving.protocol import CallFailure, Request, Response, ToolRequest, ToolResponse
 from hybrid.serving.supervisor import ProcessExecutor
-from hybrid.timing import ElapsedTime, Stopwatch
 from hybrid.tool import Tool
-from hybrid.weights import backends_in_use
 
 if TYPE_CHECKING:
     from ray import ObjectRef

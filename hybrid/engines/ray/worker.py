@@ -9,6 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import RunLimits
+from hybrid.core.errors import HybridError
+from hybrid.core.images import ImageStore, home
+from hybrid.core.repetitions import word_of
+from hybrid.core.types import StoredImage, Usage
 from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.images import SharedImages, bytes_of, lacking, of_question, take
 from hybrid.engines.ray.line import MessageChannel
@@ -23,12 +27,9 @@ from hybrid.engines.ray.messages import (
 )
 from hybrid.engines.ray.node import here, settle
 from hybrid.engines.ray.tools import LINE, ActorExecutor
-from hybrid.errors import HybridError
-from hybrid.images import ImageStore, home
 from hybrid.models import remembering
 from hybrid.models.base import CallKey
-from hybrid.registry import load, load_solver
-from hybrid.repeats import word_of
+from hybrid.plugins.registry import load, load_solver
 from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import open_models, oracle_of
 from hybrid.serving.cache import FindingCache
@@ -36,7 +37,6 @@ from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.solver import Solver
-from hybrid.types import StoredImage, Usage
 
 if TYPE_CHECKING:
     from ray import ObjectRef

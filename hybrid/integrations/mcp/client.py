@@ -21,8 +21,11 @@ from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from hybrid.errors import DataError, Outage, ToolError, UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError, Outage, ToolError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.secrets import redact
+from hybrid.core.timing import CallTime, Stopwatch, finished, running
+from hybrid.core.types import Fault, Finding, ImageRef, Json
 from hybrid.integrations.mcp import foreign
 from hybrid.integrations.mcp.foreign import McpTool, ServerAddress, clean, one_line
 from hybrid.integrations.pictures import read_image
@@ -30,12 +33,9 @@ from hybrid.interface.findings import wait_for
 from hybrid.models.chat_completions.wire import is_loopback
 from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.secrets import redact
 from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
 from hybrid.serving.service import CachedTools
-from hybrid.timing import CallTime, Stopwatch, finished, running
 from hybrid.tool import Args, Tool
-from hybrid.types import Fault, Finding, ImageRef, Json
 
 # The package logs a traceback for every line of a server that is no message; what ends a call is an error of ours.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)

@@ -22,13 +22,13 @@ from typing import Any
 import mcp.types as protocol
 from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.secrets import redact
+from hybrid.core.types import Json
 from hybrid.models.toolspec import spec
-from hybrid.secrets import redact
 from hybrid.serving.foreign_tools import ForeignServer, ForeignTool
 from hybrid.tool import Card, Tool
 from hybrid.tool.args import args_of_schema
-from hybrid.types import Json
 
 # The backend of findings of foreign tools.
 BACKEND = "mcp"

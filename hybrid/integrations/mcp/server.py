@@ -32,11 +32,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from hybrid.errors import HybridError
-from hybrid.images import PNG
+from hybrid.core.errors import HybridError
+from hybrid.core.images import PNG
+from hybrid.core.secrets import redact
 from hybrid.integrations.pictures import MAX_BYTES
 from hybrid.integrations.toolbox import COORDINATES, Toolbox
-from hybrid.secrets import redact
 from hybrid.version import __version__
 
 ADDRESS = "127.0.0.1"

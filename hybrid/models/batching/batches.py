@@ -20,14 +20,14 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from hybrid.errors import HybridError
+from hybrid.core.errors import HybridError
+from hybrid.core.secrets import redact_bytes
+from hybrid.core.timing import waiting
 from hybrid.log.batches import BATCHES, BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import CallKey
 from hybrid.models.batch_apis import BatchApi, dumped
 from hybrid.models.batching.follow import LOST, LOST_TWICE, Follower
 from hybrid.models.batching.ticket import BatchItem, Live, Said
-from hybrid.secrets import redact_bytes
-from hybrid.timing import waiting
 
 FOLDER = "batches"  # Of a run: requests until they are sent.
 TOO_LARGE = 413

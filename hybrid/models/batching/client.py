@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage, Message
 from hybrid.log.batches import BatchedCall
-from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.batch_apis import BatchApi
 from hybrid.models.batching.batches import Batches
 from hybrid.models.batching.ticket import TICKET, BatchItem
 from hybrid.models.caller import Caller, ChatClient, ChatRequest, Keep
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.tool import Tool
 
 APIS = "hybrid.models.batch_apis"

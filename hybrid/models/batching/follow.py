@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from hybrid.core.errors import HybridError, ServerDown
+from hybrid.core.timing import Clock
 from hybrid.display.notes import tell
-from hybrid.errors import HybridError, ServerDown
 from hybrid.log.batches import BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import ModelRefused
 from hybrid.models.batch_apis import BatchApi, BatchStatus, dumped
 from hybrid.models.batching.ticket import Said
 from hybrid.models.failures import CHECK, FailedRequest, Failure, StatusError, read_failure
-from hybrid.timing import Clock
 
 R = TypeVar("R")
 

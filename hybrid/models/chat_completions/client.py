@@ -16,8 +16,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message, SentImage
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, Message, SentImage
+from hybrid.core.types import ImageRef, Json
 from hybrid.models.base import CallKey
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import (
@@ -38,7 +39,6 @@ from hybrid.models.prompt_cache import lane
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
-from hybrid.types import ImageRef, Json
 
 OFFICIAL = "https://api.openai.com/v1"
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from hybrid.messages import (
+from hybrid.core.messages import (
     MAX_DEPTH,
     MAX_NAME,
     AssistantMessage,
@@ -34,6 +34,7 @@ from hybrid.messages import (
     UserMessage,
     replace_surrogates_in,
 )
+from hybrid.core.types import ImageRef, Json
 from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.stream import FEEDBACK
 from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, ApiVariant
@@ -41,7 +42,6 @@ from hybrid.models.failures import UnreadableReplyError, error_in_reply, reporte
 from hybrid.models.literals import read_object
 from hybrid.models.replies import NO_MESSAGE, TABLE, mark_end, read_end
 from hybrid.models.usage import read_usage
-from hybrid.types import ImageRef, Json
 
 # From the image in a message to the part of a request that holds its bytes.
 ImageBlock = Callable[[ImageRef], dict[str, Any]]

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
-from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
+from hybrid.core.messages import MAX_CHARACTERS, MAX_DEPTH
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error
 from hybrid.models.usage import merged
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from hybrid.errors import UsageError
-from hybrid.messages import AssistantMessage
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage
 from hybrid.models.batching.ticket import exchanged
 from hybrid.models.chat_completions.stream import Assembly, ReplyBytes, StreamedReply
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Json
 from hybrid.models.in_process.chat import HuggingFaceChat
-from hybrid.types import Json
 
 CHECKPOINT: Final = Path(__file__).parent / "checkpoint"
 

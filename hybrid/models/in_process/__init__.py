@@ -1,6 +1,6 @@
 """Models whose weights are loaded into this process (`hf:`)."""
 
-from hybrid.errors import UsageError, importable, needs_package
+from hybrid.core.errors import UsageError, importable, needs_package
 
 
 def refuse_without_local(name: str) -> None:

@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hybrid.config import ModelSettings
+from hybrid.core.errors import Outage, UsageError, is_out_of_memory
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, End, ImagePart, Message, SentImage, TokenUsage, ToolMessage, parts_of
+from hybrid.core.off_loop import work_on_text
+from hybrid.core.repetitions import seed_of_repetition
+from hybrid.core.timing import waiting
+from hybrid.core.types import Json, StoredImage
 from hybrid.display.loading import loading
-from hybrid.errors import Outage, UsageError, is_out_of_memory
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, End, ImagePart, Message, SentImage, TokenUsage, ToolMessage, parts_of
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.chat_completions.codec import calls_of
 from hybrid.models.images import arrange, scaled
@@ -31,12 +35,8 @@ from hybrid.models.providers import given_options
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
 from hybrid.models.toolspec import ToolsOffered
-from hybrid.off_loop import work_on_text
-from hybrid.repeats import seed_of_repetition
-from hybrid.timing import waiting
+from hybrid.plugins.weights import find_weights, weights_sha256
 from hybrid.tool import Tool
-from hybrid.types import Json, StoredImage
-from hybrid.weights import find_weights, weights_sha256
 
 T = TypeVar("T")
 _IN_JSON = ("config", "processor_config", "preprocessor_config", "tokenizer")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import ModelSettings
-from hybrid.errors import WeightsError
-from hybrid.thoughts import marks_in
+from hybrid.core.errors import WeightsError
+from hybrid.core.thinking import marks_in
 
 DEFAULT_MAX_TOKENS = 512
 DTYPES = ("auto", "float32", "bfloat16", "float16")

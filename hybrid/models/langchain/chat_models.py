@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.secrets import keep_secret
+from hybrid.core.types import Json
 from hybrid.models.credentials import keep_credentials, names_a_secret, redacted
 from hybrid.models.failures import summary
 from hybrid.models.providers import Provider
-from hybrid.secrets import keep_secret
-from hybrid.types import Json
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

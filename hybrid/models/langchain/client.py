@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.timing import waiting
+from hybrid.core.types import Json
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.terms import NEWER, OLDER, PLAIN, learn_terms
@@ -52,9 +54,7 @@ from hybrid.models.prompt_cache import lane, marked
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import conversation_sha256, message_from_json, message_json
 from hybrid.models.toolspec import COORDINATES, ToolsOffered
-from hybrid.timing import waiting
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from hybrid.messages import (
+from hybrid.core.messages import (
     MAX_NAME,
     AssistantMessage,
     End,
@@ -27,13 +27,13 @@ from hybrid.messages import (
     ToolCall,
     UserMessage,
 )
+from hybrid.core.types import StoredImage
 from hybrid.models.chat_completions.codec import as_written, thoughts_in
 from hybrid.models.chat_completions.stream import NO_REASON
 from hybrid.models.images import image_block
 from hybrid.models.literals import TWICE, read_object
 from hybrid.models.replies import Wire, malformed, mark_end, read_end
 from hybrid.models.usage import read_usage
-from hybrid.types import StoredImage
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage

@@ -16,10 +16,11 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from hybrid.config import ModelSettings
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, ImagePart, Message, SentImage, parts_of
+from hybrid.core.types import Json
 from hybrid.display.notes import tell
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, Message, SentImage, parts_of
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import as_json
@@ -41,7 +42,6 @@ from hybrid.models.options import Connection, connection, image_rules, options, 
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 NUM_CTX: Final = 32_768  # Tokens of the context where `--model-arg num_ctx` names none.
 HOST, PORT = "127.0.0.1", 11434

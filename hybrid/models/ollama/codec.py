@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from hybrid.messages import (
+from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
     InvalidCall,
@@ -23,13 +23,13 @@ from hybrid.messages import (
     ToolMessage,
     UserMessage,
 )
+from hybrid.core.types import Json
 from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.codec import PLACE, as_json, calls_of, parse_json
 from hybrid.models.failures import StatusError, UnreadableReplyError
 from hybrid.models.ollama.stream import LineAssembly
 from hybrid.models.replies import mark_end, read_end
 from hybrid.models.usage import read_usage
-from hybrid.types import Json
 
 # Options of a run that go into `options`; the others are fields of the request.
 # Source: `Options` and `Runner` in api/types.go, and docs/modelfile.mdx.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.config import ModelSettings
-from hybrid.types import Json
+from hybrid.core.types import Json
 
 PHOTO = frozenset({"image/jpeg", "image/png"})
 

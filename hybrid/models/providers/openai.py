@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
 from hybrid.models.base import ChatModel
 from hybrid.models.langchain import opening
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
 from hybrid.models.base import ChatModel
 from hybrid.models.providers import given_options
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybrid.benchmarks.base import PredictedRow, Prediction
+from hybrid.core.types import Json, Question
 from hybrid.display.terminal import how_many
-from hybrid.types import Json, Question
 
 # So many ids are named where a list is counted.
 NAMED = 5

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
+from hybrid.core.errors import DataError, UsageError
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError, UsageError
 from hybrid.log.lines import json_lines
 from hybrid.scoring.predictions.base import Recognised, first, letter_of
 from hybrid.scoring.predictions.inspect import words_of

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
+from hybrid.core.errors import DataError, needed_by
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError, needed_by
 from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, letter_of
 
 # The number of zstd among the compressions of a zip.

@@ -16,11 +16,11 @@ from dataclasses import replace
 from hybrid.benchmarks.base import Benchmark, PredictedRow, Prediction
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.benchmarks.questions.index import CIRCULAR_STEP
+from hybrid.core.errors import DataError
+from hybrid.core.image_clusters import PICTURE, cluster_by_pictures
+from hybrid.core.types import Question, base_id
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError
-from hybrid.same_pictures import PICTURE, cluster_by_pictures
 from hybrid.scoring.predictions.base import Joined, Origin, Recognised, first, letter_of
-from hybrid.types import Question, base_id
 
 HOW: Mapping[str, str] = {
     "id": "by the benchmark's ids",

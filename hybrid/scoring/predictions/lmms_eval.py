@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
+from hybrid.core.errors import DataError
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError
 from hybrid.log.lines import json_lines
 from hybrid.scoring.predictions.base import Recognised, letter_of
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, Prediction
 from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.image_clusters import cluster_by_pictures
+from hybrid.core.images import ImageStore, home
+from hybrid.core.types import Json, Question
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore, home
 from hybrid.running.data import mount, questions
-from hybrid.same_pictures import cluster_by_pictures
 from hybrid.scoring.predictions import FORMATS, recognise
 from hybrid.scoring.predictions.base import Joined, Origin, first
 from hybrid.scoring.predictions.join import join, missing_from, pictures_note, without_data
-from hybrid.types import Json, Question
 
 
 def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...], ...]:

@@ -17,8 +17,8 @@ from zipfile import ZipFile
 
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.benchmarks.questions.tables import Separated
+from hybrid.core.errors import DataError, UsageError
 from hybrid.display.terminal import how_many
-from hybrid.errors import DataError, UsageError
 from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, letter_of
 
 NEEDED = ("index", "question", "prediction")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from weakref import WeakKeyDictionary
 
-from hybrid.errors import HybridError
-from hybrid.raised import in_one_line
-from hybrid.registry import is_outside, load_each
+from hybrid.core.error_text import in_one_line
+from hybrid.core.errors import HybridError
+from hybrid.core.types import Json
+from hybrid.plugins.registry import is_outside, load_each
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
 from hybrid.serving.sources import plugin_code_hashes
-from hybrid.types import Json
 
 # Loaded once for a comparison: an import that hangs is waited for once.
 _KNOWN: WeakKeyDictionary[Comparison, tuple[Section, ...]] = WeakKeyDictionary()

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hybrid.core.types import Question
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import ALL_PAIRS
@@ -39,7 +40,6 @@ from hybrid.scoring.result import QUESTIONS, Result, adjusted
 from hybrid.scoring.table import answered
 from hybrid.stats import ends_of
 from hybrid.stats.kappa import kappa, shared_mistakes
-from hybrid.types import Question
 
 NAME = "agreement"
 RATIO = "both wrong / expected within tasks"

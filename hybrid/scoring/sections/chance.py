@@ -25,13 +25,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import ScoreOptions, accuracy
+from hybrid.core.types import Metric, Outcome, Question, Score
 from hybrid.scoring.chance_baseline import ChanceEnd, Expected, Guess, Guesser, metrics_of_a_guess
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, Result, unit_of
 from hybrid.scoring.score import group_of
 from hybrid.stats import ends_of, interval
-from hybrid.types import Metric, Outcome, Question, Score
 
 NAME = "chance"
 ACCURACY = "accuracy"

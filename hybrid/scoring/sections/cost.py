@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from hybrid.core.types import Metric, Outcome, Usage
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import Result, unit_of, with_interval
 from hybrid.scoring.score import Scored
-from hybrid.types import Metric, Outcome, Usage
 
 NAME = "cost"
 

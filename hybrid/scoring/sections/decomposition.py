@@ -53,6 +53,7 @@ from typing import Final
 
 import numpy as np
 
+from hybrid.core.types import Cell, Combine, Metric
 from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
@@ -63,7 +64,6 @@ from hybrid.scoring.result import FRACTION, Result, gated
 from hybrid.scoring.sections import results
 from hybrid.scoring.table import Floats, answered
 from hybrid.stats import Interval, combine, contrast, ends_of, interval
-from hybrid.types import Cell, Combine, Metric
 
 NAME: Final = "decomposition"
 GAIN: Final = "gain"

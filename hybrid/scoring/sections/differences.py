@@ -35,6 +35,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hybrid.core.types import Metric
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
@@ -42,7 +43,6 @@ from hybrid.scoring.families import OTHER_METRICS, family_of_pair, family_of_tas
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, adjusted, contrasted, unit_of
 from hybrid.scoring.table import answered
-from hybrid.types import Metric
 
 NAME = "differences"
 # So many differences are named at most; the chart has all.

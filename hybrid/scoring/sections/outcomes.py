@@ -40,13 +40,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from hybrid.core.types import Outcome, Usage
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import reply_ends, tool_faults
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import tokens, uncounted
-from hybrid.types import Outcome, Usage
 
 NAME = "outcomes"
 BATCHES = "asked in batches, which tell no latency"

@@ -35,12 +35,12 @@ from itertools import zip_longest
 from statistics import fmean
 
 from hybrid.benchmarks.base import Benchmark, accuracy
+from hybrid.core.types import Metric, Outcome, Score
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, Result, with_interval
 from hybrid.scoring.score import Scored, group_of, grouped
 from hybrid.scoring.votes import VotedQuestion, voted_questions
-from hybrid.types import Metric, Outcome, Score
 
 NAME = "sampling"
 ACCURACY = "accuracy"

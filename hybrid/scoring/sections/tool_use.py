@@ -36,7 +36,8 @@ from dataclasses import replace
 from typing import Final
 
 from hybrid.benchmarks.base import UnansweredRule
-from hybrid.registry import names
+from hybrid.core.types import Fault, Score
+from hybrid.plugins.registry import names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import named
@@ -44,7 +45,6 @@ from hybrid.scoring.findings import Called, heard
 from hybrid.scoring.groups import role
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
 from hybrid.scoring.score import group_of, grouped
-from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
 # Of a tool call, as a table lists them; the last is none of the tool's or the solver's.

@@ -30,6 +30,7 @@ from typing import Final
 
 import numpy as np
 
+from hybrid.core.types import Attempt
 from hybrid.display.terminal import how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
@@ -41,7 +42,6 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
 from hybrid.scoring.table import Flags, Floats
 from hybrid.stats import ratio_interval
-from hybrid.types import Attempt
 
 NAME: Final = "unchanged"
 UNCHANGED: Final = "same answer as alone"

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.cards import read_card
 from hybrid.config import RunConfig, own_frame
-from hybrid.errors import DataError, Fault, ToolError, UsageError, did_you_mean
-from hybrid.messages import (
+from hybrid.core.errors import DataError, Fault, ToolError, UsageError, did_you_mean
+from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
     InvalidCall,
@@ -31,18 +30,19 @@ from hybrid.messages import (
     ToolMessage,
     UserMessage,
 )
+from hybrid.core.off_loop import work_on_text
+from hybrid.core.toml_records import read_card
+from hybrid.core.types import Finding, Json
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.call_forms import MAX_CALLS
 from hybrid.models.images import Resizing
 from hybrid.models.literals import read_object
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, PublishedTool
-from hybrid.off_loop import work_on_text
 from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.tool import Tool
-from hybrid.types import Finding, Json
 
 FOLDER: Final = Path(__file__).parent
 PLAIN_NAME: Final = "plain"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
 from hybrid.tool import (
     Args,
     BackendCard,

@@ -16,8 +16,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.errors import WeightsError
-from hybrid.registry import add_search_path, load
+from hybrid.core.errors import WeightsError
+from hybrid.plugins.registry import add_search_path, load
 from hybrid.serving.contract import breaches
 from hybrid.serving.input_check import chart, run_probes
 from hybrid.serving.loader import LoadedBackend, Loader

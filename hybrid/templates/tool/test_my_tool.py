@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.errors import NoBackend
-from hybrid.registry import add_search_path, load
+from hybrid.core.errors import NoBackend
+from hybrid.plugins.registry import add_search_path, load
 from hybrid.serving.contract import breaches
 from hybrid.serving.known_answers import failures, run_checks
 from hybrid.serving.loader import Loader

@@ -6,7 +6,7 @@ import pytest
 
 from hybrid.answers.comparing import Value, as_json, path_distance
 from hybrid.answers.views import ViewPlan
-from hybrid.types import Box, Json, Point, Scanpath
+from hybrid.core.types import Box, Json, Point, Scanpath
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
-from hybrid.types import Json, Kind
+from hybrid.core.types import Json, Kind
 from tests.tables import cases
 
 REPLIES = [json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text("utf-8").splitlines()]

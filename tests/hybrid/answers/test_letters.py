@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers.letters import USUAL_LETTERS, parse_letter
-from hybrid.types import LETTERS
+from hybrid.core.types import LETTERS
 from tests.tables import cases
 
 UNKNOWN = ("", "", "", "")

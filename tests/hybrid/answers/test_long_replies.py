@@ -21,11 +21,11 @@ from hybrid.benchmarks.actiview.metrics import official_answer
 from hybrid.benchmarks.blink import analyze_answer
 from hybrid.benchmarks.mm_sap.metrics import read_answer
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import LETTERS, Kind
 from hybrid.models.dialects import read
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.running.probes import read_frame
-from hybrid.types import LETTERS, Kind
 from tests.tables import cases, stored
 
 MB = 1_000_000

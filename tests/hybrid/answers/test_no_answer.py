@@ -3,7 +3,7 @@
 import pytest
 
 from hybrid.answers import parse
-from hybrid.types import Kind
+from hybrid.core.types import Kind
 from tests.tables import cases
 
 COLOURS = ("red", "green", "blue", "black")

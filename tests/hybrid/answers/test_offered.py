@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid.answers import parse
 from hybrid.answers.offered import draw, list_answers
-from hybrid.types import Box, Given, Kind, Prompt, Scanpath
+from hybrid.core.types import Box, Given, Kind, Prompt, Scanpath
 
 PROMPTS = st.builds(
     Prompt,

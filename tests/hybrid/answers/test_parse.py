@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hybrid.answers import parse
 from hybrid.answers.scanpaths import Scanpath
 from hybrid.answers.views import ViewPlan
-from hybrid.types import Kind
+from hybrid.core.types import Kind
 from tests.tables import stored
 
 FOUR = ("first", "second", "third", "fourth")

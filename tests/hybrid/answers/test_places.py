@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers.places import distance, overlap, parse_box, parse_point
-from hybrid.types import Box, Point
+from hybrid.core.types import Box, Point
 from tests.tables import cases
 
 

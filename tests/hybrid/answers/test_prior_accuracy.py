@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers.prior_accuracy import ABOVE_CHANCE, PriorAccuracy, chance
-from hybrid.registry import load
+from hybrid.core.types import Kind, Prompt
+from hybrid.plugins.registry import load
 from hybrid.scoring.published import published
-from hybrid.types import Kind, Prompt
 from tests.tables import cases
 
 PRIOR_ACCURACY = PriorAccuracy({"sure": 0.8, "poor": 0.3, "eyes": 0.4}, {"eyes": 0.6})

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers.scanpaths import parse_scanpath
-from hybrid.types import Scanpath
+from hybrid.core.types import Scanpath
 from tests.tables import cases
 
 

@@ -14,7 +14,7 @@ from hybrid.answers.views import (
     parse_view_plan,
     parse_views,
 )
-from hybrid.types import Kind
+from hybrid.core.types import Kind
 from tests.tables import cases
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Exchange, Prompt, Question, Reply
 from hybrid.running.data import mount, questions
-from hybrid.types import BrokenQuestion, Exchange, Prompt, Question, Reply
 
 
 def asked(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question | BrokenQuestion, ...]:

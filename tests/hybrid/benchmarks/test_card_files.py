@@ -9,8 +9,8 @@ import pytest
 
 from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks.card import MetricCard, Ratio
-from hybrid.registry import load, names
-from hybrid.types import Outcome, Score
+from hybrid.core.types import Outcome, Score
+from hybrid.plugins.registry import load, names
 from tests.tables import cases
 
 CARD = """name = "shades"

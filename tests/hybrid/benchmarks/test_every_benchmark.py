@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks._shared.samples import check_item
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import LETTERS, Exchange, Kind, Outcome, Prompt, Question, Reply
+from hybrid.plugins.registry import load
 from hybrid.running.data import mount
-from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Question, Reply
 from tests.hybrid.benchmarks.mounted import asked as questions_of
 from tests.tables import cases
 

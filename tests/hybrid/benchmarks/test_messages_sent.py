@@ -17,7 +17,7 @@ from PIL import Image
 from hybrid.benchmarks.actiview.sample import write as write_actiview
 from hybrid.benchmarks.hvsbench.sample import schema
 from hybrid.config import ModelSettings, RunConfig
-from hybrid.messages import AssistantMessage, Message, parts_of
+from hybrid.core.messages import AssistantMessage, Message, parts_of
 from hybrid.models.base import CallKey
 from hybrid.models.images import arrange
 from hybrid.running.resolve import ResolvedRun, prepare

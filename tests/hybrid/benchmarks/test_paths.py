@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from hybrid.benchmarks._shared.paths import located, read_located
-from hybrid.errors import DataError
-from hybrid.images import MAX_BYTES, ImageStore
-from hybrid.registry import load
+from hybrid.core.errors import DataError
+from hybrid.core.images import MAX_BYTES, ImageStore
+from hybrid.core.types import BrokenQuestion, Question
+from hybrid.plugins.registry import load
 from hybrid.running.data import fingerprint, mount, questions
-from hybrid.types import BrokenQuestion, Question
 
 BAD_NAMES = (
     "../secret.png", "a/../../secret.png", "/etc/passwd", "//server/share/a.png", "\\\\server\\share\\a.png",

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from hybrid.benchmarks._shared.rows import DataRow, stored_ahead
-from hybrid.errors import DataError
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError
+from hybrid.core.images import ImageStore
 from tests.saved import saved
 
 COLUMNS = ("image_1", "image_2")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bench._chat_server import chat_server
-from hybrid import plugins
 from hybrid.config.plugin_path import PATH
-from hybrid.plugins import KINDS
-from hybrid.registry import load
+from hybrid.plugins.discovery import KINDS
+from hybrid.plugins.discovery import discovery as plugins
+from hybrid.plugins.registry import load
 from tests.ended import Command, Words, ended
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,7 +7,7 @@ import pytest
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command
 from hybrid.config import Price, RunConfig
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from tests.ended import Words
 from tests.tables import cases
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.registry import names
+from hybrid.plugins.registry import names
 from tests.ended import Words
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from hybrid.cli._progress import Bars, beside
+from hybrid.core.types import Usage
 from hybrid.display.loading import OTHER_BARS, loading, loads
 from hybrid.running.progress import Progress
-from hybrid.types import Usage
 from tests.tables import cases
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from hybrid.cli import COMPLETE, cli
-from hybrid.registry import names, solver_names
+from hybrid.plugins.registry import names, solver_names
 from tests.ended import Command
 
 HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml")

@@ -17,7 +17,7 @@ from hybrid.cli._option_types import AddressType, Amount, Device, OneOf
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.log.manifest import seal_of
 from tests.ended import Command, Words
 from tests.tables import cases

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from tests.ended import Command
 
 

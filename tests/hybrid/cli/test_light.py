@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from hybrid.cli import COMMANDS as WORDS
-from hybrid.errors import EXTRA_OF, LOCAL
+from hybrid.core.errors import EXTRA_OF, LOCAL
+from hybrid.core.types import Fault
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.serving.sources import Sources
-from hybrid.types import Fault
 
 pytestmark = pytest.mark.system
 

@@ -3,9 +3,9 @@
 import logging
 from pathlib import Path
 
+from hybrid.core.secrets import keep_secret
 from hybrid.log.folder import LOG
 from hybrid.running.run_log import run_log
-from hybrid.secrets import keep_secret
 from tests.ended import Command, Words
 
 

@@ -90,7 +90,7 @@ def test_nothing_is_asked_where_one_run_cannot_be(command: Command, matrix: Path
 
 def test_python_makes_one_run(matrix: Path) -> None:
     from hybrid import run
-    from hybrid.errors import UsageError
+    from hybrid.core.errors import UsageError
 
     with pytest.raises(UsageError, match="asks for several runs"):
         run("blink", config=str(matrix))

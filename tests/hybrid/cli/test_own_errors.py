@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import hybrid
-from hybrid.errors import DataError, ToolError
+from hybrid.core.errors import DataError, ToolError
 from tests.ended import Command, Words
 from tests.tables import cases
 

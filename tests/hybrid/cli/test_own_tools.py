@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid import plugins
 from hybrid.config import ServiceOptions
-from hybrid.errors import UsageError
-from hybrid.registry import add_search_path, described_by, load, loaded, names, outside
+from hybrid.core.errors import UsageError
+from hybrid.plugins.discovery import discovery as plugins
+from hybrid.plugins.registry import add_search_path, described_by, load, loaded, names, outside
 from hybrid.serving.contract import breaches
 from tests.ended import Command, Words
 from tests.tables import cases
@@ -25,7 +25,7 @@ FORTY_LINES = '''"""Redness: how red an image is."""
 
 from collections.abc import Sequence
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
 
 
@@ -211,7 +211,7 @@ def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: 
 
     def code(folder: Path) -> str:
         program = (
-            "from pathlib import Path; from hybrid.registry import described_by, load, add_search_path;"
+            "from pathlib import Path; from hybrid.plugins.registry import described_by, load, add_search_path;"
             "from hybrid.serving.sources import code_of;"
             f"add_search_path([Path({str(folder)!r})], ''); print(code_of(load('tools', 'redness')))"
         )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.plugins import KINDS
-from hybrid.registry import add_search_path, load, names
+from hybrid.plugins.discovery import KINDS
+from hybrid.plugins.registry import add_search_path, load, names
 from hybrid.running.resolve import prepare
 from hybrid.serving import supervisor
 from hybrid.serving.described import ProcessDescriber
@@ -29,7 +29,7 @@ TOOL = Tool(Card("{name}", "Says nothing.", "All.", (BackendCard("classical", "1
 """,
     "graphs": '''
 from hybrid.solving.solver import Solver
-from hybrid.types import Reply
+from hybrid.core.types import Reply
 
 
 class First(Solver):
@@ -45,7 +45,7 @@ SOLVER = First()
 ''',
     "baselines": '''
 from hybrid.solving.solver import Solver
-from hybrid.types import Reply
+from hybrid.core.types import Reply
 
 
 class First(Solver):
@@ -73,7 +73,7 @@ class Other(type(BLINK)):
 BENCHMARK = Other()
 """,
     "models": """
-from hybrid.messages import AssistantMessage
+from hybrid.core.messages import AssistantMessage
 
 
 class SaysA:

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import hybrid
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from tests.ended import Command, Words
 from tests.tables import stored
 

@@ -14,9 +14,9 @@ import pytest
 
 from hybrid.cli._several_runs import program
 from hybrid.cli.quickstart import ABOUT, BENCHMARK, KEY, MISHAPS, NEXT, SENTENCES, TASKS, mishaps
+from hybrid.core.types import Outcome, Score, Usage
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored
-from hybrid.types import Outcome, Score, Usage
 from tests.ended import Command
 
 RUNS = ("blink", "blink-blank")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load_solver, solver_names
+from hybrid.plugins.registry import load_solver, solver_names
 from tests.ended import Command
 
 

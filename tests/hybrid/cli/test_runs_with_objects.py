@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import hybrid
+from hybrid.core.types import Prompt, Reply
 from hybrid.solving.solver import Solver, SolverContext
-from hybrid.types import Prompt, Reply
 
 SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "backend": "classical"}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.serving.loader import refuse_absent
 from tests.ended import Command, Words
 from tests.tables import cases

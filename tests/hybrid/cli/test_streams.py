@@ -4,7 +4,7 @@ import io
 import logging
 
 from hybrid.cli._streams import RedactedStream, redact_logs
-from hybrid.secrets import REDACTED, keep_secret
+from hybrid.core.secrets import REDACTED, keep_secret
 
 
 def test_logs_hold_no_secret_in_message_arguments_and_traceback() -> None:

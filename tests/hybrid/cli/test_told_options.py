@@ -6,8 +6,8 @@ import click
 import pytest
 
 from hybrid.cli._logging_options import told_options
+from hybrid.core.errors import ToolError
 from hybrid.display.notes import is_quiet, tell
-from hybrid.errors import ToolError
 from tests.tables import cases
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from hybrid.cli import cli
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from tests.tables import cases
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid import images
 from hybrid.benchmarks.blink.sample import item
-from hybrid.registry import load, names
+from hybrid.core import images
+from hybrid.plugins.registry import load, names
 from hybrid.tool import Tool
 from tests.ended import Command
 from tests.tables import stored

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.weights import find_weights
+from hybrid.plugins.weights import find_weights
 from tests.ended import Command, Words
 
 EYE = """

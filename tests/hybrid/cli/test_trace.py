@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from hybrid.core.secrets import redact
 from hybrid.log.folder import LOG
-from hybrid.secrets import redact
 from tests.ended import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases

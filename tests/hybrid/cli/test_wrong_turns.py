@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from tests.ended import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases

@@ -12,7 +12,7 @@ from hybrid.cli.run import command
 from hybrid.config import ModelSettings, RunConfig, parse_model_args
 from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, option_fields
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 
 FIELDS = option_fields(RunConfig)
 CLICK = {word: param for param in command.params for word in param.opts}

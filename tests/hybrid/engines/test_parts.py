@@ -13,6 +13,11 @@ import pytest
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 from hybrid.config import RunConfig, RunLimits, ServiceOptions
+from hybrid.core.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
+from hybrid.core.images import ImageStore
+from hybrid.core.secrets import keep_secret
+from hybrid.core.timing import CallTime, ElapsedTime
+from hybrid.core.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step, Usage
 from hybrid.engines import opener_of
 from hybrid.engines.ray.cluster import (
     ClusterDown,
@@ -42,21 +47,16 @@ from hybrid.engines.ray.messages import (
 )
 from hybrid.engines.ray.tools import LINE, ActorExecutor, options_of, other_tools
 from hybrid.engines.ray.worker import MeterOfRun
-from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
-from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
-from hybrid.registry import load
+from hybrid.plugins.registry import load
+from hybrid.plugins.weights import backends_in_use
 from hybrid.running.engine import local_engine
-from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import failure_of
 from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.captions import RunCaptions
-from hybrid.timing import CallTime, ElapsedTime
-from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step, Usage
-from hybrid.weights import backends_in_use
 from tests.tables import cases
 
 

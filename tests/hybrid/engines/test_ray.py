@@ -26,6 +26,7 @@ from ray.cluster_utils import Cluster
 
 from bench._chat_server import answer_body, framed, offers_tools, read_request, sight, tool_call, tool_results
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.core.types import Attempt
 from hybrid.engines.ray.crew import WorkerSlot
 from hybrid.engines.ray.engine import RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
@@ -37,7 +38,6 @@ from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.running.signals import Interrupted, until_signal
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.types import Attempt
 
 pytestmark = pytest.mark.system
 

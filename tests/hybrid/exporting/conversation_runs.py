@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
-from hybrid.images import ImageStore, home
-from hybrid.messages import (
+from hybrid.core.images import ImageStore, home
+from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
     InvalidCall,
@@ -26,6 +26,7 @@ from hybrid.messages import (
     ToolMessage,
     parts_of,
 )
+from hybrid.core.types import Json
 from hybrid.models.base import CallKey
 from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.images import ImageEncoder, ImageRules
@@ -33,7 +34,6 @@ from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.tool import Tool
-from hybrid.types import Json
 from tests.tables import stored
 
 TURNS = 4

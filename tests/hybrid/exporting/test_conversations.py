@@ -15,12 +15,12 @@ from PIL import Image
 
 from hybrid.cli import cli
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore, home
+from hybrid.core.messages import AssistantMessage, ToolCall, parts_of
 from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions
 from hybrid.exporting.conversations import EXPORTER
-from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
-from hybrid.messages import AssistantMessage, ToolCall, parts_of
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from tests.hybrid.exporting.conversation_runs import BROKEN, SAID, ScriptedRun, check_trl, row_as_sent, sent, write

@@ -13,10 +13,10 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli import cli
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.every_eval_ever import EXPORTER
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.predicted import score_predictions
 
 pytestmark = pytest.mark.system

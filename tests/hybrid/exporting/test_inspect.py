@@ -15,16 +15,16 @@ import pytest
 
 import hybrid
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Fault, Kind, Prompt
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.inspect import ATTACHMENT, EXPORTER
 from hybrid.integrations.langchain import langchain_tools
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.traces import calls_of
 from hybrid.solving.agent import Agent
-from hybrid.types import Fault, Kind, Prompt
 from tests.hybrid.exporting.conversation_runs import THOUGHT, write
 from tests.hybrid.integrations.test_agents_page import AsksDepth, nearest
 from tests.hybrid.solving.test_styles import TURNS, Trained, exchanges, serve

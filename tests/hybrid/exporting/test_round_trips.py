@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli import cli
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Outcome, Score
 from hybrid.exporting import vlmevalkit
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.every_eval_ever import EXPORTER as EVERY_EVAL_EVER
 from hybrid.exporting.lmms_eval import EXPORTER as LMMS_EVAL
 from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions import vlmevalkit as reader
 from hybrid.scoring.score import Scored
-from hybrid.types import Outcome, Score
 
 CHANCE = "chance"
 GENERATED = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]

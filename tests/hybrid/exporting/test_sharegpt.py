@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.exporting._enacted import LeftOut
-from hybrid.exporting.base import ExportedRun, ExportOptions
-from hybrid.exporting.conversations import openai_message
-from hybrid.exporting.sharegpt import EXPORTER, PLACE, RESERVED, sharegpt_turns
-from hybrid.messages import (
+from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
     Message,
@@ -23,9 +19,13 @@ from hybrid.messages import (
     UserMessage,
     images_of,
 )
+from hybrid.core.types import ImageRef, StoredImage
+from hybrid.exporting._enacted import LeftOut
+from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.exporting.conversations import openai_message
+from hybrid.exporting.sharegpt import EXPORTER, PLACE, RESERVED, sharegpt_turns
 from hybrid.models.images import arrange
-from hybrid.registry import load
-from hybrid.types import ImageRef, StoredImage
+from hybrid.plugins.registry import load
 from tests.hybrid.exporting.conversation_runs import write
 
 REF = ImagePart(ImageRef("img:1", StoredImage("0" * 64, 4, 4, "image/png")))

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.machine_paths import hide_paths
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.parquet import EXPORTER as PARQUET
 from hybrid.exporting.submission import EXPORTER as SUBMISSION
 from hybrid.log.folder import RunFolder
-from hybrid.machine_paths import hide_paths
 
 
 def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The turns of a question: every finding stands behind the call that it answers."""
 
+from hybrid.core.types import Attempt, Exchange, Kind, Prompt, Reply, Step
 from hybrid.exporting._turns import turns
-from hybrid.types import Attempt, Exchange, Kind, Prompt, Reply, Step
 
 
 def test_findings_answer_the_call_of_their_tool_and_calls_of_two_asks_are_not_one() -> None:

@@ -15,7 +15,7 @@ pytest.importorskip("mcp")
 import jsonschema
 import mcp.types as protocol
 
-from hybrid.errors import ToolError, UsageError
+from hybrid.core.errors import ToolError, UsageError
 from hybrid.integrations.mcp.foreign import (
     MAX_DESCRIPTION,
     MAX_NAME_LENGTH,
@@ -28,7 +28,7 @@ from hybrid.integrations.mcp.foreign import (
 )
 from hybrid.integrations.mcp.foreign import foreign_tool as tool_of
 from hybrid.models.toolspec import spec
-from hybrid.registry import is_word
+from hybrid.plugins.registry import is_word
 from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
 from tests.tables import cases
 

@@ -16,9 +16,9 @@ from PIL import Image
 from pydantic import Field
 
 import hybrid
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.integrations.langchain import langchain_tools
-from hybrid.registry import names
+from hybrid.plugins.registry import names
 from tests.tables import cases
 
 

@@ -20,16 +20,16 @@ pytest.importorskip("mcp")
 import mcp.types as protocol
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import Outage, ToolError
-from hybrid.images import ImageStore, home
+from hybrid.core.errors import Outage, ToolError
+from hybrid.core.images import ImageStore, home
+from hybrid.core.timing import CallTime
+from hybrid.core.types import Fault, Finding, ImageRef
 from hybrid.integrations.mcp import client
 from hybrid.integrations.mcp.client import MAX_DATA, MAX_IMAGES, MAX_TEXT, McpTools, finding_of, foreign_tools
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.solving.evidence import finding_parts
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.timing import CallTime
-from hybrid.types import Fault, Finding, ImageRef
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, plain
 from tests.saved import saved
 from tests.tables import cases

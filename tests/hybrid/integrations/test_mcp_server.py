@@ -23,10 +23,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 
 import hybrid
+from hybrid.core.secrets import keep_secret
 from hybrid.integrations.mcp.server import PATH, STRUCTURE, listening, mcp_server
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
-from hybrid.secrets import keep_secret
 from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
 from tests.tables import cases
 
@@ -138,7 +138,7 @@ async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, fol
 
 NOISY = """
 import asyncio, os, subprocess, sys
-from hybrid.images import ImageStore, home
+from hybrid.core.images import ImageStore, home
 from hybrid.integrations.mcp.server import serve_stdio
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.cli._streams import RedactedStream

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.integrations import pictures
 from hybrid.integrations.pictures import Folder, read_image
 from tests.tables import cases

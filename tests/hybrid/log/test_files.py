@@ -9,11 +9,11 @@ import pytest
 
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli._config_file import read_config
-from hybrid.errors import HybridError
-from hybrid.log.files import MAX_BYTES, read_small
+from hybrid.core.errors import HybridError
+from hybrid.core.files import MAX_BYTES, read_small
+from hybrid.plugins.prompt_texts import read_texts
 from hybrid.report.tags import read_tags
 from hybrid.solving.trust import read_trust
-from hybrid.texts import read_texts
 
 
 def test_the_limit_is_the_last_size_that_is_read(tmp_path: Path) -> None:

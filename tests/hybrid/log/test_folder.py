@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import Attempt, Exchange, Fault, Kind, Outcome, Prompt, Reply, Step, Usage
 from hybrid.log.attempts import STEPS, attempt_line
 from hybrid.log.folder import RunFolder
-from hybrid.types import Attempt, Exchange, Fault, Kind, Outcome, Prompt, Reply, Step, Usage
 
 IDENTITY = {"benchmark": "blink", "split": "val"}
 PROMPT = Prompt(("What?",), Kind.CHOICE, ("yes", "no"), route="Route")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.core.secrets import keep_secret
 from hybrid.log.journal import Journal
-from hybrid.secrets import keep_secret
 
 
 @given(st.lists(st.binary(max_size=4).filter(lambda line: b"\n" not in line), max_size=5), st.binary(max_size=3))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.core.types import BrokenQuestion, Kind, Question
 from hybrid.log.folder import RunFolder
 from hybrid.log.questions import question_line, read_questions
-from hybrid.types import BrokenQuestion, Kind, Question
 
 ODD = st.text(max_size=12)
 

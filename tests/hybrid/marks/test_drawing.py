@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.marked_scenes import FONTS, MIN_CONTRAST, marked_scene
+from hybrid.core.types import Point
 from hybrid.marks.drawing import LABELS, RGB, MarkStyle, draw_marks, label_patch, letter_mask
-from hybrid.types import Point
 
 GREY = np.full((120, 160, 3), 90, np.uint8)
 

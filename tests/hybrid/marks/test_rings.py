@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from hybrid.core.types import Box
 from hybrid.marks.rings import (
     ANGLES,
     CALM_GAIN,
@@ -15,7 +16,6 @@ from hybrid.marks.rings import (
     RingField,
     find_rings,
 )
-from hybrid.types import Box
 
 
 def picture(seed: int, height: int = 120, width: int = 150) -> npt.NDArray[np.uint8]:

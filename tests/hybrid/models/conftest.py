@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import ImageRef, StoredImage
 from hybrid.tool import Args, Card, Tool
-from hybrid.types import ImageRef, StoredImage
 from tests.servers import JsonHandler, LocalServer, listening
 
 

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import ModelSettings, Price, parse_model_args
-from hybrid.errors import UsageError
-from hybrid.messages import TokenUsage
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import TokenUsage
 from hybrid.models.prices import cost_usd
 from tests.tables import cases
 

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage, UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ToolMessage, user_message
+from hybrid.core.errors import Outage, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, ToolMessage, user_message
+from hybrid.core.secrets import keep_secret
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
@@ -22,7 +23,6 @@ from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES
 from hybrid.models.chat_completions.wire import proxy_for
 from hybrid.models.failures import Backoff, UnreadableReplyError, read_failure
 from hybrid.models.langchain.client import LangChainClient
-from hybrid.secrets import keep_secret
 from tests.hybrid.models.reply_log import Pages
 from tests.tables import cases
 

@@ -8,9 +8,9 @@ import pytest
 
 import hybrid
 from hybrid.config import ModelSettings, Objects, RunConfig
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import user_message
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import user_message
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.langchain.chat_models import chat_model_metadata, model_name
 from hybrid.running.resolve import prepare

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import ModelSettings
-from hybrid.errors import HybridError, Outage, ServerDown
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage
+from hybrid.core.errors import HybridError, Outage, ServerDown
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.circuit import Circuit

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.secrets import redact
 from hybrid.models import open_model
 from hybrid.models.credentials import keep_credentials, names_a_secret, redacted
-from hybrid.secrets import redact
 from tests.tables import cases
 
 SEGMENT = "tok4path9ABCDEFGHIJKLMNOP"

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.messages import Message, ToolMessage, user_message
+from hybrid.core.messages import Message, ToolMessage, user_message
 from hybrid.models import call_forms
 from hybrid.models.dialects import ReadCalls, read, table
 from hybrid.models.literals import read_object
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.tool import Tool
 from tests.steps import assert_grows_linearly
 from tests.tables import cases

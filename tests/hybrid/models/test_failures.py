@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage
-from hybrid.images import ImageStore
-from hybrid.messages import user_message
+from hybrid.core.errors import Outage
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import user_message
+from hybrid.core.secrets import keep_secret
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions import stream
@@ -22,7 +23,6 @@ from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff, Failure, StatusError, read_failure, redirected, summary
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.models.ollama.client import OllamaClient
-from hybrid.secrets import keep_secret
 from tests.tables import cases, stored
 
 GOOD: dict[str, Any] = stored(__file__, "GOOD")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.errors import DataError
-from hybrid.images import ImageStore
-from hybrid.messages import (
+from hybrid.core.errors import DataError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
     Message,
@@ -18,8 +18,8 @@ from hybrid.messages import (
     parts_of,
     user_message,
 )
+from hybrid.core.types import ImageRef, StoredImage
 from hybrid.models.images import ImageEncoder, ImageRules, arrange, fit
-from hybrid.types import ImageRef, StoredImage
 
 
 def ref(name: str, sha: str) -> ImageRef:

@@ -13,13 +13,13 @@ import pytest
 from PIL import Image
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage, UsageError, WeightsError
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.core.errors import Outage, UsageError, WeightsError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.core.types import ImageRef
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.in_process.chat import HuggingFaceChat
 from hybrid.models.in_process.generation import ChatInput, GeneratedReply, Loaded, verify
-from hybrid.types import ImageRef
 from tests.tables import cases
 
 Make = Callable[..., HuggingFaceChat]

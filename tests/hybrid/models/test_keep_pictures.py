@@ -3,10 +3,10 @@
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
-from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, images_of, user_message
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, images_of, user_message
+from hybrid.core.types import ImageRef, StoredImage
 from hybrid.models.images import arrange
-from hybrid.types import ImageRef, StoredImage
 from tests.tables import cases
 
 

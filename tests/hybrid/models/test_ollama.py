@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage, UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import (
+from hybrid.core.errors import Outage, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
     InvalidCall,
@@ -21,13 +21,13 @@ from hybrid.messages import (
     UserMessage,
     user_message,
 )
+from hybrid.core.types import ImageRef
 from hybrid.models import CallKey, ModelRefused, open_model, remembering
 from hybrid.models.chat_completions import stream
 from hybrid.models.failures import StatusError
 from hybrid.models.ollama.client import NUM_CTX, server_url
 from hybrid.models.ollama.codec import CONTEXT_FULL, readable
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
 from tests.hybrid.models.reply_log import Pages
 
 Images = Callable[..., ImageRef]

@@ -13,13 +13,13 @@ from PIL import Image
 
 from bench._runs import finished
 from hybrid.config import ModelSettings, RunConfig
-from hybrid.errors import Outage
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message, user_message
+from hybrid.core.errors import Outage
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, Message, user_message
+from hybrid.core.types import ImageRef
 from hybrid.models import CallKey
 from hybrid.models.in_process.chat import HuggingFaceChat
 from hybrid.models.in_process.generation import Loaded
-from hybrid.types import ImageRef
 from tests.tables import stored
 
 pytestmark = pytest.mark.gpu

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
 from hybrid.models import open_model
 from tests.tables import cases
 
 # Programs that the tests write or start.
 TEXT = {
     "nothing_heavy_is_imported_for_opening": """import sys, pathlib
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
 from hybrid.models import ModelSettings, open_model
 store = ImageStore(pathlib.Path('unused'))
 for name in ('openai:m', 'anthropic:m', 'google_genai:m', 'ollama:m'):

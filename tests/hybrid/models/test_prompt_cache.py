@@ -6,14 +6,22 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings, Price, parse_model_args, parse_price
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, ToolCall, ToolMessage, user_message
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    TokenUsage,
+    ToolCall,
+    ToolMessage,
+    user_message,
+)
+from hybrid.core.types import ImageRef, Usage
 from hybrid.models import CallKey, open_model
 from hybrid.models.prices import cost_usd
 from hybrid.models.prompt_cache import LANES, lane
 from hybrid.tool import Tool
-from hybrid.types import ImageRef, Usage
 from tests.tables import stored
 
 OPENAI = stored(__file__, "OPENAI")

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import user_message
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import user_message
 from hybrid.models import CallKey, open_model
 from hybrid.models.caller import Caller
 from hybrid.models.langchain.client import LangChainClient

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.messages import (
+from hybrid.core.messages import (
     AssistantMessage,
     InvalidCall,
     Message,
@@ -15,10 +15,10 @@ from hybrid.messages import (
     UnreadableCall,
     user_message,
 )
+from hybrid.core.types import StoredImage
 from hybrid.models import CallKey, remembering
 from hybrid.models.base import Likelihoods
 from hybrid.tool import Tool
-from hybrid.types import StoredImage
 from tests.hybrid.models.reply_log import Pages
 
 CALL = CallKey("q", 0, 1, "sha", "controller")

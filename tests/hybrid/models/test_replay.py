@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import ModelSettings
-from hybrid.errors import DataError, NotRecorded, UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError, NotRecorded, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Attempt, Exchange, Json, Kind, Prompt, Reply, Step
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.models import CallKey, ChatModel, open_model
 from hybrid.models.base import prompt_sha256
 from hybrid.models.replay import read_lines
 from hybrid.tool import Tool
-from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Reply, Step
 from tests.tables import cases
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hybrid.config import Limits, ModelSettings, RunLimits
-from hybrid.errors import Outage
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, End, user_message
+from hybrid.core.errors import Outage
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, End, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.answering import is_same_model, other_models
 from hybrid.models.caller import Caller

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
-from hybrid.messages import AssistantMessage
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage
 from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import StatusError

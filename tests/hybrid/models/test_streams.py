@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.messages import AssistantMessage
+from hybrid.core.messages import AssistantMessage
 from hybrid.models import CallKey
 from hybrid.models.chat_completions import stream as streams
 from hybrid.models.chat_completions.codec import message, readable

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message, ToolMessage, readable, user_message
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, Message, ToolMessage, readable, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient

@@ -1,6 +1,6 @@
 import pytest
 
-from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
+from hybrid.core.messages import AssistantMessage, TokenUsage, ToolCall
 from hybrid.models.dialects import read
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.tool import Tool

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.models.toolspec import spec
 from hybrid.tool import Args, Card, Tool
 from hybrid.tool.args import UNTOLD

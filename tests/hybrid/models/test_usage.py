@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hybrid.config.groups import parse_price
-from hybrid.messages import TokenUsage
+from hybrid.core.messages import TokenUsage
 from hybrid.models import CallKey
 from hybrid.models.chat_completions.codec import message, readable
 from hybrid.models.chat_completions.stream import Assembly

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.core.types import ImageRef
 from hybrid.models import CallKey, open_model, remembering
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
 from tests.hybrid.models.reply_log import Pages
 from tests.tables import cases, stored
 

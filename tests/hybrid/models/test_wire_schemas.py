@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.core.types import ImageRef
 from hybrid.models import CallKey, open_model
 from hybrid.models.toolspec import COORDINATES, spec
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
 from tests.hybrid.models.test_wire import BODIES
 
 TOOLS: dict[str, Tool] = {name: load("tools", name) for name in names("tools")}

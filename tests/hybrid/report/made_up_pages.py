@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from PIL import Image, ImageDraw
 
+from hybrid.core.images import ImageStore
 from hybrid.display.tables import Column, Table
-from hybrid.images import ImageStore
 from hybrid.report.payload import (
     AskEntry,
     BenchmarkPages,

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.card import MetricCard
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import read_manifest
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.report.charts import charts_of
 from hybrid.report.collect import ReportOptions, collect_paths
 from hybrid.report.columns import state

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench._large_run import write_run
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.report.live import KEPT, LiveSite, PageServer
 from tests.servers import listening

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hybrid.images import encode
+from hybrid.core.images import encode
 from hybrid.interface.findings import ShownFinding
 
 if TYPE_CHECKING:

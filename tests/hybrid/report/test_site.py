@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
 from hybrid.report.columns import Coded
 from hybrid.report.data_files import as_json, script
 from hybrid.report.payload import Fact, Pages

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.report.tags import read_tags
 from tests.tables import cases
 

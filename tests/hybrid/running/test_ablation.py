@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import UsageError
-from hybrid.registry import names
+from hybrid.core.errors import UsageError
+from hybrid.plugins.registry import names
 from hybrid.running.ablation import ablation, tools_of
 from tests.tables import cases
 

@@ -11,7 +11,7 @@ import pytest
 import hybrid
 from bench._chat_server import framed, on_thread, sight
 from hybrid.config import ModelSettings, RunConfig, RunLimits, ServiceOptions
-from hybrid.errors import HybridError
+from hybrid.core.errors import HybridError
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings, RunConfig
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import run_until_complete
 

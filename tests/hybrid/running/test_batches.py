@@ -16,7 +16,7 @@ import pytest
 from bench._batch_server import BatchServer, Behaviour, batch_server
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import ModelSettings, Price, RunConfig, RunLimits
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.log.batches import read_batches
 from hybrid.log.folder import RunFolder
 from hybrid.models.base import ModelRefused
@@ -178,7 +178,7 @@ def test_the_last_questions_are_asked_directly(config: RunConfig) -> None:
 def test_a_full_batch_is_sent_at_once_and_a_request_that_is_too_large_is_refused(
     config: RunConfig, tmp_path: Path
 ) -> None:
-    from hybrid.messages import user_message
+    from hybrid.core.messages import user_message
     from hybrid.models import open_model
     from hybrid.models.base import CallKey
     from hybrid.models.batching.batches import Batches

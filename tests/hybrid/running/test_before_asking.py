@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from hybrid.config import Price, RunConfig, ServiceOptions
-from hybrid.errors import HybridError, Outage, UsageError
-from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, UnreadableCall, images_of
+from hybrid.core.errors import HybridError, Outage, UsageError
+from hybrid.core.messages import AssistantMessage, ImagePart, TokenUsage, UnreadableCall, images_of
+from hybrid.core.types import Json
 from hybrid.models.failures import StatusError
 from hybrid.running.estimate import estimate
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.solving.budgets import RunMeter
-from hybrid.types import Json
 
 READS = AssistantMessage(f"{PROBE_NUMBER}.", usage=TokenUsage(140, 5))
 GUESSES = AssistantMessage("42", usage=TokenUsage(140, 5))

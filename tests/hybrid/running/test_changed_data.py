@@ -11,7 +11,7 @@ from PIL import Image
 
 from hybrid import compare
 from hybrid.config import RunConfig
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.running.resolve import prepare
 from hybrid.running.run import run_until_complete
 from tests.tables import cases

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hybrid import __version__
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions, short_name
 from hybrid.config.option import IDENTITY_OF_SOLVERS, NOT_IDENTITY, InIdentity
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.running.resolve import prepare
 from tests.tables import cases
 

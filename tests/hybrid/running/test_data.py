@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import Source, accuracy
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.benchmarks.card import BenchmarkCard
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Kind, Metric, Question, Score
 from hybrid.running.data import Mounted, mount, questions
-from hybrid.types import BrokenQuestion, Kind, Metric, Question, Score
 from tests.tables import cases
 
 

@@ -11,16 +11,16 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import RunConfig
-from hybrid.errors import Outage, ToolError, UsageError
+from hybrid.core.errors import Outage, ToolError, UsageError
+from hybrid.core.secrets import keep_secret
+from hybrid.core.types import Attempt, Exchange, Fault, Kind, Prompt, Reply
 from hybrid.log.attempts import Recorder
 from hybrid.log.folder import RunFolder
 from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, UnfinishedQuestion, run_until_complete
 from hybrid.scoring.runs import score_run
-from hybrid.secrets import keep_secret
 from hybrid.solving.call_tool import find_tool
-from hybrid.types import Attempt, Exchange, Fault, Kind, Prompt, Reply
 
 
 @pytest.fixture

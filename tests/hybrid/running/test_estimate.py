@@ -9,13 +9,14 @@ import pytest
 
 from graphs.controller import SOLVER as CONTROLLER
 from hybrid.config import Limits, ModelSettings, Price, RunConfig, ServiceOptions
-from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, images_of, parts_of
+from hybrid.core.messages import AssistantMessage, Message, TokenUsage, ToolCall, images_of, parts_of
+from hybrid.core.types import Kind, Prompt, Reply
 from hybrid.models.base import CallKey
 from hybrid.models.images import arrange
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_json
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.running.cost_estimate import SolverEstimate, Spent
 from hybrid.running.estimate import estimate
 from hybrid.running.replies import REPLIES, RunReplies
@@ -25,7 +26,6 @@ from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
-from hybrid.types import Kind, Prompt, Reply
 from tests.fakes import Scripted
 from tests.tables import stored
 

@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("mcp")
 
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage, ToolCall
+from hybrid.core.types import Fault, Step
 from hybrid.integrations.mcp import client
-from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.report.collect import collect_run
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, run_until_complete
 from hybrid.solving.controls import BLANK_TEXT
-from hybrid.types import Fault, Step
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, STRANGE_IMAGES, over_http, plain, strange_over_http
 from tests.tables import cases
 

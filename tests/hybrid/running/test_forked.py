@@ -100,7 +100,7 @@ TEXT = {
     "values_and_open_files_come_out": """
     from pathlib import Path
     from hybrid.log.questions import QuestionSpool
-    from hybrid.types import BrokenQuestion
+    from hybrid.core.types import BrokenQuestion
 
     def steps():
         import colorsys
@@ -129,7 +129,7 @@ pytestmark = [pytest.mark.system, pytest.mark.skipif(sys.platform != "linux", re
 PROGRAM = """
     import os, signal, sys, threading
     from contextlib import closing
-    from hybrid.errors import DataError
+    from hybrid.core.errors import DataError
     from hybrid.running.forked import in_fork
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.running.generated import sample_size
 from tests.tables import cases
 

@@ -9,9 +9,9 @@ import pytest
 from huggingface_hub import constants
 
 from hybrid.benchmarks.base import Benchmark
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.plugins.registry import load
 from hybrid.running.data import Mounted, fingerprint, mount, questions
 from hybrid.running.hub import HubCopy, fetch, listing
 from tests.tables import cases

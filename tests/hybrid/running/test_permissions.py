@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import UsageError
-from hybrid.registry import load
+from hybrid.core.errors import UsageError
+from hybrid.plugins.registry import load
+from hybrid.plugins.weights import provenance_of
 from hybrid.running import permissions
 from hybrid.running.permissions import Caveat
 from hybrid.tool import Provenance, Tool
-from hybrid.weights import provenance_of
 
 LEARNED = {"depth": "learned:1:abc"}
 

@@ -8,11 +8,11 @@ import pytest
 
 from bench._picture_server import PictureServer, Treatment, _pictures, _size, serving
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Fault
 from hybrid.models.caller import AROUND_BYTES
 from hybrid.models.failures import StatusError, UnreadableReplyError, blames_picture, read_failure
 from hybrid.models.picture_limits import PictureLimits, fit_picture, limits_of
-from hybrid.types import Fault
 from tests.picture_runs import manifest, run, steps
 
 THIN = {"images": ["img:1"], "box": {"x0": 5, "y0": 5, "x1": 200, "y1": 6}, "scale": 1}

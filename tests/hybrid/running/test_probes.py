@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.running.probes import FRAME_POINT, FRAME_SIZE, read_frame
 from hybrid.solving.coordinates import FRAMES
 

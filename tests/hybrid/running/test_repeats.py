@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hybrid.config import ModelSettings, RunConfig
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.running.resolve import prepare
 
 

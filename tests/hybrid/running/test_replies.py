@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.core.secrets import keep_secret
 from hybrid.models.base import CallKey, ReplyLog
 from hybrid.running.replies import RunReplies
-from hybrid.secrets import keep_secret
 
 CALL = CallKey("q1", 0, 2, "of-the-prompt", "mllm")
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
 from hybrid.models.images import Resizing
 from hybrid.running.model_check import check_model
 from tests.servers import JsonHandler, LocalServer, listening

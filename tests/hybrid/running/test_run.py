@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hybrid.config import RunConfig, ToolOutput
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import UnfinishedQuestion, ask_run

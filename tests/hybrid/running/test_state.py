@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hybrid.config import RunConfig
-from hybrid.images import home
+from hybrid.core.images import home
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bench._picture_server import THOUGHT, Treatment, serving
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from tests.picture_runs import run, steps
 
 

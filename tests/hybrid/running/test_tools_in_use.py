@@ -13,8 +13,8 @@ import pytest
 import hybrid
 import tools
 from hybrid.config import ServiceOptions
-from hybrid.errors import WeightsError
-from hybrid.registry import load, load_solver, names
+from hybrid.core.errors import WeightsError
+from hybrid.plugins.registry import load, load_solver, names
 from hybrid.running.tools_in_use import ToolChoice, ToolsInUse, tools_in_use
 
 ROOT = Path(hybrid.__file__).parent.parent

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hybrid.errors import HybridError
+from hybrid.core.errors import HybridError
 from hybrid.samples.item import BoxFacts, Item, ReflectanceFacts, RelationFacts, until
 from hybrid.samples.layouts import Name
 from hybrid.samples.objects import counting, object_localization, relative_reflectance, spatial_relation

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hybrid.core.types import Attempt, Kind, Outcome, Question, Score, StoredImage
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.types import Attempt, Kind, Outcome, Question, Score, StoredImage
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 GENERATED = Data("blink", "val", {"kind": "sample", "seed": 0, "generator": 7}, {})

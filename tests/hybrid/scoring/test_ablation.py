@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Usage
 from hybrid.log.folder import RunFolder
 from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
@@ -16,7 +17,6 @@ from hybrid.scoring.compare import unique
 from hybrid.scoring.rendering import COLUMNS
 from hybrid.scoring.result import Result
 from hybrid.scoring.tools_offered import tools_words
-from hybrid.types import Usage
 from tests.hybrid.scoring.solvers import folder_of, solver
 from tests.tables import stored
 

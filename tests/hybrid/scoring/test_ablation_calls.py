@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hybrid.core.types import Question, Reply, Step, Usage
 from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport
 from hybrid.scoring.reports import score_paths
 from hybrid.stats import holm
-from hybrid.types import Question, Reply, Step, Usage
 
 ANSWERS = {"full": "r" * 24 + "w" * 6, "none": "w" * 30, "without-depth": "w" * 24 + "r" * 6, "without-crop": "r" * 30}
 ANSWERS |= {"only-depth": "r" * 20 + "w" * 10, "only-crop": "w" * 28 + "rr"}

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.trust import MODEL, Curve, Key, Measurement, Trust, fold_of, read_trust
-from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
 from tests.hybrid.scoring.solvers import folder_of
 
 FOLDS = 5

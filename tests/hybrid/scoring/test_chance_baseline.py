@@ -11,12 +11,12 @@ import pytest
 
 from baselines import chance
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions
-from hybrid.images import ImageStore
-from hybrid.registry import load, names
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Kind, Outcome, Prompt, Question, Reply, Score
+from hybrid.plugins.registry import load, names
 from hybrid.running.data import mount, questions
 from hybrid.running.generated import generate
 from hybrid.scoring.chance_baseline import ChanceEnd, Guess, Guesser, at_once, metrics_of_a_guess
-from hybrid.types import Kind, Outcome, Prompt, Question, Reply, Score
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 RUNS = 150

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hybrid import compare
-from hybrid.errors import DataError, UsageError
-from hybrid.registry import folders, look_in
+from hybrid.core.errors import DataError, UsageError
+from hybrid.plugins.registry import folders, look_in
 from hybrid.report.collect import collect_paths
 from hybrid.scoring import sections as package
 from hybrid.scoring.compare import Comparison

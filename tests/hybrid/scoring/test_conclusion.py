@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid.registry import load
+from hybrid.core.types import Question, Reply, Usage
+from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.conclusion_cases import cases
@@ -21,7 +22,6 @@ from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import results
-from hybrid.types import Question, Reply, Usage
 from tests.hybrid.scoring.solvers import solver
 from tests.made_up_runs import answering
 

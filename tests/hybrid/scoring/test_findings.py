@@ -9,18 +9,7 @@ import pytest
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.log.attempts import attempt_line
-from hybrid.log.folder import RunFolder
-from hybrid.registry import load
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
-from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard
-from hybrid.scoring.recorded_calls import as_asked
-from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import TracedCall
-from hybrid.solving.rules import table
-from hybrid.types import (
+from hybrid.core.types import (
     Attempt,
     Exchange,
     Fault,
@@ -35,6 +24,17 @@ from hybrid.types import (
     Step,
     StoredImage,
 )
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
+from hybrid.plugins.registry import load
+from hybrid.running.resolve import prepare
+from hybrid.running.run import ask_run
+from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard
+from hybrid.scoring.recorded_calls import as_asked
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
+from hybrid.scoring.traces import TracedCall
+from hybrid.solving.rules import table
 from tests.tables import cases
 
 BLINK: Benchmark = load("hybrid.benchmarks", "blink")

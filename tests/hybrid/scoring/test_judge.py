@@ -16,9 +16,11 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli import cli
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.errors import DataError, Outage, UsageError
+from hybrid.core.errors import DataError, Outage, UsageError
+from hybrid.core.types import LETTERS, Exchange, Kind, Prompt, Reply
 from hybrid.log.folder import RunFolder
 from hybrid.models.base import ModelRefused
+from hybrid.plugins.prompt_texts import read_texts, text_hash
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.judge import TEXTS, answer_in, judge_prompt, judge_run
@@ -26,8 +28,6 @@ from hybrid.scoring.predicted import import_run
 from hybrid.scoring.readings import read_readings
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.texts import read_texts, text_hash
-from hybrid.types import LETTERS, Exchange, Kind, Prompt, Reply
 from tests.tables import cases
 
 OPTIONS = ScoreOptions()

@@ -12,9 +12,9 @@ import pytest
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli.judge import show
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage
 from hybrid.log.folder import RunFolder
-from hybrid.messages import AssistantMessage
 from hybrid.scoring.judge import Judged, judge_run
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.readings import read_readings

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import hybrid
-from hybrid.errors import UsageError
-from hybrid.registry import load
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Kind, Question
+from hybrid.plugins.registry import load
 from hybrid.report.overview import overview_of
 from hybrid.scoring.score import Scored
-from hybrid.types import Kind, Question
 
 TASK = "Relative_Reflectance"
 OLDER = "".join("ABC"[number % 3] for number in range(40))

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.actiview.data import TASKS as ACTIVIEW
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, Source
 from hybrid.benchmarks.card import MetricCard
-from hybrid.images import ImageStore
-from hybrid.registry import load, names
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Prompt, Question, Reply, Score
+from hybrid.plugins.registry import load, names
 from hybrid.scoring.metric_cards import FURTHER
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import sections
-from hybrid.types import Prompt, Question, Reply, Score
 from tests.tables import cases
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from hybrid.core.types import BrokenQuestion, Kind, Question, StoredImage
 from hybrid.scoring.pairing import unlike
-from hybrid.types import BrokenQuestion, Kind, Question, StoredImage
 
 IMAGE, OTHER = (StoredImage(digit * 64, 4, 4, "image/png") for digit in "ab")
 WHOLE = Question("val_1", "Jigsaw", (IMAGE,), "Which  piece Fits?", Kind.CHOICE, ("left", "right"), "(A)")

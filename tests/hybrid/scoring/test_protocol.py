@@ -11,17 +11,17 @@ from hybrid.answers import parse
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.benchmarks.questions.recipe import RecipeBenchmark
 from hybrid.config import ModelSettings, RunConfig
-from hybrid.errors import UsageError
-from hybrid.messages import AssistantMessage, Message
+from hybrid.core.errors import UsageError
+from hybrid.core.format_lines import bare
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 from hybrid.models.base import CallKey
-from hybrid.prompts import bare
-from hybrid.registry import load, names
+from hybrid.plugins.registry import load, names
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.judge import judge_run
 from hybrid.scoring.runs import score_run
 from hybrid.tool import Tool
-from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 from tests.fakes import Scripted
 
 OFFICIAL = ScoreOptions(parse="official")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
+from hybrid.core.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply
 from hybrid.scoring.readings import ReplyReading, with_readings
-from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply
 
 CHOICES = ("red", "green", "blue")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hybrid import compare
-from hybrid.registry import names
+from hybrid.plugins.registry import names
 from tests.recomputed.rows import UNTESTED, same_rows
 from tests.recomputed.runs import (
     JsonObject,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.scoring.recorded_pair import decomposed, read_pair
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, decompose
 from tests.tables import cases

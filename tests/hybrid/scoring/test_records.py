@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hybrid
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.table import EXPORTER
 from hybrid.scoring.findings import heard

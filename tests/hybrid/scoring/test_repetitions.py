@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from hybrid.core.types import Question, Reply, Step, Usage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import UNTESTED, Result
 from hybrid.scoring.sections import results
-from hybrid.types import Question, Reply, Step, Usage
 
 ALONE = ("rw" * 15, "rr" * 8 + "ww" * 7, "wr" * 15)
 TOOLS = ("r" * 24 + "w" * 6, "r" * 15 + "w" * 15)

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import Cell, Metric, Question
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.runs import score_run, write_submission
 from hybrid.scoring.score import Scored, rounded
 from hybrid.scoring.tally import wall_seconds
-from hybrid.types import Cell, Metric, Question
 
 OPTIONS = ScoreOptions()
 

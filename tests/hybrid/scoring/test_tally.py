@@ -11,7 +11,8 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, Blink
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
 from hybrid.log.folder import RunFolder, attempts_of
@@ -19,7 +20,6 @@ from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.tally import Tally, refuse_our_line, tally
-from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 from tests.hybrid.scoring.solvers import folder_of
 
 OPTIONS = ScoreOptions(unanswered="guess")

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.compare import Comparison, compare

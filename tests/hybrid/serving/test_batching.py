@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.errors import HybridError, Outage, ToolError
+from hybrid.core.errors import HybridError, Outage, ToolError
 from hybrid.serving.batching import MAX_OVERTAKEN, Lane
 
 

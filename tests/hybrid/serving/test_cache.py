@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.errors import DataError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.errors import DataError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Finding, ImageRef, StoredImage
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache, entries, finding_of, key_of, prune
 from hybrid.serving.service import CachedTools
-from hybrid.types import Finding, ImageRef, StoredImage
 
 KEY = "ab" * 32
 ELSEWHERE = ("../../../etc/passwd", "/etc/passwd", "C:\\boot.ini", "", "AB" * 32, "ab" * 31, "ab" * 32 + "\n", "é" * 64)

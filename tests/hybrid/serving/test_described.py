@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import tools
-from hybrid import registry
 from hybrid.config import ServiceOptions
 from hybrid.config.plugin_path import PATH
-from hybrid.errors import ToolError, UsageError
-from hybrid.images import ImageStore
-from hybrid.registry import add_search_path, described_by, load
+from hybrid.core.errors import ToolError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Fault
+from hybrid.plugins.discovery import registry
+from hybrid.plugins.registry import add_search_path, described_by, load
 from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
@@ -23,7 +24,6 @@ from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
-from hybrid.types import Fault
 from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.system

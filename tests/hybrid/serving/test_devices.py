@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import Loader, refuse_absent
 from hybrid.serving.service import CachedTools

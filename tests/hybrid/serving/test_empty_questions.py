@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.errors import ToolError
-from hybrid.registry import load
+from hybrid.core.errors import ToolError
+from hybrid.plugins.registry import load
 from hybrid.serving.empty_questions import ask_empty, claim_of, empty_questions
 from hybrid.tool import Args, BackendCard, Card, Claims, Evidence, Request, Tool
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import StoredImage
 from hybrid.serving.image_memory import DecodedImages
-from hybrid.types import StoredImage
 
 
 class CountingStore(ImageStore):

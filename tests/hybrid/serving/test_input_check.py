@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from hybrid.errors import WeightsError
+from hybrid.core.errors import WeightsError
 from hybrid.serving.input_check import IMAGENET, SIZES, chart, run_probes, wrong_colours
 from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.networks import Network, PictureInput, announce, collecting, grey, normalised

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from hybrid.config import BackendChoice
-from hybrid.errors import ToolError, WeightsError
+from hybrid.core.errors import ToolError, WeightsError
+from hybrid.core.types import Fault
 from hybrid.serving.known_answers import check_once, failures, run_checks
 from hybrid.serving.loader import Loader
 from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Request, Tool
-from hybrid.types import Fault
 
 
 class Brightness:

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.errors import WeightsError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.errors import WeightsError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import ImageRef
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache, entries
 from hybrid.serving.loader import Loader
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Evidence, Request
-from hybrid.types import ImageRef
 
 
 class OutOfMemoryError(RuntimeError):
@@ -122,11 +122,11 @@ import asyncio, sys
 from pathlib import Path
 import numpy as np
 from hybrid.serving.cache import FindingCache
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.images import ImageStore
+from hybrid.plugins.registry import load
 from hybrid.config import ServiceOptions
 from hybrid.serving.service import CachedTools
-from hybrid.types import ImageRef
+from hybrid.core.types import ImageRef
 
 async def ask(service, number):
     pixels = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)

@@ -20,14 +20,14 @@ import tools
 from bench._networks import NETWORKS
 from bench._throughput import arguments, asked, counting
 from hybrid.config import ServiceOptions
-from hybrid.errors import ToolError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.errors import ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Finding, ImageRef
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.tool.args import Args
-from hybrid.types import Finding, ImageRef
 from tests.tool_source import tool_source
 
 # One at a time: they look at what the whole device has free.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hybrid.config import BackendChoice
-from hybrid.errors import WeightsError
+from hybrid.core.errors import WeightsError
 from hybrid.serving.described import description_of, tool_of
 from hybrid.serving.loader import Loader
 from hybrid.serving.precision import computing, precision_of

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import NoBackend, ToolError
+from hybrid.core.errors import NoBackend, ToolError
+from hybrid.core.types import Finding, Json, Kind, Prompt
 from hybrid.serving.protocol import LineReader, RuleRequest, RuleResponse, line
 from hybrid.serving.rules import MAX_CALLS, DescribedRule, next_step
 from hybrid.tool.rules import Rule, SpecialistAnswer, asks, choose
-from hybrid.types import Finding, Json, Kind, Prompt
 
 PROMPT = Prompt(("Which?",), Kind.CHOICE, ("one", "two"), route="Which")
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import ToolError
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.errors import ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.timing import Stopwatch
+from hybrid.core.types import Fault, Finding
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import CachedTools
-from hybrid.timing import Stopwatch
 from hybrid.tool import Args, Need, Tool
-from hybrid.types import Fault, Finding
 
 Make = Callable[..., CachedTools]
 # Longer than anything here takes, however busy the machine is.
@@ -63,13 +63,13 @@ OTHER_PROCESS = """
 import asyncio, sys
 from pathlib import Path
 from hybrid.serving.cache import FindingCache
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.images import ImageStore
+from hybrid.plugins.registry import load
 from hybrid.serving.executor import QueuedCall
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import ServiceOptions, CachedTools
-from hybrid.types import ImageRef
+from hybrid.core.types import ImageRef
 root = Path(sys.argv[1])
 store = ImageStore(root / "images")
 service = CachedTools(store, FindingCache(root / "findings", store), ServiceOptions("classical"))

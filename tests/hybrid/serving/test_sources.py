@@ -13,7 +13,7 @@ import pytest
 
 import hybrid
 import tools
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.serving.sources import code_of
 
 ROOT = Path(hybrid.__file__).parent.parent
@@ -45,7 +45,7 @@ def shell(tmp_path: Path) -> Shell:
 
 CODES = """
 import json, tools
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.serving.sources import code_of
 assert next(iter(tools.__path__)).startswith(%r)
 print(json.dumps({name: code_of(load("tools", name)) for name in ("depth", "markers", "jigsaw")}))

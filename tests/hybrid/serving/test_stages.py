@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import Outage, ToolError
-from hybrid.images import ImageStore
+from hybrid.core.errors import Outage, ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Box, Fault, Finding
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.serving.stages import checked, tool_errors
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
-from hybrid.types import Box, Fault, Finding
 
 SIZE = 4
 # Longer than anything here takes, however busy the machine is.

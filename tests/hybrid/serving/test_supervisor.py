@@ -21,19 +21,19 @@ import pytest
 
 import tools
 from hybrid.config import ServiceOptions
+from hybrid.core.errors import Outage, ToolError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.secrets import keep_secret
+from hybrid.core.timing import CallTime
+from hybrid.core.types import Fault, Finding
 from hybrid.display.loading import OTHER_BARS, loading_shown_by
-from hybrid.errors import Outage, ToolError, UsageError
-from hybrid.images import ImageStore
 from hybrid.log.codec import codec
-from hybrid.registry import load
-from hybrid.secrets import keep_secret
+from hybrid.plugins.registry import load
 from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import CachedTools
-from hybrid.timing import CallTime
-from hybrid.types import Fault, Finding
 from tests.tool_source import tool_source
 
 ROOT = Path(__file__).parents[3]
@@ -476,12 +476,12 @@ WITH_A_FAULT = """
 import asyncio, sys, time
 from pathlib import Path
 import numpy as np
-from hybrid.errors import HybridError
-from hybrid.images import ImageStore
-from hybrid.registry import load, add_search_path
+from hybrid.core.errors import HybridError
+from hybrid.core.images import ImageStore
+from hybrid.plugins.registry import load, add_search_path
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, CachedTools
-from hybrid.types import ImageRef
+from hybrid.core.types import ImageRef
 add_search_path([Path(sys.argv[1])], "--path")
 store = ImageStore(Path(sys.argv[2]))
 tool = load("tools", "faulty")

@@ -12,12 +12,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 import hybrid
-from hybrid.errors import BudgetSpent
-from hybrid.images import ImageStore, home
+from hybrid.core.errors import BudgetSpent
+from hybrid.core.images import ImageStore, home
+from hybrid.core.types import Fault, Kind, Outcome, Prompt, Step
 from hybrid.integrations.langchain import langchain_tools
 from hybrid.solving.agent import Agent
 from hybrid.solving.solver import Meter, SolverContext
-from hybrid.types import Fault, Kind, Outcome, Prompt, Step
 from tests.tables import cases, stored
 
 FINDING = {"text": "A is nearer.", "data": {"nearest": "A"}, "confidence": 0.5, "backend": "classical", "version": "1"}

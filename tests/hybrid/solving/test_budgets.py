@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import RunLimits
+from hybrid.core.types import Usage
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
-from hybrid.types import Usage
 from tests.tables import cases
 
 ONE = Usage(model_calls=1, input_tokens=7, output_tokens=3, cost_usd=0.5)

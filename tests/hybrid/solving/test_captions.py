@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from baselines.mllm import Mllm
 from hybrid.config import Limits, RunLimits
-from hybrid.errors import Outage
-from hybrid.messages import AssistantMessage
+from hybrid.core.errors import Outage
+from hybrid.core.messages import AssistantMessage
+from hybrid.core.secrets import keep_secret
+from hybrid.core.types import Kind, Outcome, Prompt, Reply, StoredImage
 from hybrid.running.replies import RunReplies, read_captions
-from hybrid.secrets import keep_secret
 from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import RunCaptions, captions_by
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
-from hybrid.types import Kind, Outcome, Prompt, Reply, StoredImage
 
 SHA = "a" * 64
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.solving.context import BESIDE, read_supplied, refuse_missing
 from tests.tables import cases
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pydantic import ConfigDict
 
 from hybrid.config import ToolOutput
-from hybrid.registry import load
+from hybrid.core.types import Kind, Prompt, Question, StoredImage
+from hybrid.plugins.registry import load
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import AskedQuestion, OracleWords, ToolCondition, clip, partners
 from hybrid.tool.args import Args
-from hybrid.types import Kind, Prompt, Question, StoredImage
 
 
 def asked(service: CachedTools, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import ImageRef, Kind, Prompt
 from hybrid.solving.image_forms import side_by_side
-from hybrid.types import ImageRef, Kind, Prompt
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.mvp_bench.images import half_box
+from hybrid.core.types import Box, ImageRef, StoredImage
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_sizes import image_sizes
-from hybrid.types import Box, ImageRef, StoredImage
 
 
 def stored(width: int, height: int) -> StoredImage:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from hybrid.config import RunConfig, ServiceOptions, ToolOutput
+from hybrid.core.types import Prompt, Question, Reply
 from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.solving.controls import AskedQuestion
 from hybrid.solving.solver import Solver, SolverContext
-from hybrid.types import Prompt, Question, Reply
 
 TARGET = "a target that no prompt says"
 

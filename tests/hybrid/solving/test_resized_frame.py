@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import UsageError
+from hybrid.core.coordinates import at, unmarked
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Box, ImageRef, StoredImage
 from hybrid.models.images import Resizing, fit
-from hybrid.places import at, unmarked
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.image_sizes import image_sizes
-from hybrid.types import Box, ImageRef, StoredImage
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
 RESIZED = ("resized:14", "resized:28:3136:1003520", "resized:28", "resized:32:65536:16777216")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import BudgetSpent, Outage
+from hybrid.core.errors import BudgetSpent, Outage
+from hybrid.core.types import Fault, Kind, Prompt, Reply, Step
 from hybrid.solving.self_consistency import Vote, confidence_in, entropy_bits, voted
 from hybrid.solving.solver import Log
-from hybrid.types import Fault, Kind, Prompt, Reply, Step
 
 CHOICES = ("left", "right")
 SIDE = Prompt(("Which side?",), Kind.CHOICE, CHOICES, route="none")

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from hybrid.config import ImageForm, Limits, Price, RunConfig
-from hybrid.errors import Outage, ToolError
-from hybrid.messages import AssistantMessage
-from hybrid.registry import load
+from hybrid.core.errors import Outage, ToolError
+from hybrid.core.messages import AssistantMessage
+from hybrid.core.timing import CallTime
+from hybrid.core.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply
+from hybrid.plugins.registry import load
 from hybrid.serving.service import CachedTools
 from hybrid.solving.call_tool import find_tool
 from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.session import AskSetup, Session, seed_of
 from hybrid.solving.solver import SolverContext
-from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
-from hybrid.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply
 from tests.tables import cases
 
 Play = Callable[[Prompt, SolverContext], Awaitable[Reply]]

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from hybrid.config import ModelSettings, RunConfig
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Exchange, Fault
 from hybrid.models.images import Resizing
 from hybrid.running.before_asking import before_notes
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, read_style, style_of
-from hybrid.types import Exchange, Fault
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases, stored
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from graphs.controller import Controller
 from hybrid.config import ServiceOptions
-from hybrid.errors import ToolError
-from hybrid.images import ImageStore
-from hybrid.places import Place, at, length, span_px, unmarked
+from hybrid.core.coordinates import Place, at, length, span_px, unmarked
+from hybrid.core.errors import ToolError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Box, ImageRef, Kind, Prompt, Reply, StoredImage
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
@@ -24,7 +25,6 @@ from hybrid.solving.image_sizes import origin
 from hybrid.solving.session import Session
 from hybrid.solving.solver import SolverContext
 from hybrid.tool import Tool
-from hybrid.types import Box, ImageRef, Kind, Prompt, Reply, StoredImage
 from tests import fakes
 
 SIZES = ((4032, 3024), (3024, 4032), (300, 4000), (64, 64), (231, 173))
@@ -138,7 +138,7 @@ async def test_a_text_from_outside_says_in_which_pixels_it_speaks(frame: Coordin
 
 
 def test_no_tool_writes_a_coordinate_that_is_not_marked() -> None:
-    """A formatted coordinate or size in a text that a model reads goes through `hybrid.places`."""
+    """A formatted coordinate or size in a text that a model reads goes through `hybrid.core.coordinates`."""
     pattern = re.compile(r"\{[^{}]*\b(?:box|mark|spot|s)\.[xy][01]?:[^}]*\}|\{[^{}()]*\} x \{[^{}()]*\} px")
     tools = Path(__file__).parents[3] / "tools"
     sources = [path for path in tools.rglob("*.py") if path.name != "checks.py"]

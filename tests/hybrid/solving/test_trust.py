@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
 from hybrid.solving.trust import (
     MODEL,
     Curve,

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from hybrid.core.types import Cell, Metric
 from hybrid.stats import EXACT, FEW, combine, contrast, noninferiority
 from hybrid.stats.exact import unconditional
-from hybrid.types import Cell, Metric
 
 
 def solvers(helped: int, harmed: int, n: int, strata: int = 1) -> tuple[Metric, Metric]:

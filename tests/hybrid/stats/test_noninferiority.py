@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats import combine, contrast, noninferiority
-from hybrid.types import Cell, Combine, Metric
 
 
 def metric(cells: Sequence[Cell], how: Combine = "ratio") -> Metric:

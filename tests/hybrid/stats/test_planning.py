@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.sentences import pair
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.stats import Design, contrast, detectable_difference, measured_design, power_of, sample_size
 from tests.tables import cases
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
+from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats import combine, mcnemar
 from hybrid.stats.randomisation import randomisation
-from hybrid.types import Cell, Combine, Metric
 
 
 def metric(cells: Sequence[Cell], how: Combine = "ratio") -> Metric:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hybrid.cards import as_data, made_of
-from hybrid.errors import DataError
-from hybrid.registry import load, own_names
+from hybrid.core.errors import DataError
+from hybrid.core.toml_records import as_data, made_of
+from hybrid.plugins.registry import load, own_names
 from hybrid.tool import Card, Provenance
 from hybrid.tool.card_file import CodeElsewhere, card_alone, tool_card
 from tests.tables import cases, stored

@@ -18,14 +18,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 
 from hybrid.config import RunConfig, ServiceOptions, parse_model_args
-from hybrid.errors import UsageError
-from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
+from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage, TokenUsage, ToolCall
+from hybrid.core.secrets import keep_secret
+from hybrid.core.types import Usage
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, run_until_complete
-from hybrid.secrets import keep_secret
 from hybrid.tracing import run_span, span, tool_call
 from hybrid.tracing.open_telemetry import export_spans
-from hybrid.types import Usage
 from tests.tables import cases
 
 BEGUN = run_span("blink", "run")
@@ -119,7 +119,7 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
     )
     run = prepare(replace(config, solvers=("controller",)))
     spans, _ = asked(run, model)
-    shown = {"hybrid.images.sha256": (run.sound[0].images[0].sha256[:12],)}
+    shown = {"hybrid.core.images.sha256": (run.sound[0].images[0].sha256[:12],)}
     assert named(spans, "chat ")[0] == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",

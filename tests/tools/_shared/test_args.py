@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Finding
 from hybrid.marks.marks import Marks, PointMark
 from hybrid.marks.marks_json import marks_data
-from hybrid.types import Finding
 from tools._shared.args import BoxArg, PointArg, read_boxes, read_points
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from hybrid.config import BackendChoice
-from hybrid.registry import load, names
+from hybrid.core.types import Json
+from hybrid.plugins.registry import load, names
 from hybrid.serving.loader import Loader
 from hybrid.tool import Request, Stages, Tool
-from hybrid.types import Json
 from tests.tables import cases, stored
 from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.batches import by_form, together

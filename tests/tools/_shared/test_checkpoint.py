@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid.errors import WeightsError
+from hybrid.core.errors import WeightsError
 from hybrid.tool.checkpoint import Checkpoint, content_hash, load_module, load_verified
 from hybrid.tool.networks import collecting
 from tests.tools.tiny_checkpoints import Checkpoints

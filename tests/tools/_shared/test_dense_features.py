@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
 from tools._shared.dense_features import FeatureInput, FeatureMap, feature_map
 
 # Three rows of four patches, on an image of patches of 10 px.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.errors import ToolError
-from hybrid.registry import load
+from hybrid.core.errors import ToolError
+from hybrid.plugins.registry import load
 from hybrid.serving.input_check import run_probes
 from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Evidence, Request, Stages, Tool

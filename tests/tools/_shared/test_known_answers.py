@@ -13,8 +13,8 @@ from PIL import Image
 
 from hybrid.cli import cli
 from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.errors import WeightsError
-from hybrid.registry import load, names
+from hybrid.core.errors import WeightsError
+from hybrid.plugins.registry import load, names
 from hybrid.samples.item import Item
 from hybrid.serving.known_answers import Checked, failures, run_checks
 from hybrid.serving.loader import Loader

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import WeightsError
+from hybrid.core.errors import WeightsError
 from hybrid.tool import Pixels
 from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.match_models import MatchModel

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from hybrid.config import BackendChoice
-from hybrid.errors import WeightsError
-from hybrid.registry import load
+from hybrid.core.errors import WeightsError
+from hybrid.plugins.registry import load
+from hybrid.plugins.weights import backends_in_use
 from hybrid.serving.loader import Loader
 from hybrid.tool import Pixels, Request
-from hybrid.weights import backends_in_use
 from tools._shared.local_features import MAX_AT_ONCE, LocalFeatures, networks
 from tools._shared.match_models import DEFAULT_WEIGHTS, MatchModel, open_matcher
 from tools._shared.matching_package import PACKAGE, SETS, WEIGHTS, converted, package_folder

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.types import Box
+from hybrid.core.types import Box
 from tools._shared.overlay import PALETTE, Overlay
 
 EDGE = st.floats(-50, 300)

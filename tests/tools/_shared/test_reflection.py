@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid.core.types import Box
 from hybrid.marks.marks import Marks, PointMark
 from hybrid.tool import Pixels
-from hybrid.types import Box
 from tools._shared import view_matches
 from tools._shared.reflection import believed_hands, match_either_hand, mirrored, verified
 from tools._shared.view_matches import Matches, MatchView, Views, match_views, view_of

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hybrid.types import Finding, Prompt
+from hybrid.core.types import Finding, Prompt
 from tools.rules import ask_specialists
 
 

@@ -8,8 +8,8 @@ import pytest
 from hybrid.answers import parse
 from hybrid.answers.views import ViewPlan
 from hybrid.benchmarks.actiview.views import GRIDS as THEIRS
-from hybrid.errors import NoBackend
-from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
+from hybrid.core.errors import NoBackend
+from hybrid.core.types import Finding, ImageRef, Kind, Prompt, StoredImage
 from tests.tools.rules.asking import said
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.actiview import GRIDS

@@ -14,7 +14,7 @@ import pytest
 from hybrid.answers import parse
 from hybrid.benchmarks.hvsbench.question_text import options
 from hybrid.benchmarks.hvsbench.question_text import prompt_facts as facts_of
-from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, StoredImage
+from hybrid.core.types import Finding, ImageRef, Json, Kind, Prompt, StoredImage
 from tests.tables import cases
 from tools.rules import ask_specialists as ask_rules
 

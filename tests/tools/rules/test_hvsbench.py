@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.hvsbench import BENCHMARK
-from hybrid.errors import NoBackend
+from hybrid.core.errors import NoBackend
+from hybrid.core.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from hybrid.scoring.runs import score_run
 from hybrid.tool.rules import ORDINALS
-from hybrid.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tests.tables import cases
 from tests.tools.rules.asking import said
 from tests.tools.specialist_run import specialist_run

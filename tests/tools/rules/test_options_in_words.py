@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import NoBackend
-from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
+from hybrid.core.errors import NoBackend
+from hybrid.core.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tests.tables import cases
 from tests.tools.rules.asking import said
 from tests.tools.specialist_run import specialist_run

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from bench.by_text import measure
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Finding, ImageRef, Json, Kind, Prompt, StoredImage
 from hybrid.scoring.findings import recorded_answer
 from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import counted_route
 from hybrid.solving.solver import Limits
-from hybrid.types import Box, Fault, Finding, ImageRef, Json, Kind, Prompt, StoredImage
 from tests.tables import cases
 from tests.tools.rules.wordings import prompt
 from tools.detection import report

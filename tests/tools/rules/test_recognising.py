@@ -2,7 +2,7 @@
 
 import pytest
 
-from hybrid.types import Kind
+from hybrid.core.types import Kind
 from tests.tables import cases
 from tests.tools.rules.wordings import prompt, recognised, wordings
 from tools.rules.questions.recognising import recognise_question

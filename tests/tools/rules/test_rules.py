@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import BudgetSpent, ToolError, UsageError
-from hybrid.registry import load
+from hybrid.core.errors import BudgetSpent, ToolError, UsageError
+from hybrid.core.types import ImageRef, Kind, Prompt, StoredImage
+from hybrid.plugins.registry import load
 from hybrid.solving.rules import RuleTable, table
 from hybrid.tool.rules import Rule, RuleInWords, SpecialistAnswer, choose
-from hybrid.types import ImageRef, Kind, Prompt, StoredImage
 from tools import rules
 from tools.rules import ask_specialists, tools_asked
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import NoBackend, WeightsError
-from hybrid.images import ImageStore, encode
-from hybrid.registry import load
+from hybrid.core.errors import NoBackend, WeightsError
+from hybrid.core.images import ImageStore, encode
+from hybrid.core.types import ImageRef, Outcome
+from hybrid.plugins.registry import load
+from hybrid.plugins.weights import backends_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
-from hybrid.types import ImageRef, Outcome
-from hybrid.weights import backends_in_use
 from tests.tables import stored
 from tests.tools.pictures import scene
 from tests.tools.specialist_run import specialist_run

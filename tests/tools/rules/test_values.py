@@ -2,7 +2,7 @@
 
 import pytest
 
-from hybrid.types import Box
+from hybrid.core.types import Box
 from tests.tables import cases
 from tools.rules.questions.answers import _region
 from tools.rules.questions.sentence import Thing

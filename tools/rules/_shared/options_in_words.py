@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from hybrid.core.types import Box, Finding, Json, Prompt
 from hybrid.tool.finding_data import rows_of, whole_number
 from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, ask_tool, asks, choose, image_names
-from hybrid.types import Box, Finding, Json, Prompt
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, counted_thing, named_things, singular
 from tools.detection.rules import count_of, counted_choice
 

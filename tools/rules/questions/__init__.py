@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
+from hybrid.core.types import Prompt
 from hybrid.tool.rules import Rule, RuleByText, RuleContext, RuleInWords, SpecialistAnswer
-from hybrid.types import Prompt
 from tools.rules.questions.answers import (
     answer_attribute,
     answer_count,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from typing import Final, NamedTuple
 
-from hybrid.errors import ToolError
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Finding, Json, Kind, Prompt
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, choose, image_names, say
-from hybrid.types import Box, Fault, Finding, Json, Kind, Prompt
 from tools.detection.models import Detection
 from tools.detection.rules import count_of, counted_choice, seen_from
 from tools.relation import RIVAL

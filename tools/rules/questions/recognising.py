@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from hybrid.types import Kind, Prompt
+from hybrid.core.types import Kind, Prompt
 from tools._shared.question_words import counted_thing
 from tools.relation.box_relations import PHRASES
 from tools.rules.questions.sentence import PICTURE, Unclear, alternatives, sentence_of, thing_in, things_in

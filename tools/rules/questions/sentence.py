@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, cast
 
-from hybrid.types import LETTERS, Prompt
+from hybrid.core.types import LETTERS, Prompt
 from tools._shared.question_words import named_things, singular
 
 # How questions call the image.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hybrid.registry import add_search_path, names
+from hybrid.plugins.registry import add_search_path, names
 
 if "my_plugin_light" not in names("tools"):
     add_search_path([Path(__file__).parents[1] / "my_plugin"], "tests")

@@ -19,9 +19,9 @@ from hybrid.benchmarks.actiview.data import TASKS, task_of
 from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.actiview.settings import read_settings
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, shrink_to_part, stitch, turn
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore, decode
-from hybrid.types import BrokenQuestion
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore, decode
+from hybrid.core.types import BrokenQuestion
 from tests.hybrid.benchmarks import mounted
 from tests.saved import saved
 from tests.tables import cases

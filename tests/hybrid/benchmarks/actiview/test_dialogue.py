@@ -15,9 +15,9 @@ from hybrid.benchmarks.actiview import BENCHMARK
 from hybrid.benchmarks.actiview.dialogue import dialogue_of, retrace
 from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Kind, Outcome, Prompt, Question, Reply
 from hybrid.running.data import mount, questions
-from hybrid.types import Kind, Outcome, Prompt, Question, Reply
 from tests.hybrid.benchmarks.mounted import held
 from tests.tables import cases
 

@@ -13,10 +13,10 @@ from hybrid.benchmarks.actiview import BENCHMARK
 from hybrid.benchmarks.actiview.data import TASKS
 from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score, StoredImage
 from hybrid.running.data import mount, questions
 from hybrid.scoring.published import published
-from hybrid.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score, StoredImage
 from tests.hybrid.benchmarks.mounted import held
 
 CLUE_VIEWS = 859

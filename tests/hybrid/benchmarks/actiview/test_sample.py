@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.actiview.data import clue_views
 from hybrid.benchmarks.actiview.sample import HEIGHT, WIDTH, flags, levels, write
-from hybrid.images import decode
+from hybrid.core.images import decode
 
 rects = st.tuples(st.integers(0, WIDTH - 31), st.integers(0, HEIGHT - 31)).map(lambda p: (*p, p[0] + 30, p[1] + 30))
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions, Source
 from hybrid.benchmarks.blink import BENCHMARK, TASKS, analyze_answer
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply
 from hybrid.running.data import questions
-from hybrid.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply
 from tests.tables import cases
 
 STRICT, OFFICIAL = ScoreOptions(), ScoreOptions(parse="official")

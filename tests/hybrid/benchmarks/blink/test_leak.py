@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Prompt, Question, Reply
 from hybrid.log.codec import codec
-from hybrid.types import Prompt, Question, Reply
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), st.lists, max_leaves=4)
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.benchmarks.blink.marks import Restyle, drawn_again, read_restyle, redrawn, taken_off
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Point, Question
 from hybrid.marks.drawing import RGB, draw_marks
 from hybrid.samples.backgrounds import background
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
-from hybrid.types import BrokenQuestion, Point, Question
 
 POINTS = (Point(90, 150, "A"), Point(230, 110, "B"))
 CHOICES = ("A is closer", "B is closer")

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.scoring.predicted import score_predictions
 from hybrid.stats import combine
 from tests.tables import cases

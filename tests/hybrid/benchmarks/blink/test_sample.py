@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image, JpegImagePlugin
 
 from hybrid.benchmarks.blink.sample import FILE_NAME, TASKS, letter, row, schema, write
-from hybrid.images import decode
+from hybrid.core.images import decode
 from tests.tables import stored
 
 IMAGES = {"Jigsaw": 3, "Multi-view_Reasoning": 2, "Visual_Correspondence": 2}

@@ -8,10 +8,10 @@ import pytest
 from hybrid.benchmarks.base import ScoreOptions, Source
 from hybrid.benchmarks.hvsbench import BENCHMARK, CHANCE_COUNT
 from hybrid.benchmarks.hvsbench.sample import TASKS, write
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Exchange, Outcome, Prompt, Question, Reply, Score
 from hybrid.running.data import mount, questions
-from hybrid.types import Exchange, Outcome, Prompt, Question, Reply, Score
 
 PER_TASK = 2
 CHANCE = ScoreOptions(unanswered="guess")

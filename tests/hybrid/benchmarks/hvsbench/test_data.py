@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.hvsbench.data import human_paths, letter, rows, types_present
-from hybrid.errors import DataError
-from hybrid.types import Scanpath
+from hybrid.core.errors import DataError
+from hybrid.core.types import Scanpath
 from tests.tables import cases
 
 ONE = Scanpath((0.1, 0.2), (0.3, 0.4), (50, 60))

@@ -17,9 +17,9 @@ from hybrid.benchmarks.hvsbench.metrics import (
     references,
     summarise,
 )
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import Outcome, Scanpath, Score
 from hybrid.scoring.published import Published, published
-from hybrid.types import Outcome, Scanpath, Score
 
 PATH = Scanpath((0.5, 0.2, 0.7, 0.4), (0.5, 0.3, 0.8, 0.1), (9, 9, 9, 9))
 OTHER = Scanpath((0.5, 0.25, 0.6), (0.45, 0.35, 0.8), (9, 9, 9))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.hvsbench.multimatch import DIMENSIONS, Floats, multimatch
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 
 SCREEN = (512, 320)
 COLUMNS = [("start_x", "f8"), ("start_y", "f8"), ("duration", "f8")]

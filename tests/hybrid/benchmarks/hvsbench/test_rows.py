@@ -13,9 +13,9 @@ from PIL import Image
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.hvsbench import BENCHMARK
 from hybrid.benchmarks.hvsbench.sample import schema
-from hybrid.images import ImageStore
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Exchange, Prompt, Question, Reply
 from hybrid.running.data import mount
-from hybrid.types import BrokenQuestion, Exchange, Prompt, Question, Reply
 from tests.saved import saved
 from tests.tables import cases
 

@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hybrid.benchmarks.hvsbench.sample import FILE_NAME, TASKS, make_question, write
-from hybrid.errors import UsageError
-from hybrid.images import decode
+from hybrid.core.errors import UsageError
+from hybrid.core.images import decode
+from hybrid.core.types import LETTERS
 from hybrid.samples.pop_out import HEIGHT, WIDTH
-from hybrid.types import LETTERS
 
 COLUMNS = [
     *("index", "image", "question", "question_type", "answer"),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.hvsbench import question_text as text_module
 from hybrid.benchmarks.hvsbench.question_text import KINDS, lists, options
-from hybrid.errors import DataError
-from hybrid.types import LETTERS, Box, Scanpath
+from hybrid.core.errors import DataError
+from hybrid.core.types import LETTERS, Box, Scanpath
 from tests.tables import cases
 
 

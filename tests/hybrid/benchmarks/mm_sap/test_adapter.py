@@ -18,9 +18,9 @@ from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.mm_sap import BENCHMARK, MmSap
 from hybrid.benchmarks.mm_sap.data import order_of
 from hybrid.benchmarks.mm_sap.sample import REFUSAL, SETS, write
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
-from hybrid.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
 from tests.hybrid.benchmarks import mounted
 from tests.saved import saved
 from tests.tables import cases

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.mm_sap import BENCHMARK
 from hybrid.benchmarks.mm_sap.sample import REFUSAL
+from hybrid.core.types import Exchange, Kind, Outcome, Prompt, Question, Reply, Score
 from hybrid.scoring.published import published
-from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply, Score
 
 ROWS = published("mm_sap")
 CHOICES = ("a cat", "a dog", REFUSAL, "a cow", "a hen")

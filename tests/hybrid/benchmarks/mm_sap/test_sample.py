@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from hybrid.benchmarks.mm_sap.sample import HEIGHT, LEVEL, SETS, UPRIGHT, WIDTH, row, write
-from hybrid.images import decode
+from hybrid.core.images import decode
 
 
 def test_no_two_flags_are_alike() -> None:

@@ -15,10 +15,10 @@ from hybrid.benchmarks.base import ScoreOptions, Source, UnansweredRule
 from hybrid.benchmarks.mvp_bench import BENCHMARK
 from hybrid.benchmarks.mvp_bench.images import half_box
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, StoredImage
 from hybrid.running.data import mount, questions
-from hybrid.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, StoredImage
 from tests.tables import cases, stored
 
 OFFICIAL = ScoreOptions(parse="official")

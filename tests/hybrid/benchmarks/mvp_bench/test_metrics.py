@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.mvp_bench import BENCHMARK
-from hybrid.types import Outcome, Score
+from hybrid.core.types import Outcome, Score
 
 
 def yes_no(pair: int, question: int, image: str, correct: float, level: str = "low") -> Score:

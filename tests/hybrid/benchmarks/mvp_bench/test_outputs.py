@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.mvp_bench.outputs import read_outputs
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from tests.tables import cases
 
 PROMPT = "Which?\nA. this\nB. that\nAnswer."

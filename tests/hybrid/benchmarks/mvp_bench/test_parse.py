@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
-from hybrid.types import LETTERS
+from hybrid.core.types import LETTERS
 
 
 @given(st.text(), st.integers(2, 8))

@@ -12,14 +12,14 @@ from click.testing import CliRunner
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.mvp_bench import BENCHMARK
 from hybrid.cli import cli
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Kind, Question
 from hybrid.running.data import mount, questions
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.score import Scored
-from hybrid.types import Kind, Question
 from tests.tables import cases
 
 pytestmark = pytest.mark.shared_data

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.images import ImageStore
+from hybrid.core.types import BrokenQuestion, Question
+from hybrid.plugins.registry import load
 from hybrid.running.data import mount, questions
-from hybrid.types import BrokenQuestion, Question
 from tests.saved import saved
 
 
@@ -88,8 +88,8 @@ def made(tmp_path: Path) -> Made:
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Callable[[str, str], str]:
-    """Writes a recipe into a folder that `hybrid.registry` looks in, and gives its name back."""
-    from hybrid.registry import add_search_path, folders, look_in
+    """Writes a recipe into a folder that `hybrid.plugins.registry` looks in, and gives its name back."""
+    from hybrid.plugins.registry import add_search_path, folders, look_in
 
     before = folders("hybrid.benchmarks")
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.questions.tables import table_of
-from hybrid.errors import DataError
-from hybrid.types import BrokenQuestion, Question
+from hybrid.core.errors import DataError
+from hybrid.core.types import BrokenQuestion, Question
 from tests.tables import cases
 
 HEAD = ("id", "image", "question", "A", "B", "answer")

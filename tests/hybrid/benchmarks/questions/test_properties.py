@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.schema import layout_of, recipe_of
-from hybrid.errors import DataError, UsageError
-from hybrid.types import BrokenQuestion, Question
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import BrokenQuestion, Question
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 10**20) | st.floats() | st.text(max_size=8),

@@ -10,12 +10,12 @@ from click.testing import CliRunner, Result
 from hybrid.benchmarks.questions.schema import layout_of, recipe_of
 from hybrid.benchmarks.questions.statistics import parse_metric, summed
 from hybrid.cli import cli
-from hybrid.errors import DataError, UsageError
-from hybrid.registry import load, module_of, names
-from hybrid.registry import recipe_of as file_of
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import Outcome, Question, Score
+from hybrid.plugins.registry import load, module_of, names
+from hybrid.plugins.registry import recipe_of as file_of
 from hybrid.scoring.published import published
 from hybrid.serving.sources import code_hash_of_plugin
-from hybrid.types import Outcome, Question, Score
 from tests.tables import cases, stored
 
 RECIPE = stored(__file__, "RECIPE")
@@ -82,7 +82,7 @@ def test_a_mapping_that_is_none(tmp_path: Path, text: str) -> None:
 def test_a_broken_recipe_from_outside_is_left_out_of_lists_and_says_why(
     recipe: Callable[[str, str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hybrid.registry import load_each
+    from hybrid.plugins.registry import load_each
 
     name = recipe("broken", "columns: {id: x}\n")
     assert name not in dict(load_each("hybrid.benchmarks"))

@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Exchange, Outcome, Prompt, Question, Reply, Score
+from hybrid.plugins.registry import load
 from hybrid.running.data import mount
-from hybrid.types import Exchange, Outcome, Prompt, Question, Reply, Score
 from tests.saved import saved
 from tests.tables import cases
 

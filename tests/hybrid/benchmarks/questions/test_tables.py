@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import DataError
-from hybrid.types import BrokenQuestion, Kind, Question
+from hybrid.core.errors import DataError
+from hybrid.core.types import BrokenQuestion, Kind, Question
 from tests.tables import cases
 
 

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from hybrid.benchmarks.questions.schema import recipe_of
-from hybrid.errors import UsageError
-from hybrid.registry import load
+from hybrid.core.errors import UsageError
+from hybrid.plugins.registry import load
 from hybrid.scoring.published import published
 
 ROOT = Path(__file__).parents[4]

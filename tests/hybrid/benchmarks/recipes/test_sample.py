@@ -14,9 +14,9 @@ from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.recipe import RecipeBenchmark
 from hybrid.benchmarks.questions.sample import format_options, write
 from hybrid.benchmarks.questions.schema import recipe_of
-from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.types import Question
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Question
 from tests.tables import stored
 
 FOLDER = Path(__file__).parents[4] / "hybrid/benchmarks/recipes"

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, SystemMessage, ToolMessage, user_message
+from hybrid.core.format_lines import FORMAT_LINES
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, SystemMessage, ToolMessage, user_message
+from hybrid.core.types import ImageRef, Kind
 from hybrid.models import CallKey, ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.models.embedded import CHECKPOINT
-from hybrid.prompts import FORMAT_LINES
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.tool import Tool
-from hybrid.types import ImageRef, Kind
 
 DEPTH = (
     "Two points on the image are circled and labeled A and B. Which point is closer to the camera?\n"

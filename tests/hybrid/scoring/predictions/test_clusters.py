@@ -13,7 +13,7 @@ from PIL import Image
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli import cli
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
+from hybrid.plugins.registry import load
 from hybrid.scoring.clusters import align_clusters
 from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.reports import compare_paths

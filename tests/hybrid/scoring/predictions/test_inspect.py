@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.scoring.predictions import recognise
 from hybrid.scoring.predictions.inspect import read
 

@@ -15,13 +15,13 @@ from PIL import Image
 from hybrid.benchmarks.base import PredictedRow, ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
-from hybrid.errors import DataError, UsageError
-from hybrid.registry import load
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.types import Kind, Question
+from hybrid.plugins.registry import load
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions.base import Recognised
 from hybrid.scoring.predictions.join import join
 from hybrid.scoring.reports import score_paths
-from hybrid.types import Kind, Question
 from tests.saved import saved
 
 OWN = load("hybrid.benchmarks", "questions")

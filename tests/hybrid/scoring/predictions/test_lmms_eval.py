@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.errors import DataError
+from hybrid.core.errors import DataError
 from hybrid.scoring.predictions.lmms_eval import read
 from tests.tables import cases
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.errors import DataError, UsageError
+from hybrid.core.errors import DataError, UsageError
 from hybrid.scoring.predictions import recognise
 from hybrid.scoring.predictions.vlmevalkit import read
 from tests.tables import cases

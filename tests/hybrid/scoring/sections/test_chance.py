@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
-from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.core.images import ImageStore
+from hybrid.core.types import Kind, Question
+from hybrid.plugins.registry import load
 from hybrid.running.data import mount, questions
 from hybrid.scoring.chance_baseline import Guesser
 from hybrid.scoring.compare import Comparison, compare
@@ -18,7 +19,6 @@ from hybrid.scoring.published import published
 from hybrid.scoring.reference import ReferenceLine, reference_lines
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections.chance import GUESS, SECTION
-from hybrid.types import Kind, Question
 from tests.hybrid.scoring.solvers import GENERATED, VAL, solver
 
 ANSWERS = {"Jigsaw": "AABA", "Counting": "CCDA"}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid.core.types import Combine
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, ToolQuestion, decompose
-from hybrid.types import Combine
 
 
 def values(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, float]:

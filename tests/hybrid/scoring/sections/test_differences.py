@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.types import StoredImage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare, unique
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.result import UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import questions
 from hybrid.scoring.sections.differences import SECTION
-from hybrid.types import StoredImage
 from tests.hybrid.scoring.solvers import GENERATED, VAL, question, solver
 from tests.tables import cases
 

@@ -5,12 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.scoring.compare import compare
-from hybrid.scoring.result import Result
-from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.evidence import CLASSES, SECTION
-from hybrid.types import (
+from hybrid.core.types import (
     Attempt,
     Exchange,
     Fault,
@@ -24,6 +19,11 @@ from hybrid.types import (
     Step,
     StoredImage,
 )
+from hybrid.scoring.compare import compare
+from hybrid.scoring.result import Result
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.evidence import CLASSES, SECTION
 from tests.hybrid.scoring.solvers import folder_of
 
 CHOICES = ("the second image", "the third image")

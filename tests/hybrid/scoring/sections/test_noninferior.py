@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.result import Result

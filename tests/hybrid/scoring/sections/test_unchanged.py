@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from hybrid.core.types import Question, Reply, Step, Usage
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections.unchanged import SECTION
-from hybrid.types import Question, Reply, Step, Usage
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 Costing = Callable[[str, Question, Reply], Reply]

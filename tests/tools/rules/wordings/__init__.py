@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.types import ImageRef, Kind, Prompt, StoredImage
+from hybrid.core.types import ImageRef, Kind, Prompt, StoredImage
 from tools.rules.questions.recognising import recognise_question
 from tools.rules.questions.sentence import Thing, Unclear
 from tools.rules.questions.values import (

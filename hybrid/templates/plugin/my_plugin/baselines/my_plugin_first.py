@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+from hybrid.core.types import LETTERS, Outcome, Prompt, Reply
 from hybrid.solving.solver import Solver, SolverContext
-from hybrid.types import LETTERS, Outcome, Prompt, Reply
 
 
 class MyPluginFirst(Solver):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hybrid.benchmarks.card import MetricCard
+from hybrid.core.types import Outcome
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import FRACTION, Result, Section
-from hybrid.types import Outcome
 
 NAME = "my_plugin_answered"
 

@@ -41,7 +41,7 @@ def unit(image: int = 1) -> str:
 
 
 def span_px(box: Any, image: int = 1, to: str = "-") -> str:
-    """`x 12-80, y 5-60 px` of a `hybrid.types.Box`."""
+    """`x 12-80, y 5-60 px` of a `hybrid.core.types.Box`."""
     across = f"x {at('x', box.x0, image)}{to}{at('x', box.x1, image)}"
     return f"{across}, y {at('y', box.y0, image)}{to}{at('y', box.y1, image)}{unit(image)}"
 

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hybrid.config import QUEUE_S
-from hybrid.errors import Outage, ToolError
-from hybrid.types import Fault
+from hybrid.core.errors import Outage, ToolError
+from hybrid.core.types import Fault
 
 # A clock that never goes back, in seconds, such as `time.monotonic`.
 Clock = Callable[[], float]

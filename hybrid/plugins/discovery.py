@@ -24,8 +24,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hybrid.cards import read_card
-from hybrid.errors import UsageError
+from hybrid.core.errors import UsageError
+from hybrid.core.toml_records import read_card
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -63,7 +63,7 @@ class PluginKind:
         return f"hybrid.{self.folder}"
 
 
-_FILE: Final = Path(__file__).with_name("plugins.toml")
+_FILE: Final = Path(__file__).with_name("kinds.toml")
 KINDS: Final = read_card(_FILE, Mapping[str, tuple[PluginKind, ...]])["kind"]  # type: ignore[type-abstract]
 BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KINDS}
 # The package that a folder without the project's subfolders belongs to.

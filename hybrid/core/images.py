@@ -21,9 +21,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from hybrid.errors import DataError, needed_by
-from hybrid.log.files import read_small, write_atomic
-from hybrid.types import MAX_PIXELS, SHA256, StoredImage
+from hybrid.core.errors import DataError, needed_by
+from hybrid.core.files import read_small, write_atomic
+from hybrid.core.types import MAX_PIXELS, SHA256, StoredImage
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.config import Reasoning
-from hybrid.types import Kind, Prompt
+from hybrid.core.types import Kind, Prompt
 
 REASONING: Mapping[Reasoning, str] = {
     "first": "Reason step by step in writing first, then give your answer.",

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from hybrid.errors import UsageError
-from hybrid.secrets import redact_bytes
+from hybrid.core.errors import UsageError
+from hybrid.core.secrets import redact_bytes
 
 # Largest input file in bytes; the largest known ones have a few hundred thousand.
 MAX_BYTES = 64 * 2**20

@@ -14,8 +14,8 @@ from typing import Literal
 
 from typing_extensions import TypeAliasType
 
-from hybrid.errors import Fault as Fault  # noqa: PLC0414 - one of the values here, which errors carry too
-from hybrid.places import Place
+from hybrid.core.coordinates import Place
+from hybrid.core.errors import Fault as Fault  # noqa: PLC0414 - one of the values here, which errors carry too
 
 # From typing_extensions because pydantic resolves only named recursive aliases.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")

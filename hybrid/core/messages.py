@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
-from hybrid.types import ImageRef, Json, StoredImage
+from hybrid.core.types import ImageRef, Json, StoredImage
 
 Role = Literal["system", "user", "assistant", "tool"]
 

@@ -1,7 +1,7 @@
 """Load plug-ins by name: `load("tools", "crop")` is the object that `tools/crop.py` exports.
 
 To add a tool, a solver, a benchmark, a model or a statistic, add one file, in the project or outside of it (see
-`hybrid/plugins.py`); only the requested file is imported. Files of the project are trusted. Outside files are not:
+`hybrid/plugins/discovery.py`); only the requested file is imported. Files of the project are trusted. Outside files are not:
 within `described_by` they are first imported in another process, with limits, and an outside tool is imported only
 there. A defective plug-in is left out with a note; loading it by name raises `UsageError` with the reason.
 """
@@ -17,9 +17,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from hybrid.core.error_text import in_one_line
+from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.display.notes import tell
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.plugins import (
+from hybrid.plugins.discovery import (
     BY_PACKAGE,
     TOOLS,
     PluginKind,
@@ -31,13 +32,12 @@ from hybrid.plugins import (
     looked_up,
     recipe_file,
 )
-from hybrid.plugins import add_search_path as add_search_path  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins import folders as folders  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins import is_word as is_word  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins import look_in as look_in  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins import outside as outside  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins import own_names as own_names  # noqa: PLC0414 - callers find all by name here
-from hybrid.raised import in_one_line
+from hybrid.plugins.discovery import add_search_path as add_search_path  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins.discovery import folders as folders  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins.discovery import is_word as is_word  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins.discovery import look_in as look_in  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins.discovery import outside as outside  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins.discovery import own_names as own_names  # noqa: PLC0414 - callers find all by name here
 
 # Packages whose files are loaded by name but which plug-ins cannot extend, each with the name that its files export.
 INNER = {"tools.rules": "RULES", "hybrid.cli": "command", "hybrid.models.batch_apis": "API"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _FRAME: Final = re.compile(r'^[ |]*  File "(.+)", line (\d+)', re.MULTILINE)
-_OURS: Final = Path(__file__).parent
+_OURS: Final = Path(__file__).parents[1]
 _LIBRARIES: Final = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from hybrid.errors import DataError, did_you_mean
+from hybrid.core.errors import DataError, did_you_mean
 
 T = TypeVar("T")
 # Path to a value: keys, and list indices from 0.

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from hybrid.errors import DataError, UsageError
-from hybrid.log.files import read_small
-from hybrid.registry import names
+from hybrid.core.errors import DataError, UsageError
+from hybrid.core.files import read_small
+from hybrid.plugins.registry import names
 
 
 @cache

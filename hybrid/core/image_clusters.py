@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.types import Question
+from hybrid.core.types import Question
 
 # Prefix of the names of these clusters.
 PICTURE = "picture of "

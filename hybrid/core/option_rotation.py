@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.types import LETTERS, BrokenQuestion, Cell, Json, Kind, Metric, Question, Score
+from hybrid.core.types import LETTERS, BrokenQuestion, Cell, Json, Kind, Metric, Question, Score
 
 ROTATED = re.compile(r"#r(\d+)$")
 # Stands for all tasks: every choice between texts can be rotated.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
-from hybrid.places import unmarked
+from hybrid.core.coordinates import unmarked
 
 
 class Fault(StrEnum):
@@ -47,7 +47,7 @@ class WeightsError(HybridError):
 class ToolError(HybridError):
     """A tool could not answer this request; `fault` says what kind of error it was.
 
-    `marked` is the message with its coordinates marked (`hybrid.places`); `str()` returns it without the marks.
+    `marked` is the message with its coordinates marked (`hybrid.core.coordinates`); `str()` returns it without the marks.
     """
 
     def __init__(self, message: str, fault: Fault = Fault.TOOL_ERROR) -> None:
@@ -99,7 +99,7 @@ def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> s
 
 def install_extra(extra: str) -> str:
     """The command that installs an extra of this project; unlike `uv sync`, it uninstalls nothing."""
-    checkout = Path(__file__).parents[1]
+    checkout = Path(__file__).parents[2]
     return f"uv pip install -e '{'.' if Path.cwd() == checkout else checkout}[{extra}]'"
 
 

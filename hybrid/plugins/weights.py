@@ -13,8 +13,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from hybrid.errors import WeightsError, importable, needs_package
-from hybrid.registry import load
+from hybrid.core.errors import WeightsError, importable, needs_package
+from hybrid.plugins.registry import load
 from hybrid.tool import BackendCard, Card, Provenance, Tool
 
 # Prefix of model folders in the hub's cache.
