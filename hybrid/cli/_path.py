@@ -8,8 +8,7 @@ import click
 
 from hybrid.config.plugin_path import FORMER_NAME, PATH
 from hybrid.core.errors import UsageError
-from hybrid.plugins.discovery import left_out, outside_folders
-from hybrid.plugins.registry import add_search_path
+from hybrid.plugins.registry import add_search_path, left_out, outside_folders
 
 
 def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Path, ...]) -> None:

@@ -11,7 +11,7 @@ import click
 from hybrid.cli._options import options
 from hybrid.cli._templates import filled, write
 from hybrid.core.errors import UsageError
-from hybrid.plugins.discovery import folders, is_word, no_word
+from hybrid.plugins.registry import folders, is_word, no_word
 
 # What a test that lies beside its tool finds it with.
 BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], __file__)\n\n")

@@ -12,7 +12,7 @@ from hybrid.cli._options import options
 from hybrid.cli._templates import filled, write
 from hybrid.cli._tool_new import tool_files
 from hybrid.core.errors import UsageError
-from hybrid.plugins.discovery import folders, is_word, no_word
+from hybrid.plugins.registry import folders, is_word, no_word
 
 
 @click.group("new")

@@ -5,7 +5,6 @@ from hybrid.config.groups import COMING_WAIT_S as COMING_WAIT_S
 from hybrid.config.groups import CPU as CPU
 from hybrid.config.groups import LOAD_S as LOAD_S
 from hybrid.config.groups import MAX_THREADS as MAX_THREADS
-from hybrid.config.groups import QUEUE_S as QUEUE_S
 from hybrid.config.groups import BackendChoice as BackendChoice
 from hybrid.config.groups import Limits as Limits
 from hybrid.config.groups import ModelSettings as ModelSettings
@@ -32,7 +31,7 @@ from hybrid.config.words import ImageForm as ImageForm
 from hybrid.config.words import Missing as Missing
 from hybrid.config.words import Parse as Parse
 from hybrid.config.words import Pictures as Pictures
-from hybrid.config.words import Reasoning as Reasoning
 from hybrid.config.words import Show as Show
 from hybrid.config.words import ToolCalling as ToolCalling
 from hybrid.config.words import ToolOutput as ToolOutput
+from hybrid.core.timing import QUEUE_S as QUEUE_S

@@ -19,13 +19,12 @@ from hybrid.config.option import OptionField, option, option_fields, refuse_too_
 from hybrid.config.pairs import pairs
 from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling, ToolPictures
 from hybrid.core.errors import UsageError
+from hybrid.core.timing import QUEUE_S
 from hybrid.core.types import Json
 
 CPU: Final = "cpu"
 # CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks.
 AUTO: Final = "auto"
-# How long a request may wait for its turn.
-QUEUE_S = 3600.0
 # How long a batch waits for requests that are being decoded.
 COMING_WAIT_S = 0.25
 # More than weights take to load from a slow disk: all tools of the device wait for it.

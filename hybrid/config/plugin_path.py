@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from hybrid.config.option import Option
-from hybrid.plugins.discovery import PATH_VARIABLE
+from hybrid.plugins.registry import PATH_VARIABLE
 
 PATH: Final = Option(
     "--path",

@@ -23,9 +23,9 @@ from hybrid.config.option import (
     SubOptions,
     option,
 )
-from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
+from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Show, ToolOutput
 from hybrid.core.errors import UsageError
-from hybrid.core.types import Json
+from hybrid.core.types import Json, Reasoning
 
 # The settings of the second model, which describes images where they are shown as captions, by their fields.
 OF_CAPTIONER: Final = SubOptions(

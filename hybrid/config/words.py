@@ -29,7 +29,6 @@ ImageForm = Literal["separate", "concat", "caption", "none"]
 ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
 # Whether a choice is answered in words, or as the option that the model finds most likely.
 AnswerForm = Literal["text", "likelihood"]
-Reasoning = Literal["first", "none"]
 # The treatment of questions for which a file of texts has none.
 Missing = Literal["refuse", "without"]
 # Reasons to refuse a run unless `--allow` names them.

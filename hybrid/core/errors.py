@@ -47,7 +47,7 @@ class WeightsError(HybridError):
 class ToolError(HybridError):
     """A tool could not answer this request; `fault` says what kind of error it was.
 
-    `marked` is the message with its coordinates marked (`hybrid.core.coordinates`); `str()` returns it without the marks.
+    `marked` is the message with its coordinates marked (`hybrid.core.coordinates`); `str()` returns it without them.
     """
 
     def __init__(self, message: str, fault: Fault = Fault.TOOL_ERROR) -> None:

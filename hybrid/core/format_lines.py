@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hybrid.config import Reasoning
-from hybrid.core.types import Kind, Prompt
+from hybrid.core.types import Kind, Prompt, Reasoning
 
 REASONING: Mapping[Reasoning, str] = {
     "first": "Reason step by step in writing first, then give your answer.",

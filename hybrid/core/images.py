@@ -28,7 +28,7 @@ from hybrid.core.types import MAX_PIXELS, SHA256, StoredImage
 if TYPE_CHECKING:
     from PIL import Image
 
-    from hybrid.tool import Pixels
+    from hybrid.core.types import Pixels
 
 MEDIA_TYPES = {
     "JPEG": "image/jpeg",

@@ -25,7 +25,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hybrid.config import QUEUE_S
 from hybrid.core.errors import Outage, ToolError
 from hybrid.core.types import Fault
 
@@ -37,6 +36,9 @@ R = TypeVar("R")
 # Seconds of a tool's first run that count as loading: more than libraries take on a busy machine. Beyond that, the
 # tool is slow or hangs, and the time is charged.
 FREE_LOAD_S = 30.0
+
+# How long a request may wait for its turn.
+QUEUE_S = 3600.0
 
 
 @dataclass

@@ -10,15 +10,24 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from typing_extensions import TypeAliasType
 
 from hybrid.core.coordinates import Place
 from hybrid.core.errors import Fault as Fault  # noqa: PLC0414 - one of the values here, which errors carry too
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+# An RGB image, shape (H, W, 3), values 0..255.
+Pixels: TypeAlias = "npt.NDArray[np.uint8]"
+
 # From typing_extensions because pydantic resolves only named recursive aliases.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
+
+Reasoning = Literal["first", "none"]
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

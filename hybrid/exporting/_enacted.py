@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from hybrid.config import Limits, ModelSettings, Reasoning
+from hybrid.config import Limits, ModelSettings
 from hybrid.core.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
 from hybrid.core.format_lines import REASONING, Wording
 from hybrid.core.images import ImageStore, home
 from hybrid.core.messages import AssistantMessage, End, Message, ToolCall, UnreadableCall, images_of
 from hybrid.core.repetitions import word_of
-from hybrid.core.types import Attempt, Fault, Finding, ImageRef, Json, Outcome, Prompt, Question, Step, Usage
+from hybrid.core.types import Attempt, Fault, Finding, ImageRef, Json, Outcome, Prompt, Question, Reasoning, Step, Usage
 from hybrid.exporting.base import ExportedRun
 from hybrid.models.images import arrange
 from hybrid.models.toolspec import all_published

@@ -27,7 +27,7 @@ from hybrid.log.lines import FileExtent
 FORMAT = 2
 MANIFEST = "manifest.json"
 SEAL = "sha256"
-# The entry with the plug-ins that a run used (`hybrid.plugins.discovery.origin_facts`).
+# The entry with the plug-ins that a run used (`hybrid.plugins.registry.origin_facts`).
 PLUGINS = "plugins"
 MEND = "put back the one that the run was made with, or give another folder"
 

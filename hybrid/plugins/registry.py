@@ -1,43 +1,381 @@
-"""Load plug-ins by name: `load("tools", "crop")` is the object that `tools/crop.py` exports.
+"""Plug-ins by name: where they lie, and `load("tools", "crop")`, the object that `tools/crop.py` exports.
 
-To add a tool, a solver, a benchmark, a model or a statistic, add one file, in the project or outside of it (see
-`hybrid/plugins/discovery.py`); only the requested file is imported. Files of the project are trusted. Outside files are not:
-within `described_by` they are first imported in another process, with limits, and an outside tool is imported only
-there. A defective plug-in is left out with a note; loading it by name raises `UsageError` with the reason.
+    add_search_path([Path("mine")], "--path")
+    find_origins("tools")["redness"].label           # mine/tools/redness.py
+
+`KINDS` lists what can be added: a tool, a solver, a benchmark, a model, a statistic, ... Each kind is found in three
+places: a file of the project's package; a file in the folder `DIR/tools`, `DIR/baselines`, ... of a folder on the
+search path (without them, DIR holds tools); an entry point of an installed package, `NAME = package.module` in the
+group `hybrid.tools`, `hybrid.baselines`, ... Names of the project cannot be overridden; if several outside plug-ins
+share a name, none of them is used. `left_out` says why.
+
+Only the requested file is imported. Files of the project are trusted. Outside files are not: within `described_by` they
+are first imported in another process, with limits, and an outside tool is imported only there. A defective plug-in is
+left out with a note; loading it by name raises `UsageError` with the reason.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import importlib.util
+import os
+import pkgutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from hybrid.core.error_text import in_one_line
 from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.core.toml_records import read_card
 from hybrid.display.notes import tell
-from hybrid.plugins.discovery import (
-    BY_PACKAGE,
-    TOOLS,
-    PluginKind,
-    PluginOrigin,
-    describe_entry,
-    entry_points,
-    find_origins,
-    left_out,
-    looked_up,
-    recipe_file,
-)
-from hybrid.plugins.discovery import add_search_path as add_search_path  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins.discovery import folders as folders  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins.discovery import is_word as is_word  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins.discovery import look_in as look_in  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins.discovery import outside as outside  # noqa: PLC0414 - callers find all by name here
-from hybrid.plugins.discovery import own_names as own_names  # noqa: PLC0414 - callers find all by name here
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+# Search path, separated like `$PATH`. Defined here because shell completion of names does not load the options.
+PATH_VARIABLE: Final = "HYBRID_TOOL_PATH"
+# The project's distribution name.
+OURS: Final = "hybrid-perception"
+
+
+@dataclass(frozen=True)
+class PluginKind:
+    """One kind of plug-in."""
+
+    # Used in messages. Kinds with the same word share their names: graphs and baselines are both solvers.
+    word: str
+    # The project's package of this kind.
+    package: str
+    # The name that a plug-in file must define.
+    export: str
+    # Subfolder of a folder on the search path; with the prefix `hybrid.`, the entry-point group.
+    folder: str
+    # The class of the exported object, `module:Class`.
+    type: str
+    # Attributes that listings read. They are read once at loading, because they may raise.
+    reads: tuple[str, ...] = ()
+    # The attribute that must equal the file's name.
+    named: str = ""
+    # `module:function` that makes a plug-in from a code-free file `NAME.yaml` or `recipes/NAME.yaml`.
+    recipe: str = ""
+
+    @property
+    def group(self) -> str:
+        """The entry-point group."""
+        return f"hybrid.{self.folder}"
+
+
+_FILE: Final = Path(__file__).with_name("kinds.toml")
+KINDS: Final = read_card(_FILE, Mapping[str, tuple[PluginKind, ...]])["kind"]  # type: ignore[type-abstract]
+BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KINDS}
+# The package that a folder without the project's subfolders belongs to.
+TOOLS: Final = "tools"
+
+# Modules that are not plug-ins: interfaces of benchmarks and exports, benchmark cards, rules of the specialist solver.
+NOT_THINGS: Final = ("base", "card", "rules")
+# Subfolder for recipes, for kinds that have them.
+RECIPES: Final = "recipes"
+# Prefixes of test files next to plug-ins.
+TESTS: Final = ("test_", "conftest")
+# Endings of files that determine the behaviour of a plug-in.
+CODE_ENDINGS: Final = (".py", ".toml", ".yaml")
+HASH_DIGITS: Final = 12
+
+# The project's own folders by package, from before the search path was extended.
+_OWN: dict[str, tuple[str, ...]] = {}
+# Folders on the search path, each with the packages and subfolders that it has plug-ins for.
+_NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
+
+
+@dataclass(frozen=True)
+class PluginOrigin:
+    """Where a plug-in comes from."""
+
+    kind: PluginKind
+    name: str
+    # The folders that contain its file; none for an entry point.
+    places: Sequence[str]
+    own: bool
+    entry: EntryPoint | None = None
+
+    @property
+    def label(self) -> str:
+        """Its file, or the package that offers it, for messages."""
+        return _file_of(self.places, self.name) if self.entry is None else describe_entry(self.entry)
+
+
+def folders(package: str) -> tuple[str, ...]:
+    """The folders of a package; those of the search path come last."""
+    return tuple(importlib.import_module(package).__path__)
+
+
+def look_in(package: str, places: Sequence[str]) -> None:
+    """Set the folders of a package; those that are not the project's count as outside."""
+    _OWN.setdefault(package, folders(package))
+    importlib.import_module(package).__path__[:] = list(places)
+    importlib.invalidate_caches()
+
+
+def outside_folders(package: str) -> tuple[str, ...]:
+    """The folders of a package outside of the project."""
+    own_folders = _OWN.get(package)
+    return () if own_folders is None else tuple(place for place in folders(package) if place not in own_folders)
+
+
+def looked_in() -> dict[str, tuple[str, ...]]:
+    """Folders of tools, and of each package with outside folders: arguments for `look_in` in another process."""
+    return {package: folders(package) for package in (TOOLS, *_OWN) if package == TOOLS or outside_folders(package)}
+
+
+def outside() -> tuple[Path, ...]:
+    """The folders on the search path that are still in use."""
+    _add_env_search_path()
+    return tuple(
+        root for root, entries in _NAMED.items() if any(place in folders(package) for package, place in entries)
+    )
+
+
+def add_search_path(places: Sequence[Path], option: str) -> None:
+    """Add folders to the search path; each file `NAME.py` and each folder `NAME` with an `__init__.py` is a plug-in.
+
+    Args:
+        places: folders laid out like the project (`tools/`, `baselines/`, ...), or folders of tools.
+        option: the user's name for them, for errors.
+
+    Raises:
+        UsageError: a folder is missing, or has no plug-in.
+    """
+    for place in places:
+        root = place.expanduser().resolve()
+        if not root.is_dir():
+            raise UsageError(f"{option} {place}: there is no such folder")
+        entries = _held_by(root)
+        if not entries:
+            kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
+            raise UsageError(
+                f"{option} {place}: it has no tool (a file NAME.py that defines TOOL), and no folder of {kinds}"
+            )
+        for package, folder in entries:
+            if folder not in folders(package):
+                look_in(package, (*folders(package), folder))
+        _NAMED[root] = entries
+
+
+def origin_facts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    """Describe, by `folder/name`, the origin of those plug-ins that come from outside of the project.
+
+    For a folder on the search path: `path`, and `sha256`, the hash of its code. For an installed package: `package`,
+    its name.
+
+    Args:
+        pairs: packages and names, as `load` takes them.
+    """
+    facts: dict[str, dict[str, Any]] = {}
+    for package, name in pairs:
+        origin = find_origins(package).get(name) if package in BY_PACKAGE else None
+        if origin is None or origin.own:
+            continue
+        key = f"{origin.kind.folder}/{name}"
+        if origin.entry is not None:
+            facts[key] = {"package": origin.entry.dist.name if origin.entry.dist else origin.entry.value}
+            continue
+        root = next(root for root, entries in _NAMED.items() if any(place in origin.places for _, place in entries))
+        facts[key] = {"path": str(root), "sha256": folder_hash(root)}
+    return facts
+
+
+def folder_hash(root: Path) -> str:
+    """Hash (12 hex digits) of names and contents of the code files in a folder on the search path.
+
+    Tests, other kinds of files and subfolders without plug-ins do not count.
+    """
+    total = hashlib.sha256()
+    for _, place in _held_by(root):
+        for path in sorted(Path(place).rglob("*")):
+            parts = path.relative_to(place).parts
+            counts = path.suffix in CODE_ENDINGS and not path.name.startswith(TESTS)
+            if counts and not any(part.startswith((".", "__pycache__")) for part in parts) and path.is_file():
+                name = path.relative_to(root).as_posix()
+                content = path.read_bytes().replace(b"\r\n", b"\n")
+                total.update(f"{name}\x1f{hashlib.sha256(content).hexdigest()}\x1e".encode())
+    return total.hexdigest()[:HASH_DIGITS]
+
+
+def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
+    """The packages that a folder has plug-ins for, each with the subfolder of their files."""
+    inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
+    entries = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
+    return entries or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
+
+
+def _add_env_search_path() -> None:
+    if value := os.environ.get(PATH_VARIABLE):
+        add_search_path([Path(place) for place in value.split(os.pathsep) if place], PATH_VARIABLE)
+
+
+def own_names(package: str) -> set[str]:
+    """Names of the project's own plug-ins of a package.
+
+    Raises:
+        UsageError: the package is not installed.
+    """
+    places = _OWN.get(package)
+    if places is None:
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.submodule_search_locations is None:
+            raise UsageError(f"the package {package!r} is not installed")
+        places = tuple(spec.submodule_search_locations)
+    looked_at = [
+        place for folder in places for place in (folder, os.path.join(folder, RECIPES)) if os.path.isdir(place)
+    ]
+    return set(_stems_at(places, _has_recipes(package), tuple(os.stat(place).st_mtime_ns for place in looked_at)))
+
+
+@lru_cache(maxsize=64)
+def _stems_at(places: tuple[str, ...], recipes: bool, _changed_ns: tuple[int, ...]) -> frozenset[str]:
+    """Plug-in names in folders of the project; `_changed_ns` invalidates the cache when a folder changes."""
+    return frozenset(_stems(places, recipes=recipes))
+
+
+def _has_recipes(package: str) -> bool:
+    return package in BY_PACKAGE and BY_PACKAGE[package].recipe != ""
+
+
+def recipe_file(places: Sequence[str], name: str) -> Path | None:
+    """Find the file of a recipe in some folders; None if there is none."""
+    return next((file for file in _recipes(places) if file.stem == name), None)
+
+
+def _recipes(places: Sequence[str]) -> Iterator[Path]:
+    for place in places:
+        for folder in (Path(place), Path(place) / RECIPES):
+            yield from sorted(folder.glob("*.yaml"))
+
+
+def find_origins(package: str) -> Mapping[str, PluginOrigin]:
+    """The plug-ins of a package by name. Raises `UsageError` if a folder of `$HYBRID_TOOL_PATH` is missing."""
+    return looked_up(package)[0]
+
+
+def left_out(package: str) -> Mapping[str, str]:
+    """By name, why an outside plug-in of a package is not used; the text starts with its origin."""
+    return looked_up(package)[1]
+
+
+def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, str]]:
+    """Both `find_origins` and `left_out`, with one scan of the folders. Raises `UsageError` as `find_origins`."""
+    by_package, missing = _catalogue(BY_PACKAGE[package].word)
+    return by_package.get(package, {}), missing.get(package, {})
+
+
+def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str, dict[str, str]]]:
+    """For the kinds with this word, by package: the plug-ins found, and why others are left out."""
+    _add_env_search_path()
+    all_origins: list[PluginOrigin] = []
+    for kind in (kind for kind in KINDS if kind.word == word):
+        # First the project's own, then those on the search path, then those of installed packages.
+        outer = outside_folders(kind.package)
+        places = _OWN.get(kind.package) or folders(kind.package)
+        all_origins += (PluginOrigin(kind, name, places, own=True) for name in own_names(kind.package))
+        for place in outer:
+            names = sorted(_stems([place], extra=NOT_THINGS, recipes=kind.recipe != ""))
+            all_origins += (PluginOrigin(kind, name, (place,), own=False) for name in names)
+        for entry in entry_points(kind.group):
+            is_ours = entry.dist is not None and entry.dist.name == OURS
+            all_origins.append(PluginOrigin(kind, entry.name, (), is_ours, entry))
+    by_name: dict[str, list[PluginOrigin]] = {}
+    for origin in all_origins:
+        by_name.setdefault(origin.name, []).append(origin)
+    by_package: dict[str, dict[str, PluginOrigin]] = {}
+    missing: dict[str, dict[str, str]] = {}
+    for name, origins in by_name.items():
+        whose = next((origin for origin in origins if origin.own), origins[0] if len(origins) == 1 else None)
+        for origin in origins:
+            reason = None if origin.own or is_word(name) else no_word(word)
+            reason = reason or _helper_clash(origin)
+            if reason is None and origin is whose:
+                by_package.setdefault(origin.kind.package, {})[name] = origin
+                continue
+            other = next((candidate for candidate in origins if candidate is not origin), origin)
+            conflict = f"there is a {word} {name!r} already, {other.label}; rename one of them"
+            missing.setdefault(origin.kind.package, {})[name] = f"{origin.label}: {reason or conflict}"
+    return by_package, missing
+
+
+def _helper_clash(origin: PluginOrigin) -> str | None:
+    """Why a plug-in cannot import its helpers: a helper in an earlier folder has the same name. None if it can."""
+    if origin.own or origin.entry is not None:
+        return None
+    if origin.name in NOT_THINGS:
+        return f"a {origin.kind.word} cannot have the name {origin.name!r}; rename it"
+    all_folders = folders(origin.kind.package)
+    earlier = all_folders[: all_folders.index(origin.places[0])]
+    shadowed = sorted(_modules(earlier) & {name for name in _modules(origin.places) if name.startswith("_")})
+    if not shadowed:
+        return None
+    return f"there is a {shadowed[0]!r} already, {_file_of(earlier, shadowed[0])}; rename the one beside it"
+
+
+def no_word(word: str) -> str:
+    """The message that says which names are allowed."""
+    return f"the name of a {word} is of lower-case letters, digits and underscores"
+
+
+def is_word(name: str) -> bool:
+    """Whether a plug-in can have this name."""
+    return name.isidentifier() and name.isascii() and name == name.lower() and not name.startswith("_")
+
+
+def _stems(places: Sequence[str], extra: Sequence[str] = (), *, recipes: bool = False) -> set[str]:
+    """Plug-in names in some folders; `extra` are reserved names to include all the same."""
+    stems = _modules(places) | ({file.stem for file in _recipes(places)} if recipes else set())
+    return {name for name in stems if (name in extra or name not in NOT_THINGS) and name[0] != "_"}
+
+
+def _modules(places: Sequence[str]) -> set[str]:
+    """Names of all importable modules in some folders, without tests."""
+    return {module.name for module in pkgutil.iter_modules(list(places)) if not module.name.startswith(TESTS)}
+
+
+def _file_of(places: Sequence[str], name: str) -> str:
+    """Path of the file of a plug-in or helper."""
+    paths = (Path(place) / file_name for place in places for file_name in (f"{name}.py", name))
+    return next((str(path) for path in paths if path.exists()), str(recipe_file(places, name) or name))
+
+
+def describe_entry(entry: EntryPoint) -> str:
+    """Describe an entry point for messages."""
+    package = "an installed package" if entry.dist is None else f"the installed package {entry.dist.name}"
+    return f"{package} ({entry.name} = {entry.value})"
+
+
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """Entry points of installed packages in a group, without duplicates."""
+    return _entry_points(tuple(sys.path)).get(group, ())
+
+
+@lru_cache(maxsize=8)
+def _entry_points(path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """All `hybrid.*` entry points on this `sys.path` by group; cached, as it reads the metadata of all packages."""
+    from importlib.metadata import distributions
+
+    entries: dict[tuple[str, str, str], EntryPoint] = {}
+    for distribution in distributions(path=list(path)):
+        for entry in distribution.entry_points:
+            if entry.group.startswith("hybrid."):
+                entries.setdefault((entry.group, entry.name, entry.value), entry)
+    by_group: dict[str, tuple[EntryPoint, ...]] = {}
+    for (group, *_), entry in entries.items():
+        by_group[group] = (*by_group.get(group, ()), entry)
+    return by_group
+
 
 # Packages whose files are loaded by name but which plug-ins cannot extend, each with the name that its files export.
 INNER = {"tools.rules": "RULES", "hybrid.cli": "command", "hybrid.models.batch_apis": "API"}

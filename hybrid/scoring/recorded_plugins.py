@@ -18,7 +18,7 @@ from hybrid.core.errors import HybridError, UsageError
 from hybrid.display.notes import tell
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
-from hybrid.plugins.discovery import KINDS, TOOLS, add_search_path, find_origins, folder_hash
+from hybrid.plugins.registry import KINDS, TOOLS, add_search_path, find_origins, folder_hash
 
 # How the keys of routes begin among those of tools.
 ROUTE = "route "

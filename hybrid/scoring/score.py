@@ -16,12 +16,12 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule, accuracy
-from hybrid.core.option_rotation import rotation_metrics
 from hybrid.core.types import BrokenQuestion, Json, Metric, Outcome, Question, Score, Usage
 from hybrid.log.codec import codec
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Origin
+from hybrid.scoring.rotation import rotation_metrics
 from hybrid.scoring.tally import OTHER, Tally
 from hybrid.stats import interval
 

@@ -232,7 +232,7 @@ class CachedTools:
     async def _shared(
         self, key: str, name: str, make: Callable[[Stopwatch], Coroutine[Any, Any, R]], spent: CallTime
     ) -> R:
-        """The result of the work of a key, which is started unless it is under way. Raises as `hybrid.core.timing.finished`.
+        """Return the result of the work of a key; start it unless it runs. Raises as `hybrid.core.timing.finished`.
 
         The work goes on when this caller is cancelled or gives up.
         """

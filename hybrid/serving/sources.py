@@ -22,8 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.core.types import Json
-from hybrid.plugins.discovery import BY_PACKAGE, KINDS, TOOLS, outside_folders
-from hybrid.plugins.registry import folders, is_outside, load, module_of, package_of, recipe_of
+from hybrid.plugins.registry import (
+    BY_PACKAGE,
+    KINDS,
+    TOOLS,
+    folders,
+    is_outside,
+    load,
+    module_of,
+    outside_folders,
+    package_of,
+    recipe_of,
+)
 from hybrid.tool import Need, Tool
 
 # Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in

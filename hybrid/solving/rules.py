@@ -15,8 +15,7 @@ from typing import Any
 
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Prompt
-from hybrid.plugins.discovery import TOOLS
-from hybrid.plugins.registry import is_outside, load, names, place_of, state
+from hybrid.plugins.registry import TOOLS, is_outside, load, names, place_of, state
 from hybrid.tool import Tool
 from hybrid.tool.rules import Rule, RuleByText
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from hybrid.core.coordinates import Place, unmarked
 from hybrid.core.errors import ToolError
@@ -19,9 +19,6 @@ from hybrid.tool.networks import Network
 from hybrid.tool.rules import Rule
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from hybrid.tool.args import Args as Args
 else:
 
@@ -34,8 +31,7 @@ else:
         return Args
 
 
-# An RGB image, shape (H, W, 3), values 0..255.
-Pixels: TypeAlias = "npt.NDArray[np.uint8]"
+from hybrid.core.types import Pixels as Pixels
 
 BackendName = Literal["learned", "classical"]
 

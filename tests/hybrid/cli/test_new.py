@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hybrid.plugins.discovery import discovery as plugins
+from hybrid.plugins.registry import discovery as plugins
 from tests.ended import Command
 
 ROOT = Path(plugins.__file__).parents[1]

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.plugins.discovery import KINDS
-from hybrid.plugins.registry import add_search_path, load, names
+from hybrid.plugins.registry import KINDS, add_search_path, load, names
 from hybrid.running.resolve import prepare
 from hybrid.serving import supervisor
 from hybrid.serving.described import ProcessDescriber
