@@ -10,6 +10,7 @@ the server answers others (`hybrid.models.circuit`).
 
 from __future__ import annotations
 
+import math
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -264,8 +265,7 @@ class Caller(Generic[Body]):
             if last and not (doubtful or self._circuit.is_away(turn)):
                 raise given_up
             if not self._circuit.is_away(turn):
-                pause = self._backoff.seconds(call, charged, failed.retry_after_s)
-                pause = min(pause, MOMENT_S) if last else pause
+                pause = min(self._backoff.seconds(call, charged, failed.retry_after_s), MOMENT_S if last else math.inf)
                 self._circuit.note_wait(pause, failed)
                 await self._sleep(pause)
             if self._circuit.is_away(turn):

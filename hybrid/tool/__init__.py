@@ -13,8 +13,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from hybrid.core.coordinates import Place, unmarked
-from hybrid.core.errors import ToolError
-from hybrid.core.types import Box, Fault, Finding, Json
+from hybrid.core.errors import ToolError as ToolError
+from hybrid.core.types import LETTERS as LETTERS
+from hybrid.core.types import Box, Fault
+from hybrid.core.types import Finding as Finding
+from hybrid.core.types import Json as Json
+from hybrid.core.types import Pixels as Pixels
+from hybrid.core.types import Prompt as Prompt
 from hybrid.tool.networks import Network
 from hybrid.tool.rules import Rule
 
@@ -30,8 +35,6 @@ else:
 
         return Args
 
-
-from hybrid.core.types import Pixels as Pixels
 
 BackendName = Literal["learned", "classical"]
 

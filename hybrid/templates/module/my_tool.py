@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.core.errors import ToolError
 from hybrid.tool import (
     Args,
     BackendCard,
@@ -25,6 +24,7 @@ from hybrid.tool import (
     Provenance,
     Request,
     Tool,
+    ToolError,
 )
 from hybrid.tool.backends import Learned
 from hybrid.tool.checkpoint import load_module

@@ -92,6 +92,8 @@ def test_the_sentences_of_a_case(name: str, made_up_runs: Any, tmp_path: Path) -
     told = conclusion(written(made_up_runs, tmp_path, said))
     assert 1 <= len(told) <= 5
     text = {one.id: one.text for one in told}
+    # One task is the whole: nothing more is said of it.
+    assert len(next(iter(said.real.values()))) > 1 or not {"tasks.shown", "tasks.none"} & set(text)
     for case, words in said.cases.items():
         sentence = PART_OF.get(case, case.partition(".")[0] if case.startswith("limits.") else case)
         whole = [case] if case in text else [name for name in text if name.partition(".")[0] == sentence]

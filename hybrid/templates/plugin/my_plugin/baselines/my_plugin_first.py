@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from hybrid.core.types import LETTERS, Outcome, Prompt, Reply
-from hybrid.solving.solver import Solver, SolverContext
+from hybrid.solver import LETTERS, Outcome, Prompt, Reply, Solver, SolverContext
 
 
 class MyPluginFirst(Solver):

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hybrid.benchmarks.card import MetricCard
-from hybrid.core.types import Outcome
+from hybrid.benchmark import MetricCard, Outcome
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import FRACTION, Result, Section
 
