@@ -129,7 +129,9 @@ class Tree:
         first, second = (*module.split("."), "")[:2]
         if first == "hybrid":
             package = self.paths.get(f"hybrid.{second}", Path())
-            is_folder = package.name == "__init__.py" or any(name.startswith(f"hybrid.{second}.") for name in self.paths)
+            is_folder = package.name == "__init__.py" or any(
+                name.startswith(f"hybrid.{second}.") for name in self.paths
+            )
             return second if is_folder else first
         return "tools.rules" if (first, second) == ("tools", "rules") else first
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ from hybrid.tool import Pixels
 
 Map = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.intp]
-Sums = TypeVar("Sums", bound=npt.NDArray[Any])
 
 # Radii of the middle of a ring's line that are tried, in pixels.
 MID_RADII = tuple(range(3, 20))
@@ -172,7 +171,7 @@ class RingField:
         sample, power, energy = np.empty(shape, np.int64), np.empty(shape, np.int32), np.zeros(shape, np.int32)
         values = sample.view(np.int16).ravel()
         total, apart = np.zeros_like(values), np.empty((values.size - shift, 1), np.int16)
-        differences = np.zeros(apart.shape, np.uint16)
+        apart_sum = np.zeros(apart.shape, np.uint16)
         counts, shared = np.full(shape, ANGLES, np.int16), np.full((shape[0] - circles.step, size), ANGLES, np.int16)
         for places in index:
             packed.take(places, out=sample, mode="clip")
@@ -185,15 +184,17 @@ class RingField:
                 apart *= np.repeat(both.ravel(), 4)[:, None]
                 counts -= ~seen
                 shared -= ~both
-            differences += apart.view(np.uint16)
+            apart_sum += apart.view(np.uint16)
         total = total.reshape(*shape, 4)
-        differences = differences.reshape(-1, size, 4).astype(np.float32)
+        differences = apart_sum.reshape(-1, size, 4).astype(np.float32)
         counts, shared = counts.astype(np.float32), shared.astype(np.float32)
-        steps = np.sqrt(_add_channels(np.square(differences))) / (EIGHTHS * np.maximum(shared, 1))
+        lengths = np.sqrt(_add_channels(np.square(differences)))
+        steps = np.asarray(lengths / (EIGHTHS * np.maximum(shared, 1)), np.float32)
         means_squared = _add_channels(np.square(total, dtype=np.float32)) / np.maximum(counts, 1)
         variance = np.maximum(energy.astype(np.float32) - means_squared, 0) / np.maximum(counts, 1)
-        spread = np.sqrt(variance) / EIGHTHS
-        visible = (counts / ANGLES, shared / ANGLES) if hidden else None
+        spread = np.asarray(np.sqrt(variance) / EIGHTHS, np.float32)
+        shares = [np.asarray(part / ANGLES, np.float32) for part in (counts, shared)]
+        visible = (shares[0], shares[1]) if hidden else None
         low = circles.scores(steps, spread, visible, -1) - ROUNDING
         high = circles.scores(steps, spread, visible, 1) + ROUNDING
         return low.reshape(-1, height, width), high.reshape(-1, height, width)
@@ -209,7 +210,7 @@ class RingField:
         if not (radius <= x < self.width - radius - 1 and radius <= y < self.height - radius - 1):
             inside = (columns >= 0) & (columns < self.width) & (rows >= 0) & (rows < self.height)
             columns, rows = columns[inside], rows[inside]
-        return self._soft[rows, columns].astype(np.float32)
+        return np.asarray(self._soft[rows, columns], np.float32)
 
     def share_apart(self, x: float, y: float, radius: float) -> float:
         """Share of a circle, 0..1, where both sides differ from it by at least half of what they do on average.
@@ -313,7 +314,7 @@ def _fine_circle(radius: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
     return radius * np.cos(angles), radius * np.sin(angles)
 
 
-def _add_channels(values: Sums) -> Sums:
+def _add_channels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Sums of the first three of the last axis: NumPy takes ten times as long to reduce so short an axis."""
     return np.asarray(values[..., 0] + values[..., 1] + values[..., 2])
 
@@ -397,7 +398,7 @@ def _find_peaks(
         going = np.flatnonzero(upper.max(axis=(1, 2)) >= least)
         if lower is not upper:
             _settle(field, at, np.asarray(radii), lower, upper, aside, going)
-        for number in going:
+        for number in going.tolist():
             row, column = divmod(int((lower[number] - aside).argmax()), width)
             score, radius = float(lower[number, row, column]), radii[number]
             if score < least:

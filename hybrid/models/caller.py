@@ -10,9 +10,9 @@ the server answers others (`hybrid.models.circuit`).
 
 from __future__ import annotations
 
-import math
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -113,6 +113,26 @@ def test_a_choice_is_a_probability_and_a_hit_decides(found, candidates, data) ->
         assert away <= (10 if choice.confidence > 0.6 else 30)
 
 
+def test_descriptors_are_compared_only_where_the_matches_decide_nothing() -> None:
+    candidates = [Spot(None, 100.0, 100.0), Spot(None, 300.0, 200.0)]
+
+    def compare() -> list[float]:
+        raise AssertionError("descriptors were compared")
+
+    def transfer(x: float, y: float, method, support: float = 0.9) -> Transfer:  # type: ignore[no-untyped-def]
+        return Transfer(x, y, method, np.arange(30), support, 5.0)
+
+    near = [transfer(101, 100, "homography"), transfer(99, 101, "local_affine")]
+    assert choose(near, compare, candidates, 500.0)[::3] == (0, 0.98)
+    apart = [near[0], transfer(299, 201, "local_affine")]
+    assert choose(apart, compare, candidates, 500.0)[::3] == (0, 0.95)
+    assert choose([transfer(120, 100, "homography")], compare, candidates, 500.0).best == 0
+    assert choose([transfer(200, 20, "homography")], compare, candidates, 500.0).best is None
+    weak = [transfer(200, 20, "homography", 0.3)]
+    choice = choose(weak, lambda: [0.9, 0.4], candidates, 500.0)
+    assert (choice.best, choice.method, choice.likeness) == (1, "descriptor", (0.9, 0.4))
+
+
 def test_a_sure_transfer_that_hits_no_candidate_says_so() -> None:
     args = CorrespondenceArgs(point=PointArg(x=200, y=180), candidates=at((40, 40), (350, 260)))
     evidence = ask((SCENE, np.ascontiguousarray(np.roll(SCENE, 6, axis=1))), args)
