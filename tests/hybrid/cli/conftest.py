@@ -11,8 +11,8 @@ import pytest
 
 from bench._chat_server import chat_server
 from hybrid.config.plugin_path import PATH
+from hybrid.plugins import registry as plugins
 from hybrid.plugins.registry import KINDS, load
-from hybrid.plugins.registry import discovery as plugins
 from tests.ended import Command, Words, ended
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hybrid.plugins.registry import discovery as plugins
+from hybrid.plugins import registry as plugins
 from tests.ended import Command
 
-ROOT = Path(plugins.__file__).parents[1]
+ROOT = Path(plugins.__file__).parents[2]
 
 
 def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Path) -> None:
     """That its tests pass at once, docs/plugins.md shows."""
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
-    assert f'path = "{Path(plugins.__file__).parents[1].as_posix()}"' in (out / "pyproject.toml").read_text()
+    assert f'path = "{Path(plugins.__file__).parents[2].as_posix()}"' in (out / "pyproject.toml").read_text()
     for line in (out / "pyproject.toml").read_text().splitlines():
         if line.startswith("glow_"):
             module = line.split('"')[1].replace(".", "/")

@@ -14,8 +14,8 @@ from PIL import Image
 
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import UsageError
+from hybrid.plugins import registry as plugins
 from hybrid.plugins.registry import add_search_path, described_by, load, loaded, names, outside
-from hybrid.plugins.registry import discovery as plugins
 from hybrid.serving.contract import breaches
 from tests.ended import Command, Words
 from tests.tables import cases
