@@ -69,7 +69,7 @@ def break_(file: Path, before: str, line: str = '{}["nokey"]') -> str:
 
 
 def test_a_tool_that_raises(command: Command, mine: Path) -> None:
-    place = break_(mine / "bad.py", "found = []")
+    place = break_(mine / "bad.py", "results = []")
     ended = command("tools", "run", "bad", "photo.png", "--path", "mine")
     assert (ended.code, ended.err) == (3, f"hybrid: the tool failed: KeyError: 'nokey' ({place})\n")
     told = command("tools", "run", "bad", "photo.png", "--path", "mine", "--debug").err
