@@ -3,9 +3,43 @@
 from pathlib import Path
 
 from bench import size
-from tests.tables import stored
 
-SOURCE = stored(__file__, "SOURCE")
+SOURCE = '''"""A module."""
+
+import os
+from sys import (
+    argv,
+)
+
+# A reason.
+A = """two
+lines"""  # beside code
+B = 1
+"""Docstrings of constants count."""
+
+
+@dataclass(frozen=True)
+class C:
+    """Says what it is."""
+
+    def __init__(self) -> None:
+        """Does
+        nothing."""
+
+    def _one(
+        self,
+    ) -> int:
+        """One."""
+        # Why.
+
+        return 1
+
+
+def two() -> int:
+    def inner() -> int:
+        return 2
+    return inner()
+'''
 
 
 def test_lines_of_code_are_those_with_a_token_that_is_no_import_docstring_or_comment() -> None:
