@@ -1,1 +1,1 @@
-"""What every part of hybrid speaks: types, messages, images, coordinates, errors, files. It imports no other part."""
+"""Types, messages, images, coordinates, errors and files that every other package uses; it imports none of them."""

@@ -221,7 +221,7 @@ Span = tuple[float | None, float]
 def wall_seconds(attempts: Sequence[Span]) -> float | None:
     """Seconds during which at least one of the attempts was under way; None where one does not say when it began.
 
-    RecordedQuestions asked side by side count once, and a pause between two commands that fill one run does not count.
+    Questions asked side by side count once, and a pause between two commands that fill one run does not count.
     """
     spans = sorted((start, start + max(0.0, lasted)) for start, lasted in attempts if start is not None)
     if len(spans) < len(attempts):

@@ -1,7 +1,7 @@
 """Generated questions in BLINK's official parquet layout, for tests, the quickstart and load tests.
 
 Answers are known by construction. The pictures are rendered and the wording is this project's own: a score on them is
-never a BLINK result. SampleRow i depends only on (seed, task, i), so more rows never change the first ones.
+never a BLINK result. Item i depends only on (seed, task, i), so more rows never change the first ones.
 Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
 """
 

@@ -155,7 +155,7 @@ class ChatCompletionsClient:
             try:
                 reply = await self._wire.post(body, read, stream=terms.stream)
             except StatusError as error:
-                # What another request has learn_terms meanwhile may be all that was wrong with this one.
+                # The terms that another request has learnt meanwhile may be all that this one lacked.
                 if self._terms == terms:
                     self._learn(error, body)
                 terms = self._terms

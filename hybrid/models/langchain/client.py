@@ -156,7 +156,7 @@ class LangChainClient:
                 async with asyncio.timeout(self._settings.timeout_s):
                     reply = from_langchain(_checked(await bound.ainvoke(request.body.messages)))
             except Exception as error:
-                # What another request has learn_terms meanwhile may be all that was wrong with this one.
+                # The terms that another request has learnt meanwhile may be all that this one lacked.
                 if self._terms == terms and not self._learns(error):
                     reported = _reported(error)
                     if reported is error:
