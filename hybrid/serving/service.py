@@ -134,7 +134,10 @@ class CachedTools:
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         looked_at = [ref.image.sha256 for ref in images]
         rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
-        key = key_of(name, code_of(tool), *computed_by, json_args, seed, self.options.pictures, looked_at, rests_on)
+        uses_seed = tool.card.uses_seed or any(loaded("tools", need).card.uses_seed for need in needs)
+        key = key_of(
+            name, code_of(tool), *computed_by, json_args, uses_seed and seed, self.options.pictures, looked_at, rests_on
+        )
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
         request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hybrid.core.errors import ToolError
 from hybrid.core.images import ImageStore
 from hybrid.core.timing import Stopwatch
 from hybrid.core.types import Fault, Finding
-from hybrid.plugins.registry import load
+from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import CachedTools
@@ -64,7 +65,7 @@ import asyncio, sys
 from pathlib import Path
 from hybrid.serving.cache import FindingCache
 from hybrid.core.images import ImageStore
-from hybrid.plugins.registry import load
+from hybrid.plugins.registry import load, names
 from hybrid.serving.executor import QueuedCall
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import ThreadExecutor
@@ -154,6 +155,27 @@ def test_keys_do_not_depend_on_the_order_of_a_mapping() -> None:
     assert key_of("t", {"a": 1, "b": [1, 2]}) == key_of("t", {"b": [1, 2], "a": 1})
     assert key_of("t", {"a": 1, "b": [1, 2]}) != key_of("t", {"a": 1, "b": [2, 1]})
     assert key_of("ab", "c") != key_of("a", "bc")
+
+
+async def test_a_tool_that_does_not_use_the_seed_answers_another_seed_from_the_cache(
+    fakes: Any, service: Make, store: ImageStore
+) -> None:
+    tool = fakes.counter(fakes.CountingBackend())
+    tool = replace(tool, card=replace(tool.card, uses_seed=False))
+    (ref,), args = fakes.refs(store, 1), fakes.NumberArgs(number=4)
+    findings = [await service(backend="classical").call(tool, args, [ref], seed) for seed in (1, 2)]
+    assert findings[0] == findings[1]
+    unused = service(backend="classical")
+    await unused.call(tool, args, [ref], 3)
+    assert unused.computed == 0
+
+
+@pytest.mark.parametrize("name", names("tools"))
+def test_only_tools_that_do_not_read_the_seed_say_so(name: str) -> None:
+    tool = load("tools", name)
+    file = Path(sys.modules[f"tools.{name}"].__file__ or "")
+    files = file.parent.glob("*.py") if file.name == "__init__.py" else [file]
+    assert any("request.seed" in path.read_text() for path in files) == tool.card.uses_seed
 
 
 async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Make, store: ImageStore) -> None:
