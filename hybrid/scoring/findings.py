@@ -28,9 +28,9 @@ from hybrid.core.errors import DataError, NotRecorded, ToolError
 from hybrid.core.format_lines import Wording
 from hybrid.core.messages import AssistantMessage, Message
 from hybrid.core.secrets import redact
-from hybrid.core.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Step
+from hybrid.core.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Score, Step
 from hybrid.log.attempts import Recorded
-from hybrid.plugins.registry import load
+from hybrid.plugins.registry import load, scanned_once
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools
 from hybrid.scoring.recorded_plugins import ROUTE, find_lost_rules
@@ -98,21 +98,20 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
     cache = _kept(str(scored.folder.path.resolve()), scored.recorded)
 
     async def all_of() -> dict[str, Heard]:
-        verdicts = {}
-        for score in scored.scores:
-            if score.outcome.failed:
-                continue
-            if recorded is None or score.id not in recorded.by_id:
-                verdicts[score.id] = Heard((), False, "unread", unread=NO_TRACE)
-                continue
-            stamp, entry = hash((recorded.line(score.id), *lost_rules)), cache.get(score.id)
-            if entry is None or entry[0] != stamp:
-                question = scored.questions[score.id]
-                # What was never asked has failed.
-                assert isinstance(question, Question)  # noqa: S101
-                entry = cache[score.id] = (stamp, await _heard(recorded, benchmark, question, lost_rules))
-            verdicts[score.id] = entry[1]
-        return verdicts
+        # Each question asks for the table of rules, several times.
+        with scanned_once():
+            return {score.id: await verdict_on(score) for score in scored.scores if not score.outcome.failed}
+
+    async def verdict_on(score: Score) -> Heard:
+        if recorded is None or score.id not in recorded.by_id:
+            return Heard((), False, "unread", unread=NO_TRACE)
+        stamp, entry = hash((recorded.line(score.id), *lost_rules)), cache.get(score.id)
+        if entry is None or entry[0] != stamp:
+            question = scored.questions[score.id]
+            # What was never asked has failed.
+            assert isinstance(question, Question)  # noqa: S101
+            entry = cache[score.id] = (stamp, await _heard(recorded, benchmark, question, lost_rules))
+        return entry[1]
 
     # The caller may itself be run by an event loop of this thread.
     try:

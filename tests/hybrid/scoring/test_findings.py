@@ -26,6 +26,7 @@ from hybrid.core.types import (
 )
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
+from hybrid.plugins import registry
 from hybrid.plugins.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
@@ -266,3 +267,16 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
             answered += score.answer is not None
     # Where the rule's tools are learned there is nothing to find without weights.
     assert answered or benchmark in ("mm_sap", "actiview")
+
+
+def test_plugins_are_scanned_once_for_all_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scans: list[str] = []
+    scan = registry._catalogue
+    monkeypatch.setattr(registry, "_catalogue", lambda word: scans.append(word) or scan(word))
+    counts = []
+    for size in (2, 12):
+        scored = made(tmp_path / str(size), [attempt(A, identity=str(number)) for number in range(size)])
+        scans.clear()
+        assert len(heard(scored)) == size
+        counts.append(len(scans))
+    assert counts[0] == counts[1]
