@@ -53,12 +53,12 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
     import transformers
     from tokenizers.pre_tokenizers import ByteLevel
 
-    def made(name: str, *parts: Any, **given: Any) -> Any:
-        return getattr(transformers, classes[name])(*parts, **given)
+    def made(name: str, *parts: Any, **options: Any) -> Any:
+        return getattr(transformers, classes[name])(*parts, **options)
 
-    given, parts = _over(classes.get("given", {}), classes[size]), []
-    config = given.get("config", {})
-    if length := given.get("letters"):
+    values, parts = _over(classes.get("given", {}), classes[size]), []
+    config = values.get("config", {})
+    if length := values.get("letters"):
         letters = sorted(ByteLevel.alphabet())
         tokens = [*letters, *(letter + "</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
         vocabulary = {token: place for place, token in enumerate(tokens)}
@@ -86,8 +86,8 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
                     best = model.eval()(input_ids=words, pixel_values=soft).logits.amax(dim=-1).flatten()
                 shift.data += math.log(0.1 / 0.9) - best.topk(10).values[-1]
     model.save_pretrained(folder)
-    images = made("images", **given["images"])
-    processor = made("processor", images, *parts, **given.get("more", {})) if "processor" in classes else images
+    images = made("images", **values["images"])
+    processor = made("processor", images, *parts, **values.get("more", {})) if "processor" in classes else images
     processor.save_pretrained(folder)
 
 

@@ -40,9 +40,9 @@ def ended(
     with pytest.raises(SystemExit) as exited:
         main()
     out, err = capsys.readouterr()
-    left = exited.value.code
-    done = Ended(left if isinstance(left, int) else 0 if left is None else 1, out, err)
-    assert code in (None, done.code), done
+    remaining = exited.value.code
+    finished = Ended(remaining if isinstance(remaining, int) else 0 if remaining is None else 1, out, err)
+    assert code in (None, finished.code), finished
     # What is refused is said on stderr alone.
-    assert code != 2 or not out, done
-    return done
+    assert code != 2 or not out, finished
+    return finished

@@ -74,12 +74,12 @@ def lines(data: bytes) -> None:
 
 def image(data: bytes) -> None:
     """An image file: an inspected file decodes, at the reported size."""
-    found = inspect(data, "here")
-    if found.width * found.height > 4_000_000:
+    samples = inspect(data, "here")
+    if samples.width * samples.height > 4_000_000:
         return
     pixels = decode(data, "here")
-    if pixels.shape != (found.height, found.width, 3):
-        raise AssertionError(f"{pixels.shape} of an image of {found.width} x {found.height}")
+    if pixels.shape != (samples.height, samples.width, 3):
+        raise AssertionError(f"{pixels.shape} of an image of {samples.width} x {samples.height}")
 
 
 def predictions(data: bytes) -> None:

@@ -29,17 +29,17 @@ def test_a_behaviour_comes_to_what_is_wanted(behaviour: Behaviour, tmp_path: Pat
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("behaviour", [one for one in ALL if one not in FAST], ids=named)
+@pytest.mark.parametrize("behaviour", [item for item in ALL if item not in FAST], ids=named)
 def test_every_other_one_does(behaviour: Behaviour, tmp_path: Path) -> None:
     test_a_behaviour_comes_to_what_is_wanted(behaviour, tmp_path)
 
 
 def test_each_has_a_name_and_a_report_or_was_tried_here_and_stands_on_the_page() -> None:
-    assert len({one.name for one in ALL}) == len(ALL) >= 60
+    assert len({item.name for item in ALL}) == len(ALL) >= 60
     reported = re.compile(r"[\w.-]+/[\w.-]+(#\d+)?|tried here")
-    assert [one.reference for one in ALL if not reported.fullmatch(one.reference)] == []
-    said = re.findall(r"^\| (.+?) \| (?:\[|tried here)", PAGE.read_text(), re.MULTILINE)
-    assert [re.sub(r"\\(.)", r"\1", name) for name in said] == [one.name for one in ALL]
+    assert [entry.reference for entry in ALL if not reported.fullmatch(entry.reference)] == []
+    matches = re.findall(r"^\| (.+?) \| (?:\[|tried here)", PAGE.read_text(), re.MULTILINE)
+    assert [re.sub(r"\\(.)", r"\1", name) for name in matches] == [value.name for value in ALL]
     assert "| failed |" not in PAGE.read_text()
 
 

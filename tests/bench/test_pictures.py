@@ -27,9 +27,9 @@ def test_the_pictures_that_are_there_are_those_that_the_command_makes() -> None:
 
 
 def test_pages_show_what_the_command_makes_and_all_of_it() -> None:
-    found = shown()
-    assert {path.parent for path in found} == {FOLDER.resolve()}
-    assert {path.name for path in found} == set(pictures.PICTURES)
+    result = shown()
+    assert {path.parent for path in result} == {FOLDER.resolve()}
+    assert {path.name for path in result} == set(pictures.PICTURES)
 
 
 def test_pictures_are_small_and_wide_enough_to_be_read() -> None:
@@ -45,9 +45,9 @@ def test_pictures_are_small_and_wide_enough_to_be_read() -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
 def test_the_command_makes_them(tmp_path: Path) -> None:
     pytest.importorskip("playwright")
-    made = pictures.made(tmp_path, None)
-    assert set(made) == set(pictures.PICTURES) - set(pictures.RECORDED)
-    _alike(tmp_path, made)
+    built = pictures.made(tmp_path, None)
+    assert set(built) == set(pictures.PICTURES) - set(pictures.RECORDED)
+    _alike(tmp_path, built)
 
 
 @pytest.mark.slow
@@ -59,9 +59,9 @@ def test_the_command_makes_the_one_of_recorded_answers(tmp_path: Path, shared_da
     _alike(tmp_path, list(pictures.RECORDED))
 
 
-def _alike(folder: Path, made: list[str]) -> None:
+def _alike(folder: Path, names: list[str]) -> None:
     """They have the size of those that are committed, a few pixels of other fonts apart."""
-    for name in made:
-        with Image.open(folder / name) as one, Image.open(FOLDER / name) as other:
-            assert one.width == other.width
-            assert abs(one.height - other.height) <= 0.1 * other.height
+    for name in names:
+        with Image.open(folder / name) as item, Image.open(FOLDER / name) as other:
+            assert item.width == other.width
+            assert abs(item.height - other.height) <= 0.1 * other.height

@@ -110,12 +110,12 @@ async def test_a_chat_is_answered_and_its_calls_are_drawn(
     images = [uploads(encode(pixels))[0] for pixels in fakes.puzzle(3)]
     calls = tool_call("jigsaw", {"images": ["img:1", "img:2", "img:3"]})
     adversary.queue = [completion("", calls), completion("(A)")]
-    found: Any = await _studio.graph.ainvoke(asked("Which fits?\n(A) the second image\n(B) the third image", *images))
+    result: Any = await _studio.graph.ainvoke(asked("Which fits?\n(A) the second image\n(B) the third image", *images))
     try:
-        assert (found["answer"], found["outcome"]) == ("(A)", "answered")
-        assert [message.type for message in found["messages"]] == ["human", "ai", "tool", "ai"]
-        assert [call["name"] for call in found["messages"][1].tool_calls] == ["jigsaw"]
-        assert "jigsaw" in found["messages"][2].name
+        assert (result["answer"], result["outcome"]) == ("(A)", "answered")
+        assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
+        assert [call["name"] for call in result["messages"][1].tool_calls] == ["jigsaw"]
+        assert "jigsaw" in result["messages"][2].name
     finally:
         shared = _studio.shared()
         shared.control.service.close()

@@ -122,7 +122,7 @@ async def transcript(kind: Kind, folder: Path, fakes: Any) -> tuple[str, Exchang
         exchanges = await plan.benchmark.dialogue(question.without_target(), session.ask)
     finally:
         plan.service.close()
-    number, exchange = next((n, one) for n, one in enumerate(exchanges) if one.prompt.kind is kind)
+    number, exchange = next((n, item) for n, item in enumerate(exchanges) if item.prompt.kind is kind)
     return written(kind, model, number), exchange
 
 
@@ -160,9 +160,9 @@ FORMS: Mapping[Kind, str] = {
 
 def reply_to(kind: Kind, sentence: str) -> str:
     """The items named in the sentence, in the requested form."""
-    found = re.fullmatch(SENTENCES[kind], sentence)
-    assert found is not None, sentence
-    return FORMS.get(kind, "Answer: {}").format(found["answer"])
+    match = re.fullmatch(SENTENCES[kind], sentence)
+    assert match is not None, sentence
+    return FORMS.get(kind, "Answer: {}").format(match["answer"])
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -170,16 +170,16 @@ async def test_what_a_perfect_tool_says_is_read_and_said_in_the_form_asked_for(k
     """Every ask of the dialogue is answered with what the benchmark's own sentence names, and scored as right."""
     plan = planned(kind, tmp_path)
     question, *_ = plan.sound
-    asked: list[Kind] = []
+    kinds: list[Kind] = []
 
     async def ask(prompt: Prompt) -> Reply:
-        asked.append(prompt.kind)
+        kinds.append(prompt.kind)
         return Reply(reply_to(prompt.kind, plan.benchmark.oracle(question, prompt)))
 
     exchanges = await plan.benchmark.dialogue(question.without_target(), ask)
     plan.service.close()
     score = plan.benchmark.score(question, exchanges, ScoreOptions())
-    assert kind in asked
+    assert kind in kinds
     assert score.outcome is Outcome.ANSWERED
     # A scanpath is compared with those of people and has no right or wrong.
     assert score.correct == (None if kind is Kind.SCANPATH else 1.0)

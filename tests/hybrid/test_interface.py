@@ -59,41 +59,41 @@ def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixtur
     names: dict[str, Any] = {}
     for block in PAGE.of("python"):
         exec(compile(block.text, PAGE.name, "exec"), names)  # noqa: S102 - the page is ours
-    finding, again, report = names["finding"], names["again"], names["report"]
+    finding, name, report = names["finding"], names["again"], names["report"]
     with Image.open(here / "depth.png") as saved:
         assert np.array_equal(np.asarray(saved), np.asarray(finding.images[0]))
-    assert (again.text, again.data) == (finding.text, finding.data)
+    assert (name.text, name.data) == (finding.text, finding.data)
     assert set(report.as_json()["solvers"]) == {"mllm", "specialist"}
     assert capsys.readouterr().out.startswith(f"{finding}\n{report}\n")
     # The commands print the same of the same run.
-    for words, said in (
+    for words, text in (
         (["score", "runs/blink"], str(hybrid.score("runs/blink")) + "\n"),
         (["score", "runs/blink", "--json"], json.dumps(hybrid.score("runs/blink").as_json()) + "\n"),
         (["compare", "runs/blink", "--baseline", "mllm", "--markdown"], names["compared"].render("markdown")),
         (["compare", "runs/blink", "--json"], json.dumps(hybrid.compare("runs/blink").as_json()) + "\n"),
         (["score", "runs/blink", "--unanswered", "guess"], str(names["scores"]) + "\n"),
     ):
-        assert CliRunner().invoke(cli, words).stdout == said
+        assert CliRunner().invoke(cli, words).stdout == text
     frame = names["table"]
-    told = report.as_json()["solvers"]["specialist"]
+    specialist = report.as_json()["solvers"]["specialist"]
     rows = frame[(frame.solver == "specialist") & (frame.unanswered == "guess") & (frame.metric == "accuracy_macro")]
     assert set(frame.unanswered) == {"guess"}
     assert len(rows) == 1
     # Without the option no answer is wrong, so a guess is worth at least as much.
-    assert told["metrics"]["accuracy_macro"] <= rows.value.item()
+    assert specialist["metrics"]["accuracy_macro"] <= rows.value.item()
     rows = names["compared"].as_json()["results"]
     frame = names["compared"].to_pandas()
     assert frame.quantity.tolist() == [row["quantity"] for row in rows]
-    known = frame[frame.section == "differences"].value.tolist()
-    assert known == [row["value"] for row in rows if row["section"] == "differences"]
+    expected_values = frame[frame.section == "differences"].value.tolist()
+    assert expected_values == [row["value"] for row in rows if row["section"] == "differences"]
 
 
 @pytest.mark.system
 def test_the_import_is_instant() -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import hybrid"], capture_output=True, text=True, check=True
     )
-    loaded = set(re.findall(r"^import time:.*\|\s*(\S+)$", done.stderr, re.MULTILINE))
+    loaded = set(re.findall(r"^import time:.*\|\s*(\S+)$", result.stderr, re.MULTILINE))
     assert "hybrid" in loaded
     heavy = ("numpy", "pydantic", "click", "torch", "PIL", "pandas", "scipy", "langchain", "asyncio")
     assert not {name for name in loaded if name.split(".")[0].startswith(heavy)}
@@ -134,11 +134,11 @@ def test_a_configuration_may_be_handed_in_whole(here: Path) -> None:
 def test_a_finding_shows_its_text_and_its_pictures(fakes: Any) -> None:
     png = encode(fakes.pixels(1))
     finding = ShownFinding("A < B & C", {"depth_0_1": 0.5}, 0.875, "classical", "v1", (png, png), ("a note",))
-    shown = finding._repr_html_()
-    assert "<p>A &lt; B &amp; C</p>" in shown
-    assert "<p>note: a note</p>" in shown
-    encoded = re.findall(r'src="data:image/png;base64,([^"]+)"', shown)
-    assert [base64.b64decode(one) for one in encoded] == [png, png]
+    text = finding._repr_html_()
+    assert "<p>A &lt; B &amp; C</p>" in text
+    assert "<p>note: a note</p>" in text
+    encoded = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
+    assert [base64.b64decode(item) for item in encoded] == [png, png]
     assert str(finding) == "A < B & C\nconfidence 0.88, classical backend, version v1\nnote: a note"
     assert np.array_equal(np.asarray(finding.images[0]), np.asarray(Image.open(io.BytesIO(png))))
 

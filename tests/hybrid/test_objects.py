@@ -129,10 +129,10 @@ def test_a_solver_of_other_code_does_not_continue_a_run(
     assert ended(3).returncode == 0
     text = (here / changed).read_text()
     (here / changed).write_text(text.replace("'A'", "'B'").replace('f"({LETTER})"', 'f"({LETTER}) "'))
-    again = ended(3)
-    assert again.returncode == 1
-    assert "holds a run of another configuration" in again.stderr
-    assert "solver mine.code" in again.stderr
+    second = ended(3)
+    assert second.returncode == 1
+    assert "holds a run of another configuration" in second.stderr
+    assert "solver mine.code" in second.stderr
 
 
 def cell(text: str, number: int, names: dict[str, Any]) -> None:
@@ -150,8 +150,8 @@ def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pyte
     codes = []
     changes = ({}, {"API_KEY": "API_KEY = 'B'\n"}, {"WORD": "WORD = 'B'\n"}, {"said": "def said():\n    return ''\n"})
     for number, change in enumerate(changes):
-        for place, one in enumerate((text + f"print = {number}\n", *{**cells, **change}.values())):
-            cell(one, 10 * number + place, vars(main))
+        for place, item in enumerate((text + f"print = {number}\n", *{**cells, **change}.values())):
+            cell(item, 10 * number + place, vars(main))
         codes.append(object_code(main.Mine))
     # The rest of its cell and a secret are no code of it.
     assert codes[0] == codes[1]
@@ -161,7 +161,7 @@ def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pyte
 def test_what_has_no_source_says_so() -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     exec("class Typed:\n    def ask(self): ...", names)  # noqa: S102 - the test's own
-    assert [object_code(one) for one in (names["Typed"], len, *Agent(Graph()).written_as)] == [NO_SOURCE] * 3
+    assert [object_code(item) for item in (names["Typed"], len, *Agent(Graph()).written_as)] == [NO_SOURCE] * 3
     assert (
         object_code(AlwaysA) == object_code(AlwaysA().ask) == object_code(*Agent(AlwaysA().ask).written_as) != NO_SOURCE
     )

@@ -39,18 +39,18 @@ LONG = 2
 
 def bounds(node: Mapping[str, Any]) -> dict[str, float]:
     """The limits in words at the end of a description: `low` and `high` are taken, `over` and `under` are not."""
-    said = node.get("description", "")
-    told = said.rpartition("(")[2].removesuffix(")") if said.endswith(")") else said
-    found: dict[str, float] = {}
-    for piece in told.split(", "):
+    text = node.get("description", "")
+    message = text.rpartition("(")[2].removesuffix(")") if text.endswith(")") else text
+    results: dict[str, float] = {}
+    for piece in message.split(", "):
         match = WORDS.fullmatch(piece)
         for key, value in match.groupdict().items() if match else ():
             if value is not None:
                 kind = {"above": "over", "below": "under", "least": "low", "most": "high"}.get(key, key)
-                found[kind] = float(value)
-    if "low" in found and re.fullmatch(rf"{NUMBER}(?: entries| names)?", told.split(", ")[0]):
-        found["high"] = found["low"]
-    return found
+                results[kind] = float(value)
+    if "low" in results and re.fullmatch(rf"{NUMBER}(?: entries| names)?", message.split(", ")[0]):
+        results["high"] = results["low"]
+    return results
 
 
 def numbers(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
@@ -97,9 +97,9 @@ def values(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 def filled(node: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     """Objects with what is required and some of the rest."""
     required = node.get("required", [])
-    made = {name: values(field) for name, field in node["properties"].items()}
+    by_value = {name: values(field) for name, field in node["properties"].items()}
     return st.fixed_dictionaries(
-        {name: made[name] for name in required}, optional={name: made[name] for name in made if name not in required}
+        {name: by_value[name] for name in required}, optional={name: by_value[name] for name in by_value if name not in required}
     )
 
 
@@ -203,9 +203,9 @@ def test_what_does_not_fit_the_schema_is_refused(name: str, field: str) -> None:
 def test_what_is_missing_or_unknown_is_refused(name: str) -> None:
     tool = load("tools", name)
     required = own(name)["required"]
-    whole = {key: example(own(name)["properties"][key]) for key in required}
-    assert refused(tool, {**whole, "nothing_of_the_kind": 1})
-    assert all(refused(tool, {key: value for key, value in whole.items() if key != gone}) for gone in required)
+    by_key = {key: example(own(name)["properties"][key]) for key in required}
+    assert refused(tool, {**by_key, "nothing_of_the_kind": 1})
+    assert all(refused(tool, {key: value for key, value in by_key.items() if key != gone}) for gone in required)
 
 
 def written() -> Iterator[tuple[str, str]]:

@@ -19,9 +19,9 @@ def asked(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Q
 
 def sound(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question, ...]:
     """The same where none may be broken."""
-    found = asked(benchmark, folder, place, **settings)
-    assert all(isinstance(question, Question) for question in found), found
-    return tuple(question for question in found if isinstance(question, Question))
+    result = asked(benchmark, folder, place, **settings)
+    assert all(isinstance(question, Question) for question in result), result
+    return tuple(question for question in result if isinstance(question, Question))
 
 
 def held(benchmark: Any, question: Question, replies: Sequence[str]) -> tuple[Exchange, ...]:

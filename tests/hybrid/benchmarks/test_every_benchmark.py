@@ -31,8 +31,8 @@ def made(name: str, folder: Path, per_task: int = 1, seed: int = 7) -> dict[Path
 
 @every_benchmark
 def test_generated_files_are_equal_byte_for_byte_and_another_seeds_are_not(name: str, tmp_path: Path) -> None:
-    first, again, other = (made(name, tmp_path / str(n), seed=seed) for n, seed in enumerate((7, 7, 8)))
-    assert first == again
+    first, second, other = (made(name, tmp_path / str(n), seed=seed) for n, seed in enumerate((7, 7, 8)))
+    assert first == second
     assert first != other
 
 
@@ -41,8 +41,8 @@ def test_generated_files_are_equal_byte_for_byte_and_another_seeds_are_not(name:
 def test_what_cannot_be_generated_writes_nothing(
     name: str, tmp_path: Path, task: str | None, per_task: int, seed: int
 ) -> None:
-    wanted = "task 'another' cannot be generated; there are: " if task else "must be at least 1"
-    with pytest.raises(UsageError, match=wanted):
+    text = "task 'another' cannot be generated; there are: " if task else "must be at least 1"
+    with pytest.raises(UsageError, match=text):
         load("hybrid.benchmarks", name).generate(tmp_path, (task or TASKS[name][0],), per_task, seed)
     assert list(tmp_path.iterdir()) == []
 
@@ -60,9 +60,9 @@ def test_unknown_settings_splits_and_tasks_are_refused(name: str, tmp_path: Path
         with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the values are: "):
             benchmark.card.resolve_settings({setting.name: "nonsense"})
     for wrong in ({"split": "another"}, {"tasks": ("another",)}, {"settings": {"another": "on"}}):
-        chosen: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, **wrong}
+        mapping: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, **wrong}
         with pytest.raises(UsageError, match=f"{name} has no (split|task|setting) 'another'"):
-            mount(benchmark, str(tmp_path), store=ImageStore(tmp_path / "store"), **chosen)
+            mount(benchmark, str(tmp_path), store=ImageStore(tmp_path / "store"), **mapping)
 
 
 @every_benchmark
@@ -75,9 +75,9 @@ def test_a_folder_without_data_says_what_was_expected(name: str, tmp_path: Path)
 def asked(name: str, folder: Path) -> tuple[Question, ...]:
     """Generated questions of a benchmark, made once; a dialogue of several asks is left to its own tests."""
     made(name, folder / name)
-    chosen = {"mode": "full"} if name == "actiview" else {}
-    found = questions_of(load("hybrid.benchmarks", name), folder / name, folder, **chosen)
-    return tuple(question for question in found if isinstance(question, Question))
+    payload = {"mode": "full"} if name == "actiview" else {}
+    result = questions_of(load("hybrid.benchmarks", name), folder / name, folder, **payload)
+    return tuple(question for question in result if isinstance(question, Question))
 
 
 @pytest.fixture(scope="module")

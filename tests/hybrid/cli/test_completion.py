@@ -17,8 +17,8 @@ HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml
 
 def offered(*words: str) -> list[str]:
     """The completions of the last word."""
-    found = ShellComplete(cli, {}, "hybrid", COMPLETE)
-    return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
+    complete = ShellComplete(cli, {}, "hybrid", COMPLETE)
+    return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
 
 
 def test_names_are_offered() -> None:
@@ -62,11 +62,11 @@ def test_a_shell_is_answered_without_heavy_imports() -> None:
         "try:\n    main()\n"
         f"finally:\n    print([name for name in {HEAVY} if name in sys.modules])\n"
     )
-    asked = {COMPLETE: "bash_complete", "COMP_WORDS": "hybrid run blink --solver spec", "COMP_CWORD": "4"}
-    ended = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+    request = {COMPLETE: "bash_complete", "COMP_WORDS": "hybrid run blink --solver spec", "COMP_CWORD": "4"}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **request}, capture_output=True, text=True, check=True
     )
-    assert ended.stdout.splitlines() == ["plain,specialist", "[]"]
+    assert result.stdout.splitlines() == ["plain,specialist", "[]"]
 
 
 @pytest.mark.system

@@ -178,11 +178,11 @@ def test_the_hash_of_a_thing_is_over_what_it_imports_from_outside(own: Path) -> 
     solver.write_text("from baselines._own_words import WORDS\n" + SOLVER)
     add_search_path([own], "--path")
     load("baselines", "own_baselines")
-    before = code_hash_of_plugin("baselines", "own_baselines")
+    previous = code_hash_of_plugin("baselines", "own_baselines")
     helper.write_text("WORDS = 2\n")
-    assert code_hash_of_plugin("baselines", "own_baselines") != before
+    assert code_hash_of_plugin("baselines", "own_baselines") != previous
     helper.write_text("WORDS = 1\n")
-    assert code_hash_of_plugin("baselines", "own_baselines") == before
+    assert code_hash_of_plugin("baselines", "own_baselines") == previous
     sys.modules.pop("baselines._own_words")
 
 
@@ -192,7 +192,7 @@ def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
 ) -> None:
     run, path = tmp_path / "run", ("--path", own)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")
-    ended = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path, code=0)
+    result = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path, code=0)
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["identity"]["plugins"] == {
         f"{folder}/own_{folder}": code_hash_of_plugin(package, f"own_{folder}")
@@ -204,10 +204,10 @@ def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
         "specialist",
     )
     assert not {"code", "role"} & set(facts["mllm"])
-    ended = command("compare", run, "--json", *path)
-    said = json.loads(ended.out)
-    assert said["plugins"] == {"sections/own_sections": code_hash_of_plugin("hybrid.scoring.sections", "own_sections")}
-    assert [row["value"] for row in said["results"] if row["section"] == "own_sections"] == [0.0]
+    result = command("compare", run, "--json", *path)
+    data = json.loads(result.out)
+    assert data["plugins"] == {"sections/own_sections": code_hash_of_plugin("hybrid.scoring.sections", "own_sections")}
+    assert [row["value"] for row in data["results"] if row["section"] == "own_sections"] == [0.0]
 
 
 def describer() -> ProcessDescriber:
@@ -218,15 +218,15 @@ def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The import of this one has taken too long as soon as it has begun."""
 
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-        begun = {job.start.tool for job in worker.jobs.values()}
-        return judge(worker, options, passed_s, now + 60.0 * (name in begun))
+        tools = {job.start.tool for job in worker.jobs.values()}
+        return judge(worker, options, passed_s, now + 60.0 * (name in tools))
 
     monkeypatch.setattr(supervisor, "judge", judged)
     monkeypatch.setattr(supervisor, "TICK_S", 0.02)
 
 
 # What a file holds by its name, and why it is left out.
-BAD: dict[str, tuple[str, str]] = {name: (text, why) for name, text, why in cases(__file__, "BAD")[1]} | {
+BAD: dict[str, tuple[str, str]] = {name: (text, case) for name, text, case in cases(__file__, "BAD")[1]} | {
     "faulty": (
         SOLVER.replace('role = "specialist"', "role = property(lambda self: 1 / 0)"),
         "its role raises ZeroDivisionError: division by zero",
@@ -244,16 +244,16 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
         write(own, "baselines", name if name in ("chance", "Capital") else f"own_{name}", text)
     late(monkeypatch, "own_hangs")
     monkeypatch.setattr("hybrid.cli.describer", describer)
-    listed = command("solvers", "list", "--json", "--path", own, code=0)
-    there = {one["name"] for one in json.loads(listed.out)["solvers"]}
-    assert {"chance", "mllm", "controller", "own_baselines", "own_graphs"} <= there
-    assert not {"Capital", *(f"own_{name}" for name in BAD)} & there
-    lines = listed.err.splitlines()
+    result = command("solvers", "list", "--json", "--path", own, code=0)
+    values = {item["name"] for item in json.loads(result.out)["solvers"]}
+    assert {"chance", "mllm", "controller", "own_baselines", "own_graphs"} <= values
+    assert not {"Capital", *(f"own_{name}" for name in BAD)} & values
+    lines = result.err.splitlines()
     assert len(lines) == len(BAD)
-    for name, (_, why) in BAD.items():
+    for name, (_, reason) in BAD.items():
         (line,) = (line for line in lines if f"{name}.py" in line)
         assert line.startswith("note: left out: ")
-        assert why.lstrip(":1") in line
+        assert reason.lstrip(":1") in line
     assert not {name for name in sys.modules if name.startswith("baselines.own_")} - {"baselines.own_baselines"}
 
 
@@ -263,11 +263,11 @@ def test_a_statistic_that_raises_costs_its_own_rows(
 ) -> None:
     write(own, "sections", "own_faulty", SECTION.replace("    yield", "    1 / 0\n    yield"))
     write(own, "sections", "own_wrong", "SECTION = 3\n")
-    ended = command("compare", chance_run, "--json", "--path", own)
-    said = json.loads(ended.out)
-    assert said["faults"] == {"own_faulty": "ZeroDivisionError: division by zero (sections/own_faulty.py, line 7)"}
-    assert {"metrics", "own_sections"} <= {row["section"] for row in said["results"]}
-    (line,) = (line for line in ended.err.splitlines() if "left out" in line)
+    result = command("compare", chance_run, "--json", "--path", own)
+    data = json.loads(result.out)
+    assert data["faults"] == {"own_faulty": "ZeroDivisionError: division by zero (sections/own_faulty.py, line 7)"}
+    assert {"metrics", "own_sections"} <= {row["section"] for row in data["results"]}
+    (line,) = (line for line in result.err.splitlines() if "left out" in line)
     assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', and is a int" in line
 
 
@@ -285,16 +285,16 @@ def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path,
     faulty = SOLVER.replace("    async", "    def required_tools(self, *_):\n        return {}[1]\n\n    async")
     write(own, "baselines", "own_needy", faulty)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own)
-    ended = command("run", "blink", *words, "--solver", "own_needy", code=2)
-    assert "own_needy.py: its required_tools raises KeyError: 1" in ended.err
+    result = command("run", "blink", *words, "--solver", "own_needy", code=2)
+    assert "own_needy.py: its required_tools raises KeyError: 1" in result.err
 
 
 @pytest.mark.system
 def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Command) -> None:
     write(own, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own, "--solver", "mllm")
-    ended = command("run", "blink", *words, "--model", "own_three:x", code=2)
-    assert "own_three.py gives a int and no ChatModel" in ended.err
+    result = command("run", "blink", *words, "--model", "own_three:x", code=2)
+    assert "own_three.py gives a int and no ChatModel" in result.err
 
 
 def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Path, tmp_path: Path) -> None:
@@ -310,8 +310,8 @@ def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Pa
     assert cluster.other_program(place, "n1") is None
     for plugin, code in place.plugins.items():
         other = replace(place, plugins={**place.plugins, plugin: "0" * 12})
-        said = f"on node n1 the plug-in {plugin} has the code {code}, in this run it has {'0' * 12}: install the same"
-        assert str(cluster.other_program(other, "n1")).startswith(said)
+        text = f"on node n1 the plug-in {plugin} has the code {code}, in this run it has {'0' * 12}: install the same"
+        assert str(cluster.other_program(other, "n1")).startswith(text)
     absent = str(cluster.other_program(replace(place, plugins={"graphs/own_other": code}), "n1"))
     assert f"the plug-in graphs/own_other of this run (code {code}) cannot be had: no 'own_other' in graphs/" in absent
     write(own, "sections", "own_later", SECTION)

@@ -63,9 +63,9 @@ async def test_an_id_alone_answers_the_first_call_of_the_plain_question_only(tmp
         await replay(tmp_path).chat([], (), key)
 
 
-@pytest.mark.parametrize("held", [{"prompt": "Which?"}, {"prompt_sha256": prompt_sha256("Which?")}])
-async def test_a_recorded_prompt_must_match(tmp_path: Path, held: dict[str, str]) -> None:
-    lines(tmp_path, {"id": "q1", "text": "(A)", **held})
+@pytest.mark.parametrize("mapping", [{"prompt": "Which?"}, {"prompt_sha256": prompt_sha256("Which?")}])
+async def test_a_recorded_prompt_must_match(tmp_path: Path, mapping: dict[str, str]) -> None:
+    lines(tmp_path, {"id": "q1", "text": "(A)", **mapping})
     model = replay(tmp_path)
     assert await said(model, CallKey("q1", prompt_sha256=prompt_sha256("Which?"))) == "(A)"
     with pytest.raises(NotRecorded, match="another prompt"):
@@ -156,18 +156,18 @@ places = st.tuples(st.text(string.printable.strip(), min_size=1), st.integers(0,
 def test_any_recording_survives_the_file(calls: dict[tuple[str, int, int], str]) -> None:
     rows = [{"id": q, "ask": a, "call": c, "text": text} for (q, a, c), text in calls.items()]
     data = "\n".join(json.dumps(row) for row in rows).encode()
-    assert {found.place: found.text for found in read_lines(Path("calls.jsonl"), data)} == calls
+    assert {line.place: line.text for line in read_lines(Path("calls.jsonl"), data)} == calls
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    told = ""
-    found = []
+    text = ""
+    results = []
     try:
-        found = list(read_lines(Path("calls.jsonl"), data))
+        results = list(read_lines(Path("calls.jsonl"), data))
     except DataError as error:
-        told = str(error)
-    assert told.startswith("calls.jsonl, line ") or all(isinstance(recording.text, str) for recording in found)
+        text = str(error)
+    assert text.startswith("calls.jsonl, line ") or all(isinstance(recording.text, str) for recording in results)
 
 
 @pytest.mark.shared_data

@@ -54,8 +54,8 @@ def test_the_same_solver_has_one_colour_in_every_chart(opened: Any, five: str) -
         """() => ['.front-values', '#s-cost'].map((place) => [...document.querySelectorAll(`${place} svg [fill]`)]
              .map((one) => one.getAttribute('fill')).filter((one) => /--(hybrid|mllm|specialist)-[0-9]/.test(one)))"""
     )
-    own = {"var(--hybrid-0)", "var(--mllm-0)", "var(--specialist-0)"}
-    assert [set(found) for found in fills] == [own, own]
+    values = {"var(--hybrid-0)", "var(--mllm-0)", "var(--specialist-0)"}
+    assert [set(fill) for fill in fills] == [values, values]
 
 
 def test_differences_have_a_line_each_however_few_they_are(opened: Any, tmp_path: Path) -> None:
@@ -73,12 +73,12 @@ def test_differences_have_a_line_each_however_few_they_are(opened: Any, tmp_path
 def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], opened: Any, tmp_path: Path) -> None:
     """Five sentences, four solvers, 14 tasks: on a desk all of it, on a phone the values begin on the first screen."""
     solvers = (*made_up.SOLVERS, replace(made_up.SOLVERS[0], name="controller [blank]", control="blank"))
-    made = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
-    steps, values, tasks = made.overview.front
-    rows = [one for one in tasks.rows if one.a == "mllm"]
+    built = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
+    steps, values, tasks = built.overview.front
+    rows = [item for item in tasks.rows if item.a == "mllm"]
     more = tuple(replace(row, group=f"{row.group}_{place}") for place in range(3) for row in rows)[:14]
-    made = replace(made, overview=replace(made.overview, front=(steps, values, replace(tasks, rows=more))))
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
+    built = replace(built, overview=replace(built.overview, front=(steps, values, replace(tasks, rows=more))))
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
     page = opened(size).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-tasks svg")
     boxes = {
@@ -101,7 +101,7 @@ def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open
 
 def labels_outside(page: Page) -> list[str]:
     """Labels of charts that are cut: that reach out of their chart."""
-    found: list[str] = page.evaluate(
+    names: list[str] = page.evaluate(
         """() => [...document.querySelectorAll('.plot svg')].flatMap((svg) => {
              const out = svg.getBoundingClientRect();
              return [...svg.querySelectorAll('text')].filter((text) => {
@@ -110,7 +110,7 @@ def labels_outside(page: Page) -> list[str]:
              }).map((text) => text.textContent);
            })"""
     )
-    return found
+    return names
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
@@ -119,8 +119,8 @@ def test_nine_solvers_fit_every_page(width: int, opened: Any, tmp_path: Path) ->
     first = made_up.SOLVERS[0]
     names = [f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6)]
     solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    made = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[made])
+    built = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[built])
     site = write_site(pages, tmp_path / "site").as_uri()
     watched = opened({"width": width, "height": 800})
     for view in ("#/blink", "#/blink/list", "#/blink/q/val_Counting_0", "#/blink/errors"):
@@ -143,22 +143,22 @@ def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(opened: Any, tmp_pa
     first, alone, *_ = made_up.SOLVERS
     long = {first.name: "controller [anthropic:claude-opus-4; demonstration model; shown]"}
     long |= {alone.name: "mllm [anthropic:claude-opus-4; demonstration model; shown]"}
-    named = "controller [anthropi…; blank], verify [anthropic:cla…l; blank], controller [openai:gp…; blank]"
+    text = "controller [anthropi…; blank], verify [anthropic:cla…l; blank], controller [openai:gp…; blank]"
     sentences = (
-        f"Next to its model alone, over 6 to 1200 questions and adjusted (Holm) for 3 tests: none for {named}.",
-        f"Next to the specialists alone: no difference shown for {named}.",
-        f"With tools next to blank tools: no difference shown for {named}.",
-        f"Tasks where the interval of the difference to the model alone is below 0: {named}.",
+        f"Next to its model alone, over 6 to 1200 questions and adjusted (Holm) for 3 tests: none for {text}.",
+        f"Next to the specialists alone: no difference shown for {text}.",
+        f"With tools next to blank tools: no difference shown for {text}.",
+        f"Tasks where the interval of the difference to the model alone is below 0: {text}.",
         "Limits: 29 are not finished yet; generated questions say nothing of real pictures; 6 questions show 87 points",
     )
     names = [*long.values(), *(f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6))]
     solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    made = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
-    steps, *others = made.overview.front
+    built = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
+    steps, *others = built.overview.front
     rows = tuple(replace(row, a=long.get(row.a, row.a), b=long.get(row.b or "", row.b)) for row in steps.rows)
     front = (*(replace(steps, title=f"{GAIN} (no answer counts as wrong)", rows=rows) for _ in range(2)), *others)
-    made = replace(made, overview=replace(made.overview, front=front, conclusion=sentences))
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
+    built = replace(built, overview=replace(built.overview, front=front, conclusion=sentences))
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
     page = opened(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-steps svg")
     box = page.locator(".front-steps").bounding_box()
@@ -174,8 +174,8 @@ def test_the_values_of_nine_solvers_end_on_a_phones_first_screen(opened: Any, tm
     first = made_up.SOLVERS[0]
     names = ("controller [blank]", "controller [shuffled]", "controller [oracle]", "result_only", "verify", "text_only")
     solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    made = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
+    built = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
     page = opened(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-values svg")
     box = page.locator(".front-values > .chart").bounding_box()
@@ -216,9 +216,9 @@ def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(opened:
 
 def test_every_chart_is_saved_as_svg_png_and_csv(opened: Any, five: str, tmp_path: Path) -> None:
     def page() -> Page:
-        shown = opened(scheme="dark").open(f"{five}#/blink")
-        unfold(shown)
-        return shown
+        stream = opened(scheme="dark").open(f"{five}#/blink")
+        unfold(stream)
+        return stream
 
     figures = page().locator("figure.chart")
     for number in range(figures.count()):

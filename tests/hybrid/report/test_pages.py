@@ -38,13 +38,13 @@ FILTERS: Sequence[tuple[str, Callable[[QuestionRow], bool]]] = (
     ),
     ("pair=0.helped", lambda row: (says(row.verdicts[1]), says(row.verdicts[0])) == ("wrong", "right")),
     ("pair=1.harmed", lambda row: (says(row.verdicts[2]), says(row.verdicts[0])) == ("right", "wrong")),
-    ("tool=*%2Fdepth", lambda row: any("depth" in one.tools for one in row.verdicts)),
+    ("tool=*%2Fdepth", lambda row: any("depth" in verdict.tools for verdict in row.verdicts)),
     ("tool=controller%2Fdepth", lambda row: "depth" in row.verdicts[0].tools),
-    ("outcome=*%2Fabstained", lambda row: any(one.outcome == "abstained" for one in row.verdicts)),
+    ("outcome=*%2Fabstained", lambda row: any(item.outcome == "abstained" for item in row.verdicts)),
     ("outcome=mllm%2Fanswered", lambda row: row.verdicts[1].outcome == "answered"),
     ("sampled=1", lambda row: row.sampled),
     ("text=COUNTING+picture", lambda row: "counting" in row.id.lower() and "picture" in row.text),
-    ("text=%28C%29", lambda row: any("(C)" in one.answer for one in row.verdicts)),
+    ("text=%28C%29", lambda row: any("(C)" in entry.answer for entry in row.verdicts)),
     (
         "cell=harm.0.2",
         lambda row: (
@@ -76,15 +76,15 @@ def test_the_form_writes_the_address_and_the_back_button_reads_it(opened: Any, f
     task.select_option("Jigsaw")
     expect(page.locator(".count")).to_have_attribute("data-count", str(sum(row.task == "Jigsaw" for row in rows)))
     page.locator("#search").fill("val_jigsaw_2")
-    found = sum("val_jigsaw_2" in row.id.lower() for row in rows)
-    expect(page.locator(".count")).to_have_attribute("data-count", str(found))
+    total = sum("val_jigsaw_2" in row.id.lower() for row in rows)
+    expect(page.locator(".count")).to_have_attribute("data-count", str(total))
     assert page.evaluate("location.hash") == "#/blink/list?task=Jigsaw&text=val_jigsaw_2"
     expect(page.locator("#search")).to_be_focused()
     page.go_back()
     expect(page.locator(".count")).to_have_text("60 questions")
     expect(task).to_have_value("")
     page.go_forward()
-    expect(page.locator(".count")).to_have_attribute("data-count", str(found))
+    expect(page.locator(".count")).to_have_attribute("data-count", str(total))
     expect(task).to_have_value("Jigsaw")
     page.get_by_role("button", name="Clear all filters").click()
     expect(page.locator(".count")).to_have_text("60 questions")
@@ -132,7 +132,7 @@ def test_a_deep_link_opens_its_question_among_those_of_its_filters(opened: Any, 
 
 
 def test_a_question_shows_each_solvers_way(opened: Any, five: str) -> None:
-    row = next(one for one in rows_of() if len(one.verdicts[0].tools) == 2 and says(one.verdicts[0]) == "right")
+    row = next(item for item in rows_of() if len(item.verdicts[0].tools) == 2 and says(item.verdicts[0]) == "right")
     column = opened().open(f"{five}#/blink/q/{quote(row.id)}").locator(".column").first
     expect(column.locator(".said-verdict")).to_contain_text("right")
     expect(column.locator(".answer-said")).to_have_text(row.verdicts[0].answer)
@@ -147,7 +147,7 @@ def test_a_question_shows_each_solvers_way(opened: Any, five: str) -> None:
 
 
 def test_an_overlay_slides_over_its_image_and_images_are_enlarged(opened: Any, five: str) -> None:
-    row = next(one for one in rows_of() if one.verdicts[0].tools)
+    row = next(item for item in rows_of() if item.verdicts[0].tools)
     page = opened().open(f"{five}#/blink/q/{quote(row.id)}")
     figure = page.locator(".picture.over").first
     expect(figure.locator("img")).to_have_count(2)
@@ -223,8 +223,8 @@ def test_tags_are_kept_saved_read_and_tabulated(opened: Any, five: str, tmp_path
     page = opened().open(f"{five}#/blink/errors")
     expect(page.locator(".tabulated tbody tr").first).to_have_text("counts wrongly11")
     expect(page.get_by_label("Note: mllm, val_Counting_0")).to_have_value("one too few")
-    row = next(one for one in rows_of() if one.sampled and one.task == "Jigsaw")
-    solver = next(name.name for name, one in zip(made_up.SOLVERS, row.verdicts, strict=True) if says(one) == "wrong")
+    row = next(item for item in rows_of() if item.sampled and item.task == "Jigsaw")
+    solver = next(name.name for name, verdict in zip(made_up.SOLVERS, row.verdicts, strict=True) if says(verdict) == "wrong")
     page.get_by_label(f"Tag: {solver}, {row.id}").fill("<b>seam</b>")
     page.get_by_label(f"Note: {solver}, {row.id}").fill("looks alike")
     page.keyboard.press("Tab")
@@ -294,11 +294,11 @@ def test_axe_finds_nothing_serious(scheme: str, size: dict[str, int], opened: An
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], view
         # Without `resultTypes` the thousands of elements that pass are described and sent here too.
         options = {"preload": False, "resultTypes": ["violations"]}
-        found = Axe().run(page, options=options).response["violations"]
+        violations = Axe().run(page, options=options).response["violations"]
         serious = [
-            (one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"])
-            for one in found
-            if one["impact"] in ("serious", "critical")
+            (item["id"], item["nodes"][0]["html"][:200], item["nodes"][0]["failureSummary"])
+            for item in violations
+            if item["impact"] in ("serious", "critical")
         ]
         assert serious == [], view
 
@@ -417,12 +417,12 @@ def test_new_answers_are_shown_without_losing_ones_place(opened: Any, tmp_path: 
         write_site(replace(pages, benchmarks=[first, *pages.benchmarks[1:]]), site)
 
     write(waiting)
-    one, another = opened(alone=True), opened(alone=True)
-    with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as left:
+    item, another = opened(alone=True), opened(alone=True)
+    with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as remaining:
         # Or they would go on asking a server that is gone.
-        for watched in (one, another):
-            left.callback(watched.page.context.close)
-        page = one.open(f"{server.url}/#/blink/list?verdict=controller%2Fopen")
+        for watched in (item, another):
+            remaining.callback(watched.page.context.close)
+        page = item.open(f"{server.url}/#/blink/list?verdict=controller%2Fopen")
         expect(page.locator(".count")).to_have_attribute("data-count", "7")
         page.evaluate("window.kept = true")
         other = another.open(f"{server.url}/#/blink/q/{waiting[0].id}")

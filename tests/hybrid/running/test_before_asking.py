@@ -91,8 +91,8 @@ async def test_who_sees_or_cannot_be_known_not_to_is_measured(
     assert manifest(run)["sight"]["verdict"] == verdict
     assert "blind model" not in manifest(run)["labels"]
     assert len(model.calls) == len(replies) + 1
-    shown = [[part for part in messages[0].parts if isinstance(part, ImagePart)] for messages, _, _ in model.calls]
-    assert [len(images) for images in shown[: len(replies)]] == [1, 0][: len(replies)]
+    values = [[part for part in messages[0].parts if isinstance(part, ImagePart)] for messages, _, _ in model.calls]
+    assert [len(images) for images in values[: len(replies)]] == [1, 0][: len(replies)]
     assert PROBE_NUMBER not in PROBE_TEXT
     # A run that goes on, and one more solver, ask no second time.
     more, model = asked(replace(config, solvers=("mllm", "caption")), fakes, "A cat.", ANSWER)
@@ -108,9 +108,9 @@ async def test_who_does_not_see_is_refused_unless_allowed_and_then_labelled(
     with pytest.raises(UsageError, match=r"--model queue:model does not see.*140 without.*--allow blind"):
         await ends(run)
     assert len(model.calls) == 2
-    again, model = asked(config, fakes)
+    second, model = asked(config, fakes)
     with pytest.raises(UsageError, match="does not see"):
-        await ends(again)
+        await ends(second)
     assert model.calls == []
     let_in, model = asked(replace(config, allow=("blind",)), fakes, ANSWER)
     assert (await ends(let_in)).answered == 1
@@ -138,7 +138,7 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
 
 
 @pytest.mark.parametrize(
-    ("replies", "said"),
+    ("replies", "message"),
     [
         ((refused("m does not support tools"),), "takes no tools: say --tool-calling text.*does not support tools"),
         ((refused("tools[0].function: unexpected"), "ready"), "takes no tools: .*unexpected"),
@@ -147,11 +147,11 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
     ],
 )
 async def test_calls_that_nothing_reads_are_refused_unless_allowed(
-    config: RunConfig, fakes: Any, replies: tuple[Any, ...], said: str
+    config: RunConfig, fakes: Any, replies: tuple[Any, ...], message: str
 ) -> None:
     calling = replace(config, solvers=("controller",), tools=("crop",))
     run, model = asked(calling, fakes, READS, *replies)
-    with pytest.raises(UsageError, match=rf"--model queue:model.*{said}.*--allow toolless measures it all the same"):
+    with pytest.raises(UsageError, match=rf"--model queue:model.*{message}.*--allow toolless measures it all the same"):
         await ends(run)
     assert len(model.calls) == 1 + len(replies)
     # The model alone is not concerned.

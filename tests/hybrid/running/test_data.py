@@ -66,11 +66,11 @@ def test_a_limit_takes_whole_groups_and_as_many_as_there_are(sizes: list[list[in
     everything = [question for of_task in rows.values() for question in of_task]
     if not everything:
         return
-    found = taken(rows, limit)
-    bases = Counter(identity.split("#")[0] for identity in found)
+    result = taken(rows, limit)
+    bases = Counter(identity.split("#")[0] for identity in result)
     assert len(bases) == min(limit, sum(map(len, sizes)))
-    whole = Counter(question.id.split("#")[0] for question in everything)
-    assert all(whole[base] == count for base, count in bases.items())
+    counts = Counter(question.id.split("#")[0] for question in everything)
+    assert all(counts[base] == count for base, count in bases.items())
     per_task = Counter(base[0] for base in bases)
     for task, groups in zip("abcd", sizes, strict=False):
         assert per_task[task] >= min(len(groups), limit // len(sizes))

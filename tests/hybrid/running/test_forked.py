@@ -237,8 +237,8 @@ def test_the_command_line_reads_in_a_fork_and_writes_the_same_run(
         folder = folders[threads] = tmp_path / threads
         words = ("--data", data, "--task", "Jigsaw", "--solver", "chance", "--out", folder)
         with program(RUN, threads, *words) as process:
-            _, told = process.communicate()
-        assert process.returncode == 0, told
-        assert told.splitlines()[-1] == str(threads == "threads")
+            _, text = process.communicate()
+        assert process.returncode == 0, text
+        assert text.splitlines()[-1] == str(threads == "threads")
     read, forked = ((folder / "questions.jsonl").read_bytes() for folder in folders.values())
     assert read == forked

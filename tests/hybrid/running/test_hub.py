@@ -27,8 +27,8 @@ TASKS = {
 
 
 def bench(name: str) -> Benchmark:
-    found: Benchmark = load("hybrid.benchmarks", name)
-    return found
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    return benchmark
 
 
 def made(tmp_path: Path, name: str) -> Path:
@@ -42,8 +42,8 @@ def mounted(name: str, data: str, tmp_path: Path, tasks: tuple[str, ...] = ()) -
     return mount(bench(name), data, split=None, tasks=tasks, settings={}, store=store)
 
 
-def asked(name: str, found: Mounted) -> list[Any]:
-    return list(questions(bench(name), found.source, None))
+def asked(name: str, result: Mounted) -> list[Any]:
+    return list(questions(bench(name), result.source, None))
 
 
 def fetched(copy: HubCopy) -> list[str]:
@@ -66,11 +66,11 @@ def test_a_second_time_needs_no_network(hub: Any, tmp_path: Path, blink: Path, m
     sha = hub.commit(BLINK, blink)
     first = asked("blink", mounted("blink", "hub", tmp_path, ("Jigsaw",)))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    before = len(hub.requests)
-    again = mounted("blink", "hub", tmp_path, ("Jigsaw",))
-    assert again.origin["revision"] == sha
-    assert asked("blink", again) == first
-    assert len(hub.requests) == before
+    count = len(hub.requests)
+    second = mounted("blink", "hub", tmp_path, ("Jigsaw",))
+    assert second.origin["revision"] == sha
+    assert asked("blink", second) == first
+    assert len(hub.requests) == count
     with pytest.raises(UsageError, match=r"HF_HUB_OFFLINE is set, and of BLINK-Benchmark/BLINK not every file"):
         fetch(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
 
@@ -121,10 +121,10 @@ def test_a_file_or_column_that_is_missing_is_named_with_the_data_set(
     hub: Any, tmp_path: Path, blink: Path, fakes: Any
 ) -> None:
     sha = hub.commit(BLINK, blink)
-    named = rf"{BLINK} at {sha[:12]} has no file IQ_Test/val-\*\.parquet"
-    with pytest.raises(DataError, match=named):
+    text = rf"{BLINK} at {sha[:12]} has no file IQ_Test/val-\*\.parquet"
+    with pytest.raises(DataError, match=text):
         fetch(bench("blink"), "val", ("Jigsaw", "IQ_Test"))
-    with pytest.raises(DataError, match=named):
+    with pytest.raises(DataError, match=text):
         listing(bench("blink"), "val", ("IQ_Test",))
     row = fakes.jigsaw_row(1)
     shutil.rmtree(blink / "Spatial_Relation")
@@ -136,15 +136,15 @@ def test_a_file_or_column_that_is_missing_is_named_with_the_data_set(
 
 def test_a_listing_has_sizes_and_what_is_on_disk_and_fetches_nothing(hub: Any, tmp_path: Path, blink: Path) -> None:
     sha = hub.commit(BLINK, blink, frozenset({"reader"}))
-    found = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
-    assert (found.id, found.revision, found.gated) == (BLINK, sha, True)
-    assert {file.path: file.size for file in found.files} == {
+    result = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
+    assert (result.id, result.revision, result.gated) == (BLINK, sha, True)
+    assert {file.path: file.size for file in result.files} == {
         f"{task}/val-00000-of-00001.parquet": os.path.getsize(blink / task / "val-00000-of-00001.parquet")
         for task in ("Jigsaw", "Spatial_Relation")
     }
-    assert not any(file.on_disk for file in found.files)
+    assert not any(file.on_disk for file in result.files)
     assert hub.contents == []
     hub.sets[BLINK].readers = None
     fetch(bench("blink"), "val", ("Jigsaw",))
-    again = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
-    assert [file.on_disk for file in again.files] == [True, False]
+    second = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
+    assert [file.on_disk for file in second.files] == [True, False]

@@ -42,26 +42,26 @@ def leave_open(run: ResolvedRun, count: int) -> None:
 
 async def test_an_open_question_has_its_images(config: RunConfig) -> None:
     run = await asked(config)
-    before = images()
+    previous = images()
     leave_open(run, 1)
     forget_images()
     await asked(config)
-    assert images() == before
+    assert images() == previous
 
 
 @pytest.mark.parametrize("change", ["limit", "code", "damage"])
 async def test_data_is_read_again_where_its_questions_may_be_others(config: RunConfig, change: str) -> None:
     run = await asked(config)
     path = run.folder.path / "questions.jsonl"
-    whole, manifest = path.read_bytes(), run.folder.manifest
+    content, manifest = path.read_bytes(), run.folder.manifest
     assert manifest["taken"]["limit"] is None
     if change == "code":
         manifest["taken"]["code"] = "of another reader"
         run.folder.write_manifest(manifest)
     if change == "damage":
-        path.write_bytes(whole.replace(b"(A)", b"(B)", 1))
+        path.write_bytes(content.replace(b"(A)", b"(B)", 1))
     forget_images()
     await asked(replace(config, limit=4) if change == "limit" else config)
     assert images() > 0
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == content
     assert run.folder.manifest["taken"]["limit"] is None

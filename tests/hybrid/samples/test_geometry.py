@@ -30,9 +30,9 @@ def made(kind: str, seed: int) -> Item:
 
 @pytest.mark.parametrize(("maker", "choices"), [*MAKERS.values(), *OF_OBJECTS.values()])
 def test_items_follow_from_their_seed(maker: Callable[..., Item], choices: int) -> None:
-    first, again, other = (maker(np.random.default_rng(seed), 1) for seed in (1, 1, 2))
-    assert all(np.array_equal(a, b) for a, b in zip(first.images, again.images, strict=True))
-    assert first.question == again.question
+    first, second, other = (maker(np.random.default_rng(seed), 1) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first.images, second.images, strict=True))
+    assert first.question == second.question
     assert not np.array_equal(first.images[0], other.images[0])
     assert first.answer == 1
     assert len(set(first.choices)) == choices
@@ -66,12 +66,12 @@ def test_the_depth_map_belongs_to_the_picture_even_when_mirrored() -> None:
 
 
 def correspondences() -> list[tuple[Item, CorrespondenceFacts]]:
-    found = []
+    results = []
     for seed in range(6):
         item = made("correspondence", seed)
         assert isinstance(item.facts, CorrespondenceFacts)
-        found.append((item, item.facts))
-    return found
+        results.append((item, item.facts))
+    return results
 
 
 def test_both_kinds_of_correspondence_occur() -> None:
@@ -96,9 +96,9 @@ def epipolar_side(images: tuple[Pixels, ...], camera: Camera) -> float:
     greys = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in images]
     (keys1, found1), (keys2, found2) = (sift.detectAndCompute(grey, None) for grey in greys)
     pairs = cv2.BFMatcher().knnMatch(found1, found2, k=2)
-    kept = [best for best, second in pairs if best.distance < 0.8 * second.distance]
-    ends1 = np.array([keys1[match.queryIdx].pt for match in kept])
-    ends2 = np.array([keys2[match.trainIdx].pt for match in kept])
+    values = [best for best, second in pairs if best.distance < 0.8 * second.distance]
+    ends1 = np.array([keys1[match.queryIdx].pt for match in values])
+    ends2 = np.array([keys2[match.trainIdx].pt for match in values])
     lens = np.array([[camera.focal_px, 0, 239.5], [0, camera.focal_px, 179.5], [0, 0, 1]])
     essential, mask = cv2.findEssentialMat(ends1, ends2, lens, cv2.USAC_MAGSAC, 0.999, 1.0)
     _, rotation, shift, _ = cv2.recoverPose(essential, ends1, ends2, lens, mask=mask)

@@ -37,8 +37,8 @@ def coloured(pixels: Pixels, colour: str) -> npt.NDArray[np.uint8]:
     palette = np.array(list(NAMED_COLOURS.values()))[None]
     names = hue_of(np.asarray(np.rint(255 * palette ** (1 / 2.2)), dtype=np.uint8))[0]
     soft = cv2.GaussianBlur(pixels, (0, 0), 1.0)
-    apart = np.abs(hue_of(soft)[..., None] - names)
-    nearest = np.minimum(apart, 360 - apart).argmin(axis=2)
+    differences = np.abs(hue_of(soft)[..., None] - names)
+    nearest = np.minimum(differences, 360 - differences).argmin(axis=2)
     vivid = cv2.cvtColor(soft, cv2.COLOR_RGB2HSV)[..., 1] > 100
     return np.asarray((nearest == list(NAMED_COLOURS).index(colour)) & vivid, dtype=np.uint8)
 
@@ -61,12 +61,12 @@ def test_the_tight_box_holds_the_object_in_the_picture() -> None:
 
 
 def test_every_relation_is_asked() -> None:
-    asked = set()
+    seen = set()
     for seed in range(10):
         facts = made("relation", seed).facts
         assert isinstance(facts, RelationFacts)
-        asked.add((facts.relation in ("above", "beneath"), facts.holds))
-    assert len(asked) == 4
+        seen.add((facts.relation in ("above", "beneath"), facts.holds))
+    assert len(seen) == 4
 
 
 def test_named_objects_have_their_colour_in_the_picture() -> None:

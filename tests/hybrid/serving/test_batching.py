@@ -36,9 +36,9 @@ async def made(number: int) -> int:
     return number
 
 
-async def when(opened: asyncio.Event, number: int) -> int:
+async def when(browser_page: asyncio.Event, number: int) -> int:
     """A number that is made when the event is set."""
-    await opened.wait()
+    await browser_page.wait()
     return number
 
 
@@ -59,8 +59,8 @@ async def test_nobody_waits_for_a_request_that_takes_too_long() -> None:
 
 async def test_an_error_is_that_of_the_item_or_of_its_whole_batch() -> None:
     lane: Lane[int, int] = Lane(4, Doubling())
-    found = await asyncio.gather(*(lane.submit(made(number)) for number in (1, 13)), return_exceptions=True)
-    assert (found[0], str(found[1])) == (2, "13 is no number")
+    results = await asyncio.gather(*(lane.submit(made(number)) for number in (1, 13)), return_exceptions=True)
+    assert (results[0], str(results[1])) == (2, "13 is no number")
     with pytest.raises(Outage, match="the tool could not be run: a defect"):
         await lane.submit(made(14))
 
@@ -96,25 +96,25 @@ def test_a_batch_holds_one_form_in_the_order_of_arrival_and_everybody_is_answere
         lane: Lane[int, int] = Lane(size, run, form=tens) if by_tens else Lane(size, run)
         return list(await asyncio.gather(*(lane.submit(made(number)) for number in numbers))), run.batches
 
-    found, batches = asyncio.run(all_of_them())
-    assert found == [2 * number for number in numbers]
+    result, batches = asyncio.run(all_of_them())
+    assert result == [2 * number for number in numbers]
     assert all(len(set(map(form, batch))) == 1 and len(batch) <= size for batch in batches)
-    for own in set(map(form, numbers)):
-        alike = [number for number in numbers if form(number) == own]
-        assert [number for batch in batches for number in batch if form(number) == own] == alike
+    for current in set(map(form, numbers)):
+        values = [number for number in numbers if form(number) == current]
+        assert [number for batch in batches for number in batch if form(number) == current] == values
         # Whatever comes at once fills as few batches as it can.
-        assert sum(form(batch[0]) == own for batch in batches) == -(-len(alike) // size)
+        assert sum(form(batch[0]) == current for batch in batches) == -(-len(values) // size)
 
 
 async def test_a_rare_form_is_overtaken_by_a_bounded_number_of_batches() -> None:
     run = Doubling()
     run.open.clear()
     lane: Lane[int, int] = Lane(2, run, wait_s=0, form=tens)
-    asked = [asyncio.create_task(lane.submit(made(number))) for number in (20, 21)]
+    tasks = [asyncio.create_task(lane.submit(made(number))) for number in (20, 21)]
     await let_others_run()
-    asked += [asyncio.create_task(lane.submit(made(number))) for number in (99, *[30] * 2 * (MAX_OVERTAKEN + 5))]
+    tasks += [asyncio.create_task(lane.submit(made(number))) for number in (99, *[30] * 2 * (MAX_OVERTAKEN + 5))]
     await let_others_run()
     run.open.set()
-    await asyncio.gather(*asked)
+    await asyncio.gather(*tasks)
     # One of those that went before it had gone when it came.
     assert run.batches.index([99]) == 1 + MAX_OVERTAKEN

@@ -32,8 +32,8 @@ class Brightness:
 
 
 def known(grey: int) -> KnownAnswer:
-    def wrong(found: Evidence) -> str | None:
-        return None if found.data["bright"] == (grey > 100) else f"bright is {found.data['bright']}"
+    def wrong(evidence: Evidence) -> str | None:
+        return None if evidence.data["bright"] == (grey > 100) else f"bright is {evidence.data['bright']}"
 
     return KnownAnswer(f"grey {grey}", lambda: CheckCase((np.full((4, 4, 3), grey, np.uint8),), {}, wrong))
 

@@ -70,8 +70,8 @@ def test_messages_of_every_form_become_the_same_steps(messages: list[Any], promp
     assert (web.name, web.data) == ("web", {"images": [], "args": {}})
     facts = {key: FINDING[key] for key in ("data", "confidence", "backend", "version")}
     assert (depth.name, depth.data) == ("depth", {"images": ["img:1"], "args": {"labels": ["A", "B"]}, **facts})
-    called = steps(ctx, "model")[0].data["tool_calls"]
-    assert called == [{"tool": "depth", "args": ARGS}, {"tool": "web", "args": {}}]
+    tool_calls = steps(ctx, "model")[0].data["tool_calls"]
+    assert tool_calls == [{"tool": "depth", "args": ARGS}, {"tool": "web", "args": {}}]
     used = ctx.meter.used
     assert (used.model_calls, used.tool_calls, used.tool_faults) == (2, 2, 0)
     assert (used.input_tokens, used.output_tokens) == ((7, 2) if messages is LANGCHAIN else (0, 0))
@@ -128,8 +128,8 @@ class Looks(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         last = messages[-1]
         call = {"id": "1", "name": "depth", "args": {"image": "img:1", "points": POINTS}}
-        said = AIMessage("", tool_calls=[call]) if last.type == "human" else AIMessage(str(last.text))
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        aimessage = AIMessage("", tool_calls=[call]) if last.type == "human" else AIMessage(str(last.text))
+        return ChatResult(generations=[ChatGeneration(message=aimessage)])
 
 
 POINTS = [{"x": 10, "y": 10, "label": "A"}, {"x": 60, "y": 40, "label": "B"}]

@@ -39,9 +39,9 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
 
 
-def written(frame: CoordinateSystem, image: ImageRef, told: str) -> Any:
+def written(frame: CoordinateSystem, image: ImageRef, message: str) -> Any:
     """The box of a text `x A-B, y C-D`, copied into a call."""
-    x0, x1, y0, y1 = numbers(told.replace("-", " "))
+    x0, x1, y0, y1 = numbers(message.replace("-", " "))
     args = {"box": {"x0": x0, "y0": y0, "x1": x1, "y1": y1}}
     return frame.to_pixels(args, ImageRegistry([image]), [image.name])["box"]
 
@@ -54,9 +54,9 @@ def test_a_box_of_a_finding_comes_back_to_the_pixel(frame: CoordinateSystem, siz
         sorted(data.draw(st.lists(st.integers(0, side), min_size=2, max_size=2, unique=True))) for side in size
     )
     box, image = Box(x0, y0, x1, y1), ref(size)
-    told = frame.say(*unmarked(span_px(box)), [image])
-    assert written(frame, image, told) == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
-    assert told.endswith(" px") is (frame.name == "pixels")
+    text = frame.say(*unmarked(span_px(box)), [image])
+    assert written(frame, image, text) == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
+    assert text.endswith(" px") is (frame.name == "pixels")
     # So does the region of a crop, and within the crop a place that lies in it.
     scale = data.draw(st.sampled_from((0.5, 1.0, 3.7)))
     crop = ref((max(1, round((x1 - x0) * scale)), max(1, round((y1 - y0) * scale))), "img:1.1", parent="img:1", box=box)
@@ -64,8 +64,8 @@ def test_a_box_of_a_finding_comes_back_to_the_pixel(frame: CoordinateSystem, siz
     x0_said, y0_said, x1_said, y1_said = numbers(first + " " + second)
     assert written(frame, image, f"{x0_said} {x1_said} {y0_said} {y1_said}") == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
     inner = Box(0, 0, crop.image.width, crop.image.height)
-    told = frame.say(*unmarked(span_px(inner, -1)), [image], [crop])
-    assert written(frame, crop, told) == {"x0": 0, "y0": 0, "x1": inner.x1, "y1": inner.y1}
+    text = frame.say(*unmarked(span_px(inner, -1)), [image], [crop])
+    assert written(frame, crop, text) == {"x0": 0, "y0": 0, "x1": inner.x1, "y1": inner.y1}
 
 
 def test_marks_leave_no_trace_and_cost_no_length() -> None:
@@ -143,4 +143,4 @@ def test_no_tool_writes_a_coordinate_that_is_not_marked() -> None:
     tools = Path(__file__).parents[3] / "tools"
     sources = [path for path in tools.rglob("*.py") if path.name != "checks.py"]
     assert len(sources) > 60
-    assert {path.name: found for path in sources if (found := pattern.findall(path.read_text()))} == {}
+    assert {path.name: matches for path in sources if (matches := pattern.findall(path.read_text()))} == {}

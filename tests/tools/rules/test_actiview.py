@@ -68,23 +68,23 @@ async def test_the_next_parts_are_those_not_shown(fakes: Any, middles: Any, answ
     ("text", "choices"), [("Numbers only.", FOUR), ("Question: Why?", ("x", "y")), ("Question: Why?", ())]
 )
 async def test_without_a_question_or_a_grid_it_abstains(fakes: Any, text: str, choices: tuple[str, ...]) -> None:
-    asked = Prompt((image("img:1"), text), Kind.VIEWS, choices, route=Kind.VIEWS)
-    ctx = fakes.context_of(asked)
-    assert await ask_rules(asked, ctx) is None
+    request = Prompt((image("img:1"), text), Kind.VIEWS, choices, route=Kind.VIEWS)
+    ctx = fakes.context_of(request)
+    assert await ask_rules(request, ctx) is None
     note = ("no question", "the text holds no question about the parts of a picture")
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [note]
 
 
 async def test_a_first_plan_says_what_points_there(fakes: Any) -> None:
-    found, _ = await said(fakes, whole("Why?", Kind.VIEW_PLAN), boxes("objects", (10, 10), (390, 190)))
-    assert json.loads(found.answer) == {"part": "1, 4", "reason": "saliency points there"}
-    assert (found.tool, found.confidence) == ("saliency", 0.2)
+    result, _ = await said(fakes, whole("Why?", Kind.VIEW_PLAN), boxes("objects", (10, 10), (390, 190)))
+    assert json.loads(result.answer) == {"part": "1, 4", "reason": "saliency points there"}
+    assert (result.tool, result.confidence) == ("saliency", 0.2)
 
 
 async def test_a_second_plan_keeps_and_shifts(fakes: Any) -> None:
     parts = (image("img:1"), "Part 2 (lower left):", image("img:2"), "Question: What colour is the cup?")
-    asked = Prompt(parts, Kind.VIEW_PLAN, FOUR, route=Kind.VIEW_PLAN)
-    specialist_answer, _ = await said(fakes, asked, boxes("boxes", (10, 190), (390, 190)))
+    request = Prompt(parts, Kind.VIEW_PLAN, FOUR, route=Kind.VIEW_PLAN)
+    specialist_answer, _ = await said(fakes, request, boxes("boxes", (10, 190), (390, 190)))
     plan = parse(specialist_answer.answer, Kind.VIEW_PLAN, FOUR).value
     assert isinstance(plan, ViewPlan)
     assert (plan.keep, plan.shift) == (frozenset({2}), frozenset({4}))

@@ -38,8 +38,8 @@ async def test_boxes_that_are_not_those_of_the_choices_abstain(fakes: Any, route
 @pytest.mark.parametrize("route", ["Q5", "Q7"])
 async def test_names_need_a_detector(fakes: Any, route: str) -> None:
     text = "Which place has the red car among all objects by saliency?"
-    asked = prompt(route, Kind.CHOICE, ("the first car", "the second dog"), text)
-    assert (await said(fakes, asked, NoBackend("no weights")))[0] is None
+    request = prompt(route, Kind.CHOICE, ("the first car", "the second dog"), text)
+    assert (await said(fakes, request, NoBackend("no weights")))[0] is None
 
 
 def detected_rows(*rows: tuple[str, Any, Any]) -> Finding:
@@ -52,9 +52,9 @@ async def test_named_things_that_are_not_there_abstain(
     fakes: Any, asked: tuple[str, tuple[str, ...], str], findings: tuple[Any, ...], note: tuple[str, str]
 ) -> None:
     route, choices, text = asked
-    one = prompt(route, Kind.CHOICE, choices, text)
-    ctx = fakes.context_of(one, findings=[detected_rows(*rows) for rows in findings])
-    assert await ask_rules(one, ctx) is None
+    item = prompt(route, Kind.CHOICE, choices, text)
+    ctx = fakes.context_of(item, findings=[detected_rows(*rows) for rows in findings])
+    assert await ask_rules(item, ctx) is None
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [note]
 
 

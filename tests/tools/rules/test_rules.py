@@ -35,8 +35,8 @@ def rule_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def made(answered: Callable[[Prompt, Any], Awaitable[SpecialistAnswer | None]], *outside: str) -> None:
         rule: Rule = RuleInWords(answered, ("depth", "ocr"))
-        found = RuleTable({"mine": rule, "other": RuleInWords(answered, ("crop",))}, {"mine": outside}, ())
-        monkeypatch.setattr(rules, "table", lambda: found if outside else replace(found, outside={}))
+        rule_table = RuleTable({"mine": rule, "other": RuleInWords(answered, ("crop",))}, {"mine": outside}, ())
+        monkeypatch.setattr(rules, "table", lambda: rule_table if outside else replace(rule_table, outside={}))
 
     return made
 

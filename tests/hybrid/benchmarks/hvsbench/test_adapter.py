@@ -18,9 +18,9 @@ CHANCE = ScoreOptions(unanswered="guess")
 WRONG = ScoreOptions(unanswered="wrong")
 
 
-def source(folder: Path, *tasks: str, **chosen: str) -> Source:
+def source(folder: Path, *tasks: str, **selected: str) -> Source:
     store = ImageStore(folder / "store")
-    return mount(BENCHMARK, str(folder), split=None, tasks=tasks, settings=chosen, store=store).source
+    return mount(BENCHMARK, str(folder), split=None, tasks=tasks, settings=selected, store=store).source
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +28,11 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Question]:
     """The first question of every type."""
     folder = tmp_path_factory.mktemp("hvsbench")
     write(folder, tuple(TASKS), PER_TASK, 0)
-    found: dict[str, Question] = {}
+    results: dict[str, Question] = {}
     for question in questions(BENCHMARK, source(folder), None):
         assert isinstance(question, Question)
-        found.setdefault(question.task, question)
-    return found
+        results.setdefault(question.task, question)
+    return results
 
 
 def verdict(

@@ -21,9 +21,9 @@ from tests.tables import cases, stored
 RECIPE = stored(__file__, "RECIPE")
 
 
-def row(made: Any, **changed: object) -> dict[str, object]:
-    whole = {"qid": "q1", "picture": "red.png", "text": "Which?", "A": "x", "B": "y", "C": "z"}
-    return whole | {"label": "B", "category": "near", "source": "s"} | changed
+def row(built: Any, **changed: object) -> dict[str, object]:
+    payload = {"qid": "q1", "picture": "red.png", "text": "Which?", "A": "x", "B": "y", "C": "z"}
+    return payload | {"label": "B", "category": "near", "source": "s"} | changed
 
 
 def test_a_recipe_is_a_benchmark(made: Any, recipe: Callable[[str, str], str]) -> None:
@@ -122,10 +122,10 @@ def test_without_its_tables_a_folder_is_refused(made: Any, recipe: Callable[[str
     assert isinstance(made.asked(made.folder, "mine", split="val")[0], Question)
 
 
-def many(made: Any, near: int, far: int, **more: object) -> Path:
-    rows = [row(made, qid=f"n{number}", **more) for number in range(near)]
-    made.table([*rows, *(row(made, qid=f"f{number}", category="far", **more) for number in range(far))], "test.csv")
-    return Path(made.folder)
+def many(built: Any, near: int, far: int, **more: object) -> Path:
+    rows = [row(built, qid=f"n{number}", **more) for number in range(near)]
+    built.table([*rows, *(row(built, qid=f"f{number}", category="far", **more) for number in range(far))], "test.csv")
+    return Path(built.folder)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_data_of_ones_own_are_not_called_a_benchmark"))
@@ -143,8 +143,8 @@ def test_data_of_ones_own_are_not_called_a_benchmark(
     data, out = str(many(made, near, far, **more)), str(made.folder.parent / "run")
 
     def run(*words: str) -> Result:
-        asked = ["run", name, "--data", data, "--solver", "chance,specialist", "--out", out]
-        return CliRunner().invoke(cli, [*asked, "--tables", "wide", *words])
+        items = ["run", name, "--data", data, "--solver", "chance,specialist", "--out", out]
+        return CliRunner().invoke(cli, [*items, "--tables", "wide", *words])
 
     first = run()
     if said is None:
@@ -155,9 +155,9 @@ def test_data_of_ones_own_are_not_called_a_benchmark(
         second = run("--allow", "partial")
         assert f"partial: {said}" in second.output
     missing = [f"{n} of {all_} of {task}" for n, all_, task in ((near, 8, "near"), (far, 4, "far")) if 0 < n < all_]
-    shown = " ".join((first if said is None else second).output.split())
-    assert ("the data hold" in shown) == bool(missing)
-    assert ", ".join(missing) in shown
+    text = " ".join((first if said is None else second).output.split())
+    assert ("the data hold" in text) == bool(missing)
+    assert ", ".join(missing) in text
 
 
 def test_a_folder_of_ones_own_is_told_how_to_be_asked_before_a_benchmark_is_guessed(made: Any) -> None:

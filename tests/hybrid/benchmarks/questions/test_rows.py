@@ -19,9 +19,9 @@ from tests.tables import cases
 BENCH = load("hybrid.benchmarks", "questions")
 
 
-def doubts_in(made: Any, path: Path) -> list[str]:
+def doubts_in(built: Any, path: Path) -> list[str]:
     """The doubts of `data check` about the rows of a file."""
-    source = mount(BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(made.folder / "store")).source
+    source = mount(BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(built.folder / "store")).source
     return list(BENCH.doubts(source))
 
 
@@ -46,9 +46,9 @@ def test_the_kind_and_what_is_right(
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_says_where_and_why", list))
 def test_a_row_that_cannot_be_used_says_where_and_why(made: Any, changed: dict[str, object], said: str) -> None:
-    why = made.why(**changed)
-    assert why.startswith(f"{made.folder / 'questions.jsonl'}:1")
-    assert said in why
+    reason = made.why(**changed)
+    assert reason.startswith(f"{made.folder / 'questions.jsonl'}:1")
+    assert said in reason
 
 
 def test_the_second_row_of_an_id_is_named_with_the_first(made: Any) -> None:
@@ -116,9 +116,9 @@ def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(made: Any, answer: o
 def test_zeros_and_ones_alone_may_be_yes_and_no(made: Any) -> None:
     rows = [made.row(id="a", choices=None, answer=0), made.row(id="b", choices=None, answer=1)]
     path = made.table(rows)
-    found = doubts_in(made, path)
-    assert len(found) == 2
-    assert all("`kind: yes_no` reads no and yes" in doubt for doubt in found)
+    result = doubts_in(made, path)
+    assert len(result) == 2
+    assert all("`kind: yes_no` reads no and yes" in doubt for doubt in result)
     path.with_suffix(".yaml").write_text("kind: integer\n")
     assert doubts_in(made, path) == []
     path.with_suffix(".yaml").unlink()
@@ -202,9 +202,9 @@ def test_numbers_that_look_like_another_frame_are_doubtful(
         for number, place in enumerate(places)
     ]
     path = made.table(rows)
-    found = doubts_in(made, path)
-    assert len(found) == len(doubtful)
-    assert all(option in doubt for option, doubt in zip(doubtful, found, strict=True))
+    result = doubts_in(made, path)
+    assert len(result) == len(doubtful)
+    assert all(option in doubt for option, doubt in zip(doubtful, result, strict=True))
     path.with_suffix(".yaml").write_text("frame: pixels\n")
     assert doubts_in(made, path) == []
 

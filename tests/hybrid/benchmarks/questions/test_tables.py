@@ -13,18 +13,18 @@ from tests.tables import cases
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".tsv", ".parquet"])
 def test_every_ending_gives_the_same_questions(made: Any, ending: str) -> None:
     rows = [made.row(id=f"q{number}", task=f"t{number % 2}", question=f"Which,\nof {number}?") for number in range(5)]
-    found = made.sound(made.table(rows, f"questions{ending}"))
-    assert [(each.id, each.task) for each in found] == [
+    answers = made.sound(made.table(rows, f"questions{ending}"))
+    assert [(item.id, item.task) for item in answers] == [
         ("q0", "t0"),
         ("q2", "t0"),
         ("q4", "t0"),
         ("q1", "t1"),
         ("q3", "t1"),
     ]
-    assert found[3].text == "Which,\nof 1?\n(A) one\n(B) two"
-    assert (found[0].target, found[0].kind, found[0].choices) == ("B", Kind.CHOICE, ("one", "two"))
-    assert [(image.width, image.height) for image in found[0].images] == [(40, 30)]
-    assert found == made.sound(made.folder), "a folder with one file is that file"
+    assert answers[3].text == "Which,\nof 1?\n(A) one\n(B) two"
+    assert (answers[0].target, answers[0].kind, answers[0].choices) == ("B", Kind.CHOICE, ("one", "two"))
+    assert [(image.width, image.height) for image in answers[0].images] == [(40, 30)]
+    assert answers == made.sound(made.folder), "a folder with one file is that file"
 
 
 def test_every_form_of_an_image(made: Any) -> None:
@@ -36,15 +36,15 @@ def test_every_form_of_an_image(made: Any) -> None:
         [blue, "red.png"],
         json.dumps(["red.png", blue]),
     ]
-    found = made.sound(made.table([made.row(id=str(number), image=form) for number, form in enumerate(forms)]))
-    red = found[0].images[0]
-    other = found[1].images[0]
-    assert [each.images for each in found] == [(red,), (other,), (other,), (other, red), (red, other)]
+    answers = made.sound(made.table([made.row(id=str(number), image=form) for number, form in enumerate(forms)]))
+    red = answers[0].images[0]
+    other = answers[1].images[0]
+    assert [item.images for item in answers] == [(red,), (other,), (other,), (other, red), (red, other)]
 
 
-def vlm(made: Any, **changed: object) -> dict[str, object]:
-    whole = {"index": 0, "image": made.base64(), "hint": "", "question": "Which?", "A": "red", "B": "blue", "C": ""}
-    return whole | {"answer": "B", "category": "colour"} | changed
+def vlm(built: Any, **changed: object) -> dict[str, object]:
+    payload = {"index": 0, "image": built.base64(), "hint": "", "question": "Which?", "A": "red", "B": "blue", "C": ""}
+    return payload | {"answer": "B", "category": "colour"} | changed
 
 
 def test_the_tsv_of_vlmevalkit_is_read_as_it_stands(made: Any) -> None:
@@ -55,9 +55,9 @@ def test_the_tsv_of_vlmevalkit_is_read_as_it_stands(made: Any) -> None:
         vlm(made, index=1000000, A="blue", B="red", answer="A"),
         vlm(made, index=2000003, image="7"),
     ]
-    first, turned, second, third, broken = made.asked(made.table(rows, "bench.tsv"))
+    first, other_rotated, second, third, broken = made.asked(made.table(rows, "bench.tsv"))
     assert first.text == "Hint: Look twice.\nWhich?\n(A) red\n(B) blue"
-    assert (turned.id, turned.unit, turned.target) == ("0#circ1", "picture of 0", "A")
+    assert (other_rotated.id, other_rotated.unit, other_rotated.target) == ("0#circ1", "picture of 0", "A")
     assert (second.choices, second.target, second.images) == (("red", "blue", "green"), "C", first.images)
     assert second.text.startswith("Which?")
     assert len(third.images) == 2
@@ -74,10 +74,10 @@ def test_a_group_and_a_cluster(made: Any) -> None:
         made.row(id="q2", group="plain", cluster="pair 2", task="a"),
         made.row(id="q3", cluster="pair 1", task="a"),
     ]
-    found = made.sound(made.table(rows))
-    assert [(each.id, each.unit) for each in found] == [("q1", "pair 1"), ("q3", "pair 1"), ("q2", "pair 2")]
-    assert [dict(each.groups) for each in found] == [{"size": "small", "n": "3"}, {}, {"group": "plain"}]
-    assert [each.id for each in made.sound(made.table(rows), limit=1)] == ["q1", "q3"], "a limit splits no cluster"
+    answers = made.sound(made.table(rows))
+    assert [(item.id, item.unit) for item in answers] == [("q1", "pair 1"), ("q3", "pair 1"), ("q2", "pair 2")]
+    assert [dict(entry.groups) for entry in answers] == [{"size": "small", "n": "3"}, {}, {"group": "plain"}]
+    assert [value.id for value in made.sound(made.table(rows), limit=1)] == ["q1", "q3"], "a limit splits no cluster"
 
 
 def test_a_category_beside_a_task_is_a_group(made: Any) -> None:
@@ -92,9 +92,9 @@ def test_a_damaged_line_costs_itself(made: Any) -> None:
     path.write_bytes(
         b"\xef\xbb\xbf" + path.read_bytes() + b"{\n\xff\xfe\n[1]\n\n" + json.dumps(made.row(id="q3")).encode()
     )
-    found = made.asked(path)
-    assert [each.id for each in found if isinstance(each, Question)] == ["q1", "q2", "q3"]
-    errors = [each.error for each in found if isinstance(each, BrokenQuestion)]
+    result = made.asked(path)
+    assert [item.id for item in result if isinstance(item, Question)] == ["q1", "q2", "q3"]
+    errors = [entry.error for entry in result if isinstance(entry, BrokenQuestion)]
     assert [error.split(": ")[0].rpartition(":")[2] for error in errors] == ["3", "4", "5"]
 
 
@@ -120,10 +120,10 @@ def test_a_mapping_beside_the_file_or_named(made: Any, tmp_path: Any) -> None:
     path = made.table([row], "bench.jsonl")
     mapping = "columns: {id: qid, image: picture, question: text, choices: text, answer: label}\n"
     (tmp_path / "m.yaml").write_text(mapping + 'split_choices: "(a) X (b) Y"\noption: "{letter}. {text}"\n')
-    (named,) = made.sound(path, settings={"mapping": str(tmp_path / "m.yaml")})
+    (answer,) = made.sound(path, settings={"mapping": str(tmp_path / "m.yaml")})
     (made.folder / "bench.yaml").write_text((tmp_path / "m.yaml").read_text())
-    assert made.sound(path) == [named]
-    assert (named.text, named.target) == ("Open\nA. yes, it is\nB. not at all", "B")
+    assert made.sound(path) == [answer]
+    assert (answer.text, answer.target) == ("Open\nA. yes, it is\nB. not at all", "B")
     (made.folder / "bench.yaml").write_text(
         f'{mapping}prompt: "{{question}}\\n{{hint}}\\n{{choices}}!"\nsplit_choices: "(a) X (b) Y"\n'
     )

@@ -20,10 +20,10 @@ def run(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def asked(run: RunFolder, name: str, said: str) -> Scored:
+def asked(run: RunFolder, name: str, message: str) -> Scored:
     """A solver of that word, a third of whose letters are of each task."""
     tasks = ("Jigsaw", "Relative_Depth", "Counting")
-    letters = {task: said[place::3] for place, task in enumerate(tasks)}
+    letters = {task: message[place::3] for place, task in enumerate(tasks)}
     return solver_of(name, letters, unanswered="wrong", folder=run, model="openai:m")
 
 

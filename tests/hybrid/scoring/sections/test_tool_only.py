@@ -11,12 +11,12 @@ from hybrid.scoring.sections.tool_only import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 
-def made(folder: Path, made_up_runs: Any, said: Mapping[str, str]) -> tuple[dict[str, Result], str]:
+def made(folder: Path, made_up_runs: Any, messages: Mapping[str, str]) -> tuple[dict[str, Result], str]:
     """The rows over all of a run whose solvers answer one task so, and the conclusion."""
-    made_up_runs.from_letters(folder, {name: {"Jigsaw": letters} for name, letters in said.items()})
-    found = compare(compare_paths([folder]).solvers)
-    rows = tuple(SECTION.rows(found))
-    return by_quantity(rows), SECTION.lead(found, rows) if rows else ""
+    made_up_runs.from_letters(folder, {name: {"Jigsaw": letters} for name, letters in messages.items()})
+    comparison = compare(compare_paths([folder]).solvers)
+    rows = tuple(SECTION.rows(comparison))
+    return by_quantity(rows), SECTION.lead(comparison, rows) if rows else ""
 
 
 def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, made_up_runs: Any) -> None:
