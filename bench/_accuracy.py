@@ -81,6 +81,6 @@ def bins(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES)
     return ", ".join(f"{{confidence = {row.low}, right = {round(row.right)}, n = {row.n}}}" for row in rows)
 
 
-def counted(right: int, n: int) -> str:
+def format_share(right: int, n: int) -> str:
     """As `0.867 [0.70, 0.95] 26/30`; the interval is Wilson's of 95 %."""
     return f"{right / n:.3f} {bounds(wilson(right, n))} {right}/{n}" if n else "-"

@@ -49,20 +49,20 @@ async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offers
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {KEY}"}) as session:
 
-        async def said(messages: list[dict[str, Any]]) -> dict[str, Any]:
+        async def ask_server(messages: list[dict[str, Any]]) -> dict[str, Any]:
             body = {"model": "mock", "messages": messages, **offers}
             async with session.post(f"{url}/chat/completions", json=body) as reply:
                 return dict((await reply.json())["choices"][0]["message"])
 
         async def ask(prompt: str, picture: str) -> str:
             messages: list[dict[str, Any]] = [{"role": "user", "content": content(prompt, picture)}]
-            message = await said(messages)
+            message = await ask_server(messages)
             for call in message.get("tool_calls", ()):
                 box = json.loads(call["function"]["arguments"])["box"]
                 part = await asyncio.to_thread(jpeg_of, picture, box)
                 messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": "img:1 enlarged"}]
                 messages.append({"role": "user", "content": content("img:1.1", part)})
-                message = await said(messages)
+                message = await ask_server(messages)
             return str(message["content"])
 
         await run(ask)

@@ -286,7 +286,9 @@ def result(word: str, identity: str, fate: str, body: bytes) -> dict[str, Any]:
             line = {"id": "r", "custom_id": identity, "response": None, "error": None}
             if fate in ("expired", "cancelled"):
                 return {**line, "error": {"code": f"batch_{fate}", **UNEXECUTED}}
-            payload = {"status_code": 200, "body": finished} if finished else {"status_code": 500, "body": OPENAI_FAILED}
+            payload = (
+                {"status_code": 200, "body": finished} if finished else {"status_code": 500, "body": OPENAI_FAILED}
+            )
             return {**line, "response": {"request_id": "q", **payload}}
         case "anthropic":
             more = {"message": finished} if finished else {"error": ANTHROPIC_FAILED} if fate == "errored" else {}

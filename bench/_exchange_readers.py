@@ -146,7 +146,9 @@ def read_every_eval_ever(path: Path) -> Reading:
         command = [program, "validate", "--format", "json", *names]
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
         if result.returncode:
-            raise SystemExit(f"every_eval_ever refuses files of {path}:\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
+            raise SystemExit(
+                f"every_eval_ever refuses files of {path}:\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
+            )
         if [file["valid"] for file in json.loads(result.stdout)] != [True] * len(files):
             raise SystemExit(f"every_eval_ever did not check each of {len(files)} files")
     (value,) = (file for file in files if file.suffix == ".json")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench._simulations import LEVEL, held, markdown, rejected
+from bench._simulations import LEVEL, markdown, rejected, summarise
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.hvsbench.metrics import summarise as hvsbench
 from hybrid.benchmarks.mm_sap import BENCHMARK as MM_SAP
@@ -185,7 +185,7 @@ def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequen
     """Aggregate the simulations of one metric; no interval and no p value count as not covering and not rejected."""
     by_formula = [contrast(a, b, LEVEL) for a, b in pairs]
     by_swapping = [randomisation(a, b, DRAWS, seed=number) for number, (a, b) in enumerate(pairs)]
-    result = held([item.interval for item in by_formula], truth)
+    result = summarise([item.interval for item in by_formula], truth)
     width = float("nan") if result.width is None else result.width
     tests = (rejected([entry.p_value for entry in tested]) for tested in (by_formula, by_swapping))
     return Grouped(name, clusters, setting, truth, result.coverage, width, *tests)

@@ -110,11 +110,11 @@ def detection(index: int, seed: int) -> Question:
     assert isinstance(drawn_item.facts, CountFacts)  # noqa: S101 - what this task makes
     name, count = str(drawn_item.facts.name), len(drawn_item.facts.boxes)
 
-    def counted(finding: Finding, _: ImageStore) -> bool:
+    def has_count(finding: Finding, _: ImageStore) -> bool:
         counts = finding.data["counts"]
         return isinstance(counts, Mapping) and counts.get(name) == count
 
-    return _question(drawn_item.images, {"names": [name]}, counted)
+    return _question(drawn_item.images, {"names": [name]}, has_count)
 
 
 def forensics(index: int, seed: int) -> Question:

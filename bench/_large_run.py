@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from bench._frame import options
-from bench._runs import written
+from bench._runs import write_run as write_attempts
 from hybrid.core.images import ImageStore, home
 from hybrid.core.types import (
     Attempt,
@@ -166,7 +166,7 @@ def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
 
     tools: Json = {"depth": {"backend": "classical:cues-2", "code": "0" * 12}}
     solvers: dict[str, Json] = {name: {"tools": {} if name == "mllm" else tools} for name in SOLVERS}
-    return written(out, items, {name: attempts(name) for name in SOLVERS}, IDENTITY, solvers)
+    return write_attempts(out, items, {name: attempts(name) for name in SOLVERS}, IDENTITY, solvers)
 
 
 def main() -> None:

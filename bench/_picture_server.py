@@ -99,7 +99,9 @@ class PictureServer:
 
     def _refusal(self, messages: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
         treatment = self.treatment
-        if treatment.inside == "refused" and any(message["role"] == "tool" and _pictures(message) for message in messages):
+        if treatment.inside == "refused" and any(
+            message["role"] == "tool" and _pictures(message) for message in messages
+        ):
             return 400, "image_url is only accepted in messages of the user"
         matches_any = any(
             item["role"] == "user" and messages[at - 1]["role"] == "tool" for at, item in enumerate(messages) if at
@@ -110,10 +112,14 @@ class PictureServer:
             return treatment.status, treatment.words
         for place, value in enumerate(messages):
             is_made = place > 0 and value is not messages[0] and messages[place - 1]["role"] != "system"
-            least, most = (treatment.least_side, treatment.most_ratio) if is_made else (treatment.least_opening, treatment.ratio_opening)
+            least, most = (
+                (treatment.least_side, treatment.most_ratio)
+                if is_made
+                else (treatment.least_opening, treatment.ratio_opening)
+            )
             for url in _pictures(value):
                 short, long = sorted(_size(url))
-                if url not in _known() and (short < least or (most and long > most * short)):
+                if url not in _probe_numbers() and (short < least or (most and long > most * short)):
                     return treatment.status, treatment.words
         return None
 
@@ -121,7 +127,9 @@ class PictureServer:
         """The prompt that the model reads, and the pictures that it sees."""
         treatment, messages = self.treatment, request["messages"]
         kwargs = request.get("chat_template_kwargs") or {}
-        keeps = treatment.keeps or (treatment.switch is not None and kwargs.get(treatment.switch[0]) == treatment.switch[1])
+        keeps = treatment.keeps or (
+            treatment.switch is not None and kwargs.get(treatment.switch[0]) == treatment.switch[1]
+        )
         last_user = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=-1)
         lines, seen = list[str](), list[str]()
         for at, item in enumerate(messages):
@@ -144,7 +152,7 @@ class PictureServer:
         messages: dict[str, Any] = {"role": "assistant", "content": "Answer: (A)"}
         messages |= {self.treatment.thinks_in: THOUGHT} if self.treatment.thinks else {}
         texts = json.dumps(request["messages"])
-        read = [_known().get(url, "") for url in pictures]
+        read = [_probe_numbers().get(url, "") for url in pictures]
         if ORDER_TEXT in texts:
             text = {"kept": read, "reversed": read[::-1], "first": read[:1]}[self.treatment.order]
             return {**messages, "content": " ".join(text) or "none"}
@@ -167,7 +175,7 @@ def _pictures(message: Mapping[str, Any]) -> list[str]:
 
 
 @cache
-def _known() -> dict[str, str]:
+def _probe_numbers() -> dict[str, str]:
     """The numbers in the pictures of probes, by the address in which a request has them."""
     numbers = (PROBE_NUMBER, SECOND_NUMBER, "1306", "2306", *ORDER_NUMBERS)
     files = ((form, numbered(item, form=form), item) for item in numbers for form in ("PNG", "JPEG", "WEBP"))

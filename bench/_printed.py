@@ -82,7 +82,7 @@ def blink(cells: Sequence[Published]) -> Iterator[Derived]:
     # What was recomputed from outputs is no printed cell.
     grid = Grid([cell for cell in cells if "recomputed" not in cell.note])
     tasks = tuple(BLINK_TASKS)
-    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells")
+    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, mode="mean of the row's 14 cells")
     for cell in cells:
         if cell.kind == "chance":
             chances = {task: 100 / len(facts.choices) for task, facts in BLINK_TASKS.items()}
@@ -148,7 +148,9 @@ def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, 
     if expected_values is not None and refusals is not None and unknown is not None:
         value = 100 * (1 - unknown.value * size / 100 / refusals.value)
         # A mean of five runs' ratios against a ratio of their means.
-        yield Derived(expected_values, value, "1 - score_ku of Table 1 / refusals, which averages the five runs first", 1.0)
+        yield Derived(
+            expected_values, value, "1 - score_ku of Table 1 / refusals, which averages the five runs first", 1.0
+        )
 
 
 HVS_FIELDS: Mapping[str, Sequence[str]] = DATA["fields"]["hvsbench"]
@@ -185,7 +187,7 @@ def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
     """Averages, and the sums of right answers over categories that give the averages of types and of everything."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
-    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts")
+    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, mode="zoom and the four shifts")
     for row in grid.rows:
         if row[0] in MODES:
             yield from _view_counts(grid, row)

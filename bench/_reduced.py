@@ -116,7 +116,9 @@ def _row(exact: Sequence[Json], reduced: Sequence[Json], row: ReducedPrecision) 
     return row
 
 
-async def _data(network: Network, checkpoint: Path, questions: Sequence[Question], dtype: Any, device: str) -> list[Json]:
+async def _data(
+    network: Network, checkpoint: Path, questions: Sequence[Question], dtype: Any, device: str
+) -> list[Json]:
     """The `data` of each finding; None where the tool failed."""
     tool: Tool = load("tools", network.tool)
     with tempfile.TemporaryDirectory() as folder:

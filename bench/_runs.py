@@ -38,7 +38,7 @@ def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) ->
     return plan.folder
 
 
-def written(
+def write_run(
     path: Path,
     questions: Sequence[Question],
     attempts: Mapping[str, Iterable[Attempt | Unfinished]],
@@ -59,7 +59,9 @@ def written(
         folder.write_questions(questions)
         for name, attempt in attempts.items():
             journal = folder.journal(name)
-            lines = (to_json(Unfinished, item) if isinstance(item, Unfinished) else attempt_line(item) for item in attempt)
+            lines = (
+                to_json(Unfinished, item) if isinstance(item, Unfinished) else attempt_line(item) for item in attempt
+            )
             while group := tuple(islice(lines, GROUP)):
                 journal.append(*group)
             journal.close()

@@ -249,7 +249,9 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
         data = (other_text.streamed() if events else other_text.whole()).encode()
         kind = other_text.content_type or ("text/event-stream" if events else "application/json")
         phrase = HTTPStatus(other_text.status).phrase if other_text.status in set(HTTPStatus) else "Capacity"
-        head = framed(data, f"{other_text.status} {phrase}", {"Content-Type": kind, **other_text.headers})[: -len(data) or None]
+        head = framed(data, f"{other_text.status} {phrase}", {"Content-Type": kind, **other_text.headers})[
+            : -len(data) or None
+        ]
         return [head, *(data[start : start + behaviour.cut] for start in range(0, len(data), behaviour.cut))]
 
     return pieces

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench._runs import written
+from bench._runs import write_run as write_attempts
 from hybrid.core.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.log.folder import RunFolder
@@ -77,7 +77,7 @@ def write_run(
         ]
         for name, value in right.items()
     }
-    return written(path, request, by_value, {"model": {"model": "drawn"}, "tool_output": "real", **identity})
+    return write_attempts(path, request, by_value, {"model": {"model": "drawn"}, "tool_output": "real", **identity})
 
 
 def nothing_is_luck_at_temperature_0(folder: Path, rng: np.random.Generator) -> bool:

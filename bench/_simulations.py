@@ -27,7 +27,7 @@ class Held:
     missing: float
 
 
-def held(ends: Sequence[Interval | None], truth: float, slack: float = 1e-12) -> Held:
+def summarise(ends: Sequence[Interval | None], truth: float, slack: float = 1e-12) -> Held:
     """What the intervals of all simulations come to."""
     values = [end for end in ends if end is not None]
     inside = sum(result.low - slack <= truth <= result.high + slack for result in values)

@@ -125,7 +125,7 @@ def pictures(count: int, seed: int) -> list[Pixels]:
     return images
 
 
-def asked(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]]]:
+def make_requests(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]]]:
     """The pictures that the network is to see, and the images of each of `count` requests."""
     puzzles = tool.card.name == "jigsaw"
     largest = 2 if puzzles else max(1, tool.card.images[0])
@@ -173,7 +173,7 @@ def measure(name: str, setting: Load) -> Measured:
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.mkdir()
         network.build(checkpoint, setting.real, setting.device)
-        built, groups = asked(tool, setting.requests)
+        built, groups = make_requests(tool, setting.requests)
         bare = bare_loop(name, checkpoint, setting.device, built, BATCH)
         store = ImageStore(Path(folder) / "images")
         requests = [

@@ -26,7 +26,9 @@ NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 def write(checkpoint: Path, folder: Path) -> None:
     """Both files."""
     config = json.loads((checkpoint / "config.json").read_text())
-    mapping = {name.removeprefix("model."): value for name, value in load_file(checkpoint / "model.safetensors").items()}
+    mapping = {
+        name.removeprefix("model."): value for name, value in load_file(checkpoint / "model.safetensors").items()
+    }
     sight = {name: value for name, value in mapping.items() if name.startswith("visual.")}
     text = {name.replace("language_model.", "model."): value for name, value in mapping.items() if name not in sight}
     folder.mkdir(parents=True, exist_ok=True)

@@ -113,7 +113,12 @@ def conversations(seed: int) -> Iterator[tuple[list[dict[str, Any]], dict[str, A
         options |= {} if thinks else {"enable_thinking": False}
         message = DIALECTS[dialect] if tools and not calls else f"Seen: {' '.join(seen) or 'none'}. Answer: (A)"
         pictures = [_picture(name, 56 * draw.choice((1, 1, 2, 4)), draw) for name in seen]
-        yield messages, options, (f"<think>\n{THOUGHT}\n</think>\n\n" if thinks else "") + message + SPECIAL[0], pictures
+        yield (
+            messages,
+            options,
+            (f"<think>\n{THOUGHT}\n</think>\n\n" if thinks else "") + message + SPECIAL[0],
+            pictures,
+        )
 
 
 def _picture(name: str, side: int, draw: random.Random) -> Image.Image:

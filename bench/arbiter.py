@@ -68,7 +68,10 @@ def logistic(expected: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool
 
     def features(duels: Sequence[Duel]) -> npt.NDArray[np.float64]:
         values = [0.5 if duel.claimed.said is None else duel.claimed.said for duel in duels]
-        rows = [[float(entry.task == task) for task in tasks] + [log_odds(s)] for entry, s in zip(duels, values, strict=True)]
+        rows = [
+            [float(entry.task == task) for task in tasks] + [log_odds(s)]
+            for entry, s in zip(duels, values, strict=True)
+        ]
         return np.array(rows).reshape(len(duels), len(tasks) + 1)
 
     items = [first_item for first_item in expected if first_item.tool != first_item.model]
@@ -114,14 +117,19 @@ def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
     """By rule what was right (1) or wrong (0), and `better part`: that of the part that is better over a whole task."""
     right: dict[str, list[float]] = {name: [] for name in (*RULES, "better part")}
     better = {
-        task: sum(duel.tool - duel.model for duel in duels if duel.task == task) >= 0 for task in {d.task for d in duels}
+        task: sum(duel.tool - duel.model for duel in duels if duel.task == task) >= 0
+        for task in {d.task for d in duels}
     }
     for fold in range(FOLDS):
-        expected_values, request = ([item for item in duels if (fold_of(item.id, FOLDS) == fold) == current] for current in (False, True))
+        expected_values, request = (
+            [item for item in duels if (fold_of(item.id, FOLDS) == fold) == current] for current in (False, True)
+        )
         took = {name: rule(expected_values, request) for name, rule in RULES.items()}
         took["better part"] = [better[entry.task] for entry in request]
         for name, value in took.items():
-            right[name] += [first_item.tool if tool else first_item.model for tool, first_item in zip(value, request, strict=True)]
+            right[name] += [
+                first_item.tool if tool else first_item.model for tool, first_item in zip(value, request, strict=True)
+            ]
     return right
 
 

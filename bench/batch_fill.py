@@ -78,7 +78,7 @@ async def passes(forms: Sequence[Hashable], batch: int, in_flight: int, form: Ca
     built = 0
 
     async def run(inputs: Sequence[Hashable]) -> list[Hashable | HybridError]:
-        nonlocal made
+        nonlocal built
         built += len(by_form(inputs, batch))
         await asyncio.sleep(PASS_S * len(inputs))
         return list(inputs)
@@ -112,7 +112,9 @@ def fills(data: Path, in_flight: int, stream: int) -> Iterator[tuple[str, ...]]:
             items = [
                 asyncio.run(passes(values, batch, in_flight, lambda item: None)),
                 asyncio.run(passes(values, batch, in_flight, lambda value: value)),
-                asyncio.run(passes([forms[size] for size in in_order(seen)], batch, in_flight, lambda first_item: first_item)),
+                asyncio.run(
+                    passes([forms[size] for size in in_order(seen)], batch, in_flight, lambda first_item: first_item)
+                ),
                 len(by_form(values, batch)),
             ]
             shares = (f"{len(values) / number / batch:.2f}" for number in items)

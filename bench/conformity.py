@@ -67,7 +67,13 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
         settings = ModelSettings(**{"base_url": url, "retries": 1, "seed": 0, **wire_options, **behaviour.options})
         model = {"model": name, "model_settings": settings, "allow": ("blind", "toolless")}
         limits = Limits(**behaviour.limits)
-        request = {"limits": limits, "data": "sample", "tasks": (behaviour.task,), "limit": 1, "tools": (behaviour.tool,)}
+        request = {
+            "limits": limits,
+            "data": "sample",
+            "tasks": (behaviour.task,),
+            "limit": 1,
+            "tools": (behaviour.tool,),
+        }
         service = ServiceOptions("classical")
         try:
             hybrid.run(RunConfig("blink", ("controller",), **model, **request, service=service, out=folder))
@@ -166,7 +172,11 @@ def _cell(text: str) -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Print the page; 1 where a behaviour failed."""
     flags = options(__doc__, {"--only": "", "--out": Path}, words)
-    values = [behaviour for behaviour in behaviours() if flags.only.lower() in f"{behaviour.name} {behaviour.reference}".lower()]
+    values = [
+        behaviour
+        for behaviour in behaviours()
+        if flags.only.lower() in f"{behaviour.name} {behaviour.reference}".lower()
+    ]
     with tempfile.TemporaryDirectory() as home:
         results = [measured(item, Path(home) / str(place)) for place, item in enumerate(values)]
     print(page(results))

@@ -107,7 +107,9 @@ def page(results: Sequence[Result]) -> str:
     lines += ["| behaviour | reported in | expected | seen | right |", "|---|---|---|---|---|"]
     for item in results:
         came = item.came.replace("|", "\\|").replace("<", "\\<").replace("[", "\\[").replace("_", "\\_")
-        lines.append(f"| {item.name} | {item.reference} | {item.expected} | {came} | {'yes' if item.is_right else 'no'} |")
+        lines.append(
+            f"| {item.name} | {item.reference} | {item.expected} | {came} | {'yes' if item.is_right else 'no'} |"
+        )
     return "\n".join([HEAD, *lines, ""])
 
 

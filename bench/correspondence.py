@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench._accuracy import bins, by_confidence, counted
+from bench._accuracy import bins, by_confidence, format_share
 from bench._frame import write_json
 from bench.pair_bench import SETS, Judged, Matcher, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import points_of
@@ -65,9 +65,7 @@ def cases(options: Namespace, name: str) -> Iterator[PointCase]:
         candidates = tuple(CandidateArg(x=a, y=b, label=letter) for (a, b), letter in zip(order, LETTERS, strict=True))
         args = CorrespondenceArgs(point=PointArg(x=x, y=y), candidates=candidates)
         placed = CorrespondenceArgs(point=PointArg(x=x, y=y))
-        yield PointCase(
-            pair.images, spots[0], LETTERS[right], Request(pair.images, args), Request(pair.images, placed)
-        )
+        yield PointCase(pair.images, spots[0], LETTERS[right], Request(pair.images, args), Request(pair.images, placed))
 
 
 def answer(options: Namespace, matcher: Matcher, case: PointCase) -> Answer:
@@ -88,10 +86,12 @@ def answer(options: Namespace, matcher: Matcher, case: PointCase) -> Answer:
 def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
     """Print one set of one backend; its numbers."""
     row, n = row_of(name, matcher, answers), len(answers)
-    text = f"choice {counted(int(str(row['right'])), n)}, undecided {row['undecided']}, {row['seconds']:.2f} s a pair"
+    text = (
+        f"choice {format_share(int(str(row['right'])), n)}, undecided {row['undecided']}, {row['seconds']:.2f} s a pair"
+    )
     print(f"{name:17s} {matcher.name:9s} {text}")
     within = {share: sum(item.off <= share for item in answers) for share in SHARES}
-    text = ", ".join(f"@{100 * share:g} % {counted(right, n)}" for share, right in within.items())
+    text = ", ".join(f"@{100 * share:g} % {format_share(right, n)}" for share, right in within.items())
     print(f"{'':28s}PCK {text}", flush=True)
     for share, right in within.items():
         limits = wilson(right, n)
@@ -110,7 +110,11 @@ def main() -> None:
         messages[matcher.name] += answers
     for matcher in options.matchers:
         decided = [(item.confidence, item.right) for item in messages[matcher.name] if item.right is not None]
-        placed = [(entry.place_confidence, entry.off <= SHARES[1]) for entry in messages[matcher.name] if np.isfinite(entry.off)]
+        placed = [
+            (entry.place_confidence, entry.off <= SHARES[1])
+            for entry in messages[matcher.name]
+            if np.isfinite(entry.off)
+        ]
         print(f"{matcher.name}, choices by confidence: {bins(decided)}")
         print(f"{matcher.name}, places within 2 % by confidence: {bins(placed)}")
         values: list[Json] = [[value.low, value.right, value.n] for value in by_confidence(decided)]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bench import _grouped
 from bench._frame import options
-from bench._simulations import LEVEL, held, markdown, rejected, tell
+from bench._simulations import LEVEL, markdown, rejected, summarise, tell
 from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats import Contrast, Interval, combine, contrast, interval, mcnemar
 
@@ -84,13 +84,13 @@ class Measured:
         """The measurement of all simulations, each an interval or a difference with its interval and test."""
         ends = [item.interval if isinstance(item, Contrast) else item for item in intervals]
         tests = [entry.p_value for entry in intervals if isinstance(entry, Contrast)]
-        all_ = held(ends, truth)
+        all_ = summarise(ends, truth)
         width = math.nan if all_.width is None else all_.width
         values = (table, design.name, design.rows, design.icc, setting, truth)
         return cls(*values, all_.coverage, width, all_.missing, rejected(tests) if tests else None)
 
 
-def drawn(rng: np.random.Generator, design: Design, sizes: Counts, kinds: Floats) -> Counts:
+def draw_counts(rng: np.random.Generator, design: Design, sizes: Counts, kinds: Floats) -> Counts:
     """How many rows of every question are of each kind, (questions, kinds); `kinds` are shares, (strata, kinds)."""
     stratum = np.repeat(np.arange(len(design.strata)), design.strata)
     copies = rng.binomial(sizes, math.sqrt(design.icc))
@@ -123,7 +123,7 @@ def of_shares(
     ends = []
     for _ in range(simulations):
         sizes = design.sizes(rng)
-        counts = drawn(rng, design, sizes, kinds)
+        counts = draw_counts(rng, design, sizes, kinds)
         ends.append(interval(metric(design, counts[:, 0] + CHANCE * counts[:, 1], sizes), LEVEL))
     setting = "mixed" if len(set(shares)) > 1 else f"p {shares[0]:g}"
     return Measured.of(table, design, setting, truth, ends)
@@ -155,7 +155,7 @@ def of_pairs(
     differences, by_mcnemar = [], 0
     for _ in range(simulations):
         sizes = design.sizes(rng)
-        counts = drawn(rng, design, sizes, kinds)
+        counts = draw_counts(rng, design, sizes, kinds)
         a, b = (metric(design, counts @ side, sizes) for side in (first, second))
         differences.append(contrast(a, b, LEVEL))
         total = counts.sum(axis=0)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench._frame import options
-from bench._simulations import held
+from bench._simulations import summarise
 from hybrid.core.types import Combine
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, TERMS, Estimated, ToolQuestion, decompose, parts_of
 
@@ -129,12 +129,14 @@ def truths(model: Model, blocks: int = 100) -> dict[str, Truth]:
     return payload
 
 
-def drawn(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQuestion]:
+def draw_questions(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQuestion]:
     """The questions of one simulation."""
     current, shared = model(rng, design.questions), model(rng, design.questions // design.rows)
     cluster = np.arange(design.questions) // design.rows
     copies = (rng.random(design.questions) < 0.5) & (design.rows > 1)
-    alone, right, call = (np.where(copies, item[cluster], entry).tolist() for item, entry in zip(shared, current, strict=True))
+    alone, right, call = (
+        np.where(copies, item[cluster], entry).tolist() for item, entry in zip(shared, current, strict=True)
+    )
     first = (rng.random(design.questions) < FIRST).tolist()
     tasks = [task for task, size in enumerate(design.sizes) for _ in range(size)]
     return [
@@ -149,18 +151,24 @@ def estimates(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, 
     """Every number of the section over all, and those by tool."""
     result = decompose(questions, combine)
     for tools in TOOLS:
-        only = [question if question.tools == tools else replace(question, with_tools=question.alone) for question in questions]
+        only = [
+            question if question.tools == tools else replace(question, with_tools=question.alone)
+            for question in questions
+        ]
         of_tools = parts_of(only, combine)
         result |= {f"{part}, {tools[0]}": of_tools[part] for part in BY_TOOL}
     return result
 
 
-def coverage(model: Model, mapping: Mapping[str, Truth], design: Design, simulations: int, seed: int) -> dict[str, float]:
+def coverage(
+    model: Model, mapping: Mapping[str, Truth], design: Design, simulations: int, seed: int
+) -> dict[str, float]:
     """How often the interval of each estimate held the truth; an estimate without an interval did not."""
     rng = np.random.default_rng([seed, design.questions, design.rows])
-    values = [estimates(drawn(rng, model, design), design.how) for _ in range(simulations)]
+    values = [estimates(draw_questions(rng, model, design), design.how) for _ in range(simulations)]
     return {
-        name: held([item[name].interval for item in values], truth.value, 1e-9).coverage for name, truth in mapping.items()
+        name: summarise([item[name].interval for item in values], truth.value, 1e-9).coverage
+        for name, truth in mapping.items()
     }
 
 

@@ -273,7 +273,7 @@ def candidates(pixels: Pixels) -> CueMaps:
     return CueMaps({**measure(pixels).cues, **others})
 
 
-def drawn(number: int, seed: int) -> list[Difference]:
+def draw_pairs(number: int, seed: int) -> list[Difference]:
     """Up to six pairs of points of each of so many scenes, half of them on one row; every pair names its scene."""
     results = []
     for index in range(number):
@@ -335,11 +335,13 @@ def run(title: str, items: Sequence[Item], other_options: argparse.Namespace) ->
 def main() -> None:
     """Print the tables that were asked for."""
     flags = {"--data": Path, "--objects": 0, "--measured": Path, "--pairs": 200}
-    arguments = options(__doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path})
+    arguments = options(
+        __doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path}
+    )
     cv2.setNumThreads(1)
     tables = dict[str, list[dict[str, Json]]]()
     if arguments.fit:
-        choose(drawn(arguments.fit, arguments.seed))
+        choose(draw_pairs(arguments.fit, arguments.seed))
     if arguments.data is not None:
         tables["BLINK"] = run("BLINK", read_items(arguments.data), arguments)
     if arguments.objects:

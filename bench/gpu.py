@@ -108,7 +108,13 @@ def tests(other_options: argparse.Namespace) -> Row:
     with tempfile.TemporaryFile("w+") as message:
         try:
             code = subprocess.run(  # noqa: S603 - this interpreter and the project's tests
-                command, cwd=root, env=environment, stdout=message, stderr=message, check=False, timeout=other_options.seconds
+                command,
+                cwd=root,
+                env=environment,
+                stdout=message,
+                stderr=message,
+                check=False,
+                timeout=other_options.seconds,
             ).returncode
         except subprocess.TimeoutExpired:
             code = TIME_UP
@@ -132,11 +138,18 @@ def speed(options: argparse.Namespace, network: str) -> Row:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     requests = TINY_REQUESTS if options.tiny else REAL_REQUESTS
-    measurement = measure(network, Load((), options.device, not options.tiny, requests, 1 + cuda, options.dtype, options.compiled))
+    measurement = measure(
+        network, Load((), options.device, not options.tiny, requests, 1 + cuda, options.dtype, options.compiled)
+    )
     row = {"network": network, "dtype": options.dtype, "compiled": options.compiled}
     row |= {name: getattr(measurement, name) for name in ("requests", "bare", "service", "load_s")}
     peak = torch.cuda.max_memory_allocated() / 1e6 if cuda else None
-    return {**row, "ratio": measurement.service / measurement.bare, "pass": statistics.mean(measurement.passes), "peak_mb": peak}
+    return {
+        **row,
+        "ratio": measurement.service / measurement.bare,
+        "pass": statistics.mean(measurement.passes),
+        "peak_mb": peak,
+    }
 
 
 def reduced(options: argparse.Namespace, network: str) -> Row:
@@ -222,19 +235,19 @@ STEPS: Mapping[str, Callable[..., Row]] = {
 LISTS = frozenset({"speed", "reduced"})
 
 
-def kept(path: Path) -> dict[str, Any]:
+def read_measurements(path: Path) -> dict[str, Any]:
     """The measurements so far."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def add(path: Path, step: str, row: Row) -> None:
     """Write what a step measured to the others'."""
-    result = kept(path)
+    result = read_measurements(path)
     result[step] = [*result.get(step, []), row] if step in LISTS else row
     path.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def _shown(value: float | None, form: str) -> str:
+def _format_value(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
@@ -254,18 +267,26 @@ def page(results: Mapping[str, Any]) -> str:
     for item in results.get("speed", []):
         numbers = f"{item['dtype']}{' compiled' if item['compiled'] else ''}"
         rates = (f"{item['bare']:.3g}", f"{item['service']:.3g}", f"{item['ratio']:.2f}", f"{item['pass']:.1f}")
-        cells = (NETWORKS[item["network"]].title, numbers, *rates, f"{item['load_s']:.1f}", _shown(item["peak_mb"], ".0f"))
+        cells = (
+            NETWORKS[item["network"]].title,
+            numbers,
+            *rates,
+            f"{item['load_s']:.1f}",
+            _format_value(item["peak_mb"], ".0f"),
+        )
         lines.append(f"| {' | '.join(cells)} |")
     if results.get("reduced"):
         lines += ["", "| network | numbers | weights | decisions changed | largest difference |"]
         lines += ["|---|---|---|---:|---:|"]
     for item in results.get("reduced", []):
         cells = (NETWORKS[item["network"]].title, item["dtype"], item["weights"])
-        largest = _shown(item["largest"] if item["of"] else None, ".2g")
+        largest = _format_value(item["largest"] if item["of"] else None, ".2g")
         lines.append(f"| {' | '.join(cells)} | {item['changed']} of {item['questions']} | {largest} |")
     for step, what in (("busy", "with depth, correspondence and detection"), ("study", "with the embedded model")):
         if item := results.get(step):
-            share = f"the card busy {_shown(item['busy'], '.0%')}, {_shown(item['held_mb'], '.0f')} MB held"
+            share = (
+                f"the card busy {_format_value(item['busy'], '.0%')}, {_format_value(item['held_mb'], '.0f')} MB held"
+            )
             failed = f" ({item['failed']} could not be finished)" if item.get("failed") else ""
             lines += ["", f"{item['questions']} questions{failed} {what}: {item['seconds']} s, {share}."]
     return "\n".join(lines)
@@ -279,7 +300,7 @@ def main(words: list[str] | None = None) -> None:
     command = parser(__doc__, {**flags, "--network...": (None, *NETWORKS)})
     arguments = command.parse_args(words)
     if arguments.step == "page":
-        print(page(kept(arguments.json)))
+        print(page(read_measurements(arguments.json)))
         return
     if arguments.step in LISTS and arguments.network[0] is None:
         command.error(f"{arguments.step}: --network says which")

@@ -112,7 +112,9 @@ def main() -> None:
         items = read_items(flags.data)
         table(items, 0, "plain")
         # All candidates cut by 2 px on every side.
-        cut = [(name, [images[0], *(image[2:-2, 2:-2] for image in images[1:])], right) for name, images, right in items]
+        cut = [
+            (name, [images[0], *(image[2:-2, 2:-2] for image in images[1:])], right) for name, images, right in items
+        ]
         table(cut, 0, "candidates cut by 2 px before the tool sees them")
         table(items, 2, "trim_px=2")
         frame_rule(items, "plain")

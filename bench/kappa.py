@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench._frame import options
-from bench._simulations import LEVEL, held, markdown, rejected, tell
-from bench.coverage import Design, drawn
+from bench._simulations import LEVEL, markdown, rejected, summarise, tell
+from bench.coverage import Design, draw_counts
 from hybrid.stats.kappa import kappa, shared_mistakes
 
 CLUSTERS = (10, 20, 50, 200)
@@ -66,11 +66,16 @@ def rows_of(
     rng: np.random.Generator, design: Design, kinds: NDArray[np.float64]
 ) -> tuple[list[bool], list[bool], list[str], list[str]]:
     """Whether the first and the second are right, the question and the task of every row; `kinds` is (tasks, 4)."""
-    counts = drawn(rng, design, design.sizes(rng), kinds)
+    counts = draw_counts(rng, design, design.sizes(rng), kinds)
     kind = np.repeat(np.tile(np.arange(4), len(counts)), counts.ravel())
     question = np.repeat(np.arange(len(counts)), counts.sum(axis=1))
     task = np.repeat(np.arange(len(design.strata)), design.strata)[question]
-    return (kind < 2).tolist(), (kind % 2 == 0).tolist(), [f"q{item}" for item in question], [f"t{entry}" for entry in task]
+    return (
+        (kind < 2).tolist(),
+        (kind % 2 == 0).tolist(),
+        [f"q{item}" for item in question],
+        [f"t{entry}" for entry in task],
+    )
 
 
 def of_kappa(
@@ -82,7 +87,7 @@ def of_kappa(
     for _ in range(simulations):
         right_a, right_b, questions, _tasks = rows_of(rng, design, kinds)
         ends.append(kappa(right_a, right_b, questions, LEVEL).interval)
-    result, setting = held(ends, truth, slack=0.0), f"right in {shares[0]:g} and {shares[1]:g}"
+    result, setting = summarise(ends, truth, slack=0.0), f"right in {shares[0]:g} and {shares[1]:g}"
     sizes = (result.coverage, result.width, result.missing)
     return Measured(design.strata[0], design.rows, setting, truth, *sizes, None)
 
@@ -122,7 +127,10 @@ def printed(measureds: Sequence[Measured]) -> list[str]:
     lines = markdown(
         heads, ((f"{n} clusters", rows, *(mapping[n, rows, *setting] for setting in settings)) for n, rows in designs)
     )
-    tests = {n: [first_item for first_item in measureds if first_item.clusters == n and first_item.rejected is not None] for n in CLUSTERS}
+    tests = {
+        n: [first_item for first_item in measureds if first_item.clusters == n and first_item.rejected is not None]
+        for n in CLUSTERS
+    }
     heads = ("questions in three tasks", *("1 row" if rows == "1" else f"{rows} rows" for rows, _ in ROWS))
     errs = ((f"{n} clusters", *(f"{item_value.rejected:.3f}" for item_value in test)) for n, test in tests.items())
     return [*lines, "", *markdown(heads, errs)]

@@ -81,10 +81,10 @@ def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> Ma
         kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
         plain = background(rng, kind, height, width)
         points = _places(rng, plain, labels, sample)
-    return _drawn(rng, kind, plain, points, (), sample)
+    return _draw_scene(rng, kind, plain, points, (), sample)
 
 
-def _drawn(
+def _draw_scene(
     rng: np.random.Generator,
     kind: Background,
     plain: Pixels,
@@ -130,7 +130,7 @@ def boxed_scene(rng: np.random.Generator) -> MarkedScene:
         boxes = _two_boxes(rng, height, width)
         sides = _sides_shown(plain, boxes, style)
         if sides is not None and min(sides) == 4:
-            return _drawn(rng, kind, plain, (), boxes, style)
+            return _draw_scene(rng, kind, plain, (), boxes, style)
 
 
 def _two_boxes(rng: np.random.Generator, height: int, width: int) -> tuple[LabelledBox, ...]:
@@ -174,7 +174,7 @@ def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
         letters = share_of_union(*(label_place(item, style) for item in boxes))
         sides = None if letters > 0 else _sides_shown(plain, boxes, style)
         if sides is not None and min(sides) >= 2 and not _ambiguous(plain, boxes, style):
-            return _drawn(rng, kind, plain, (), boxes, style)
+            return _draw_scene(rng, kind, plain, (), boxes, style)
 
 
 def meeting(a: Box, b: Box) -> Meeting:

@@ -210,13 +210,17 @@ def _changed(title: str, pictures: Sequence[tuple[Pixels, Sequence[Point]]]) -> 
             by_label = {point.label: point for point in _points(other)}
             missing += not {point.label for point in points} <= set(by_label)
             off += sum(
-                float(np.hypot((by_label[p.label].x + 0.5) / by - 0.5 - p.x, (by_label[p.label].y + 0.5) / by - 0.5 - p.y))
+                float(
+                    np.hypot((by_label[p.label].x + 0.5) / by - 0.5 - p.x, (by_label[p.label].y + 0.5) / by - 0.5 - p.y)
+                )
                 > TOLERANCE_PX
                 for p in points
                 if p.label in by_label
             )
         ms = 1000 * (time.perf_counter() - started) / max(1, len(pictures))
-        print(f"{title}, {name:13s} a mark lost on {missing} of {len(pictures)}, {off} marks off, {ms:.0f} ms", flush=True)
+        print(
+            f"{title}, {name:13s} a mark lost on {missing} of {len(pictures)}, {off} marks off, {ms:.0f} ms", flush=True
+        )
 
 
 def unmarked(folder: Path) -> None:

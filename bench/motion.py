@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from bench._accuracy import bins, by_confidence, counted
+from bench._accuracy import bins, by_confidence, format_share
 from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import SETS, STRIDE, Judged, Matcher, pairs_of, parse, row_of, side_by_side
@@ -153,10 +153,12 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
     if name in DEGENERATE:
         totals = [sum(value.right is not None and value.confidence >= least for value in answers) for least in SURE]
         text = ", ".join(f"{count} with {least} or more" for least, count in zip(SURE, totals, strict=True))
-        message = f"of {n} say a direction: {text}; named: {', '.join(f'{reason} {many}' for reason, many in counts.items())}"
+        message = (
+            f"of {n} say a direction: {text}; named: {', '.join(f'{reason} {many}' for reason, many in counts.items())}"
+        )
     else:
         turn = "-" if off is None else f"{off:.1f}"
-        message = f"right {counted(right, n)}, unsure {unsure}, wrong {n - right - unsure}, "
+        message = f"right {format_share(right, n)}, unsure {unsure}, wrong {n - right - unsure}, "
         message += f"turn off by {turn} degrees (median), {row['seconds']:.2f} s a pair"
     print(f"{name:17s} {matcher.name:9s} {message}", flush=True)
     return {**row, "wrong": n - right - unsure, "named": dict(counts), "turn_off_deg": off}

@@ -187,11 +187,12 @@ def main() -> None:
     backend.setup("cpu", flags.weights)
     started = time.perf_counter()
     readings = measure(flags.items, flags.seed, backend)
-    item = (time.perf_counter() - started) / max(1, flags.items)
-    print(f"{backend.version}, {flags.items} lines, seed {flags.seed}: {item:.2f} s each, rendering included")
+    seconds = (time.perf_counter() - started) / max(1, flags.items)
+    print(f"{backend.version}, {flags.items} lines, seed {flags.seed}: {seconds:.2f} s each, rendering included")
     print("\n".join(lines(readings)))
     for entry in [reading for reading in readings if not reading.exact][:12]:
-        print(f"  {entry.made.text!r} read {entry.said!r}, {entry.made.face}, {entry.made.height_px} px, {entry.confidence:.2f}")
+        line = entry.made
+        print(f"  {line.text!r} read {entry.said!r}, {line.face}, {line.height_px} px, {entry.confidence:.2f}")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,11 @@ class MatchStore:
         if path is not None and path.is_file():
             with np.load(path) as selected:
                 matches = Matches(
-                    selected["first"], selected["second"], selected["scores"], str(selected["matcher"]), bool(selected["mirrored"])
+                    selected["first"],
+                    selected["second"],
+                    selected["scores"],
+                    str(selected["matcher"]),
+                    bool(selected["mirrored"]),
                 )
                 return Matched(matches, float(selected["seconds"]))
         started = time.perf_counter()
@@ -137,7 +141,9 @@ def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[s
     arguments.photos = photos[start::step]
     arguments.sets = tuple(arguments.set or default)
     arguments.purpose = "fit" if arguments.fit else "evaluate"
-    arguments.matchers = tuple(matcher_of(name, tool, arguments.device, arguments.weights) for name in dict.fromkeys(arguments.backend))
+    arguments.matchers = tuple(
+        matcher_of(name, tool, arguments.device, arguments.weights) for name in dict.fromkeys(arguments.backend)
+    )
     arguments.store = MatchStore(arguments.matches)
     return arguments
 

@@ -54,7 +54,7 @@ COLOURS = 256
 MAX_EDGE_PX = 420
 
 
-def made(out: Path, data: Path | None) -> list[str]:
+def make_pictures(out: Path, data: Path | None) -> list[str]:
     """Write the pictures that can be made; their names. Raises `CalledProcessError` where a command fails."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +190,7 @@ def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
 def main() -> None:
     """Make them and print their names and sizes."""
     flags = options(__doc__, {"--data": Path, "-o --out": Path("docs/pictures")})
-    for name in made(flags.out, flags.data):
+    for name in make_pictures(flags.out, flags.data):
         print(f"{flags.out / name}  {(flags.out / name).stat().st_size / 1000:.0f} kB")
 
 

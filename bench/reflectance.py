@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 from scipy.optimize import minimize
 
-from bench._accuracy import bins, counted, marks_on
+from bench._accuracy import bins, format_share, marks_on
 from bench._frame import options
 from hybrid.benchmarks.blink.sample import item, letter, row
 from hybrid.core.images import decode
@@ -105,7 +105,7 @@ def measure(items: int, seed: int) -> None:
     }
     for name, part in parts.items():
         right = sum(output.right for output in part)
-        print(f"  {name}: {counted(right, len(part))}")
+        print(f"  {name}: {format_share(right, len(part))}")
     for truth in "ABC":
         values = [other_answer.said for other_answer in answers if other_answer.truth == truth]
         print(f"  {truth}: " + ", ".join(f"{letter} {values.count(letter)}" for letter in "ABC"))

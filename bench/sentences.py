@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from bench._frame import options
 from bench._quick_claims import Answers, claims_of
-from bench._runs import written
+from bench._runs import write_run
 from bench._sentence_worlds import WORLDS, false_in
 from bench._simulations import rejected
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
@@ -131,7 +131,7 @@ def _after(rng: np.random.Generator, right: Right, share: float, effect: float, 
     return after | hit if effect > 0 else after & ~hit
 
 
-def drawn(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
+def draw_world(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
     """The questions, and by control and solver which are right."""
     questions = [
         _question(task, number, design)
@@ -191,7 +191,7 @@ def write(
             yield Attempt(question.id, (Exchange(prompt, reply),), 0.5, started=0.0)
 
     by_solver = {name: attempts(name, right) for name, right in solvers.items()}
-    return written(path, questions, by_solver, {"model": {"model": "drawn"}, "tool_output": output}).path
+    return write_run(path, questions, by_solver, {"model": {"model": "drawn"}, "tool_output": output}).path
 
 
 def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) -> Reply | None:
@@ -252,7 +252,7 @@ def claims(sentences: Iterable[Sentence]) -> set[str]:
 def asserted(design: Design, seed: int) -> set[str]:
     """The claims of one draw."""
     rng = np.random.default_rng([seed, *map(ord, design.name)])
-    questions, runs = drawn(design, rng)
+    questions, runs = draw_world(design, rng)
     # Every answer waits for the disk, which memory does not have.
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         paths = [write(Path(folder) / output, design, questions, output, run, rng) for output, run in runs.items()]
@@ -262,7 +262,7 @@ def asserted(design: Design, seed: int) -> set[str]:
 def quickly_asserted(design: Design, seed: int) -> set[str]:
     """The claims of the first sentence of one draw, without a run folder; of one row a question, asked once."""
     rng = np.random.default_rng([seed, *map(ord, design.name)])
-    questions, runs = drawn(design, rng)
+    questions, runs = draw_world(design, rng)
     answers = []
     for name, silent in (("mllm", design.silent_alone), ("controller", design.silent_tools)):
         read = rng.random(len(questions)) >= max(design.unread, silent)
@@ -377,7 +377,14 @@ def coverage(draws: int, seed: int) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table in Markdown."""
     by_name = {design.name: design for design in (*ARMS, *NULLS)}
-    flags = {"--draws": 60, "--seed": 0, "--processes": int, "--design": list(by_name), "--power": False, "--plan": False}
+    flags = {
+        "--draws": 60,
+        "--seed": 0,
+        "--processes": int,
+        "--design": list(by_name),
+        "--power": False,
+        "--plan": False,
+    }
     flags |= {"--worlds": False, "--coverage": False, "--quick": False}
     values = options(__doc__, flags, arguments)
     items = [by_name[name] for name in values.design or (QUICK if values.quick else by_name)]

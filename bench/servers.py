@@ -234,7 +234,7 @@ def ask(server: Server, messages: Sequence[Said], **options: Any) -> Said:
     return {**json.loads(body), "pieces": parsed.count(b"data: {"), "done": b"[DONE]" in parsed}
 
 
-def shown(reply: Said) -> str:
+def describe_reply(reply: Said) -> str:
     """A reply in a line: what each field of its message holds, and why it ended."""
     if "refused" in reply:
         return f"{reply['refused']}: {' '.join(reply['words'].split())[:200]}"
@@ -271,16 +271,19 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
     payload: Said = {"tools": [CROP]}
     for dialect in dialects:
         options = {"chat_template_kwargs": {"dialect": dialect, "enable_thinking": dialect == "hermes"}}
-        yield f"tools, the model writes {dialect}", shown(ask(server, [user(RED)], **payload, **options))
+        yield f"tools, the model writes {dialect}", describe_reply(ask(server, [user(RED)], **payload, **options))
     for dialect in ("hermes", "cut"):
         options = {"chat_template_kwargs": {"dialect": dialect}, "stream": True}
-        yield f"the same streamed, {dialect}", shown(ask(server, [user(RED)], **payload, **options))
+        yield f"the same streamed, {dialect}", describe_reply(ask(server, [user(RED)], **payload, **options))
     for name, choice in (("required", "required"), ("named", {"type": "function", "function": {"name": "crop"}})):
-        yield f"tool_choice {name}", shown(ask(server, [user(RED)], **payload, tool_choice=choice))
+        yield f"tool_choice {name}", describe_reply(ask(server, [user(RED)], **payload, tool_choice=choice))
     for name, parts in (("no picture", ()), ("a green picture", (GREEN,)), ("a blue picture", (BLUE,))):
-        yield f"{name}, no tools", shown(ask(server, [user(*parts)]))
-    yield "the same without thinking", shown(ask(server, [user(BLUE)], chat_template_kwargs={"enable_thinking": False}))
-    yield "a tool's result", shown(ask(server, after_call(result("done"), user(GREEN)), **payload))
+        yield f"{name}, no tools", describe_reply(ask(server, [user(*parts)]))
+    yield (
+        "the same without thinking",
+        describe_reply(ask(server, [user(BLUE)], chat_template_kwargs={"enable_thinking": False})),
+    )
+    yield "a tool's result", describe_reply(ask(server, after_call(result("done"), user(GREEN)), **payload))
     pictured = {str(count): [user(*[GREEN] * count)] for count in (0, 1, 2, 3)}
     pictured |= {"1 and 1 in the tool's message": after_call(result([WORDS, GREEN]))}
     pictured |= {"1 and none in the tool's message": after_call(result([WORDS]))}
@@ -290,17 +293,18 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
     extras = {"max_completion_tokens": 5, "seed": 1, "parallel_tool_calls": True, "prompt_cache_key": "k", "no_such": 1}
     for name, value in extras.items():
         reply = ask(server, [user()], **{name: value}, **({} if name != "parallel_tool_calls" else payload))
-        text = shown(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})"
+        text = describe_reply(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})"
         yield f"the option {name}", text
-    yield "nine pictures", shown(ask(server, [user(*[RED] * 9)]))
-    yield "max_tokens 12", shown(ask(server, [user(RED)], **payload, max_tokens=12))
-    yield "an unknown model", shown(ask(server, [user()], model="other"))
+    yield "nine pictures", describe_reply(ask(server, [user(*[RED] * 9)]))
+    yield "max_tokens 12", describe_reply(ask(server, [user(RED)], **payload, max_tokens=12))
+    yield "an unknown model", describe_reply(ask(server, [user()], model="other"))
 
 
 def _tokens(server: Server, conversations: Mapping[str, Sequence[Said]]) -> str:
     replies = {name: ask(server, messages, max_tokens=1) for name, messages in conversations.items()}
     counts = {
-        name: reply["usage"]["prompt_tokens"] if "usage" in reply else shown(reply) for name, reply in replies.items()
+        name: reply["usage"]["prompt_tokens"] if "usage" in reply else describe_reply(reply)
+        for name, reply in replies.items()
     }
     return ", ".join(f"{name}: {count}" for name, count in counts.items())
 
@@ -314,20 +318,20 @@ def command(server: Server, out: Path, *options: str) -> list[str]:
 
 def run(server: Server, out: Path, *options: str) -> str:
     """A whole run in a line: how it ended, and what its trace holds."""
-    process = _ended(command(server, out, *options), out)
-    text = ", ".join(f"{count} {name}" for name, count in counted(out).items() if count)
+    process = _run_command(command(server, out, *options), out)
+    text = ", ".join(f"{count} {name}" for name, count in count_outcomes(out).items() if count)
     return f"exit {process.returncode}: {text or ' '.join(process.stderr.split())[-400:]}"
 
 
 def checked(server: Server, out: Path) -> str:
     """What `hybrid models check` asked and what came, in a line."""
     words = [sys.executable, "-m", "hybrid", "models", "check", f"openai:{MODEL}", "--base-url", server.url]
-    process = _ended([*words, "--max-tokens", "300"], out)
+    process = _run_command([*words, "--max-tokens", "300"], out)
     lines = [re.split("  +", line) for line in process.stdout.partition("\n\n")[0].splitlines()[2:]]
     return f"exit {process.returncode}: " + "; ".join(": ".join(line[:2]) for line in lines)
 
 
-def _ended(words: Sequence[str], out: Path) -> subprocess.CompletedProcess[str]:
+def _run_command(words: Sequence[str], out: Path) -> subprocess.CompletedProcess[str]:
     home = _frame.environment(out.parent / "home")
     return subprocess.run(words, env=home, capture_output=True, text=True, timeout=RUN_S, check=False)  # noqa: S603
 
@@ -339,7 +343,7 @@ def attempts(out: Path) -> list[Any]:
     return [read_attempt(line) for line in lines if line.endswith(b"\n") and b'"steps":' in line]
 
 
-def counted(out: Path) -> Counter[str]:
+def count_outcomes(out: Path) -> Counter[str]:
     """How the questions of a run ended, and the calls, faults and thoughts in its traces."""
     results: Counter[str] = Counter()
     for attempt in attempts(out):

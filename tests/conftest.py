@@ -264,7 +264,7 @@ def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path
     """By number of questions a folder with a made-up run and the home that it was made with; to be read only."""
 
     @functools.cache
-    def written(count: int) -> Path:
+    def write_large_run(count: int) -> Path:
         from bench._large_run import write_run
 
         folder = tmp_path_factory.mktemp("written")
@@ -273,7 +273,7 @@ def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path
             write_run(folder / "run", count)
         return folder
 
-    return written
+    return write_large_run
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ Command = Callable[..., Ended]
 Words = tuple[str, ...]
 
 
-def ended(
+def run_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object, code: int | None = None
 ) -> Ended:
     """Runs `hybrid` with these words to its end, and fails where that has another exit code than the given one."""

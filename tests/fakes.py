@@ -77,7 +77,7 @@ class QueueModel(Scripted):
         self.closed = True
 
 
-def counted(text: str, input_tokens: int, output_tokens: int, reasoning: int = 0) -> AssistantMessage:
+def message_with_usage(text: str, input_tokens: int, output_tokens: int, reasoning: int = 0) -> AssistantMessage:
     """A message with the provider's own token counts."""
     return AssistantMessage(text, usage=TokenUsage(input_tokens, output_tokens, reasoning))
 

@@ -77,11 +77,11 @@ class HubServer:
 
     def application(self) -> web.Application:
         @web.middleware
-        async def counted(request: web.Request, handler):  # type: ignore[no-untyped-def]
+        async def count_requests(request: web.Request, handler):  # type: ignore[no-untyped-def]
             self.requests.append(" ".join((request.method, request.path, request.headers.get("Range", ""))).strip())
             return web.Response(status=503) if self.down else await handler(request)
 
-        app = web.Application(middlewares=[counted])
+        app = web.Application(middlewares=[count_requests])
         for kind, prefix in (("datasets", "/datasets"), ("models", "")):
             app.router.add_get(f"/api/{kind}/{{owner}}/{{name}}", self._info)
             app.router.add_get(f"/api/{kind}/{{owner}}/{{name}}/revision/{{revision}}", self._info)
@@ -90,7 +90,7 @@ class HubServer:
         app.router.add_get("/cdn/{oid}/{path:.+}", self._content)
         return app
 
-    def _found(self, request: web.Request) -> tuple[str, DataSet, Commit]:
+    def _find_commit(self, request: web.Request) -> tuple[str, DataSet, Commit]:
         """The data set and commit of a request; an answer of the hub's kind is raised where there is none."""
         name = f"{request.match_info['owner']}/{request.match_info['name']}"
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -104,7 +104,7 @@ class HubServer:
         return name, self.sets[name], commit
 
     async def _info(self, request: web.Request) -> web.Response:
-        name, result, commit = self._found(request)
+        name, result, commit = self._find_commit(request)
         siblings = [{"rfilename": path, "size": len(content)} for path, content in commit.files.items()]
         gated = "manual" if result.readers is not None else False
         return web.json_response(
@@ -112,7 +112,7 @@ class HubServer:
         )
 
     async def _tree(self, request: web.Request) -> web.Response:
-        _, _, commit = self._found(request)
+        _, _, commit = self._find_commit(request)
         first = int(request.query.get("cursor", "0"))
         paths = list(commit.files)
         headers = {}
@@ -123,7 +123,7 @@ class HubServer:
         return web.json_response(entries, headers=headers)
 
     async def _resolve(self, request: web.Request) -> web.StreamResponse:
-        _, result, commit = self._found(request)
+        _, result, commit = self._find_commit(request)
         headers = {"X-Repo-Commit": commit.sha}
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if result.readers is not None and token not in result.readers:
@@ -141,7 +141,9 @@ class HubServer:
         return await self._send(request, content, headers)
 
     async def _content(self, request: web.Request) -> web.StreamResponse:
-        sets = (content for built in self.sets.values() for commit in built.commits for content in commit.files.values())
+        sets = (
+            content for built in self.sets.values() for commit in built.commits for content in commit.files.values()
+        )
         content = next((item for item in sets if _oid(item) == request.match_info["oid"]), None)
         if content is None:
             raise web.HTTPNotFound
@@ -154,7 +156,9 @@ class HubServer:
         answer = web.StreamResponse(status=206 if ranged else 200, headers={**headers, "ETag": f'"{_oid(content)}"'})
         answer.content_length = len(part)
         if ranged:
-            answer.headers["Content-Range"] = f"bytes {http_range.start}-{http_range.start + len(part) - 1}/{len(content)}"
+            answer.headers["Content-Range"] = (
+                f"bytes {http_range.start}-{http_range.start + len(part) - 1}/{len(content)}"
+            )
         fault = self.faults.popleft() if self.faults and request.method == "GET" else None
         if fault and fault != "cut":
             return web.Response(status=int(fault))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench._runs import written
+from bench._runs import write_run as write_attempts
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import (
     Attempt,
@@ -142,13 +142,13 @@ class Drawn:
         unreadable: float,
     ) -> "Drawn":
         """Draw all of it, always in this order."""
-        alone, result, other = ({q.id: _drawn(q, of, rng) for q in questions} for of in (ALONE, SPECIALIST, {}))
+        alone, result, other = ({q.id: _draw_answer(q, of, rng) for q in questions} for of in (ALONE, SPECIALIST, {}))
         values = [
-            {q.id: alone[q.id] if rng.random() < 0.8 else _drawn(q, ALONE, rng) for q in questions}
+            {q.id: alone[q.id] if rng.random() < 0.8 else _draw_answer(q, ALONE, rng) for q in questions}
             for _ in range(repeats)
         ]
         adopts = {q.id: rng.random() < ADOPTED for q in questions}
-        moved = {q.id: _drawn(q, ALONE, rng) if rng.random() < MOVED else alone[q.id] for q in questions}
+        moved = {q.id: _draw_answer(q, ALONE, rng) if rng.random() < MOVED else alone[q.id] for q in questions}
         silent, unread = (
             frozenset(q.id for q in questions if rng.random() < share) for share in (ABSTAINS, unreadable)
         )
@@ -161,7 +161,7 @@ class Drawn:
             answer = self.alone[number][q.id]
             text = UNREAD if q.id in self.unread else f"Answer: {answer}"
             if self.samples == 1:
-                return said(text, _model(answer))
+                return reply_with_usage(text, _model(answer))
             return _voted(q, text, self.samples, random.Random(f"{self.seed}/{number}/{q.id}"))
 
         return ask
@@ -183,7 +183,9 @@ class Drawn:
             finding = None if findings is None or q.id in self.silent else findings[q.id]
             answer = finding if finding is not None and self.adopts[q.id] else self.moved[q.id]
             calls = _calls(q, finding, random.Random(f"{self.seed}/calls/{q.id}"))
-            return said(f"Answer: {answer}", *(_model("", called=True) for _ in calls), *calls, _model(answer))
+            return reply_with_usage(
+                f"Answer: {answer}", *(_model("", is_called=True) for _ in calls), *calls, _model(answer)
+            )
 
         return ask
 
@@ -210,7 +212,7 @@ def write_run(
 
     identity: dict[str, Json] = {"benchmark": benchmark, "model": {"model": model}, "tool_output": tool_output}
     identity |= {**({"samples": samples} if samples > 1 else {}), **({"show": show} if show else {})}
-    return written(path, questions, {name: attempts(ask) for name, ask in solvers.items()}, identity)
+    return write_attempts(path, questions, {name: attempts(ask) for name, ask in solvers.items()}, identity)
 
 
 def from_letters(
@@ -239,14 +241,14 @@ def from_letters(
         "f": None,
     }
 
-    def asked(name: str, letters: Mapping[str, str]) -> Solver:
+    def solver_from_letters(name: str, letters: Mapping[str, str]) -> Solver:
         def ask(q: Question) -> Reply | None:
             reply = replies[letters[q.task][int(q.id.rsplit("_", 1)[1]) - 1]]
             return None if reply is None else costing(name, q, reply)
 
         return ask
 
-    solvers = {name: asked(name, value) for name, value in said_by.items()}
+    solvers = {name: solver_from_letters(name, value) for name, value in said_by.items()}
     return write_run(path, "blink", questions, solvers, tool_output, show=show)
 
 
@@ -279,7 +281,7 @@ def answering(scored: Scored, letters: str) -> Scored:
     return replace(scored, counted=results)
 
 
-def said(text: str, *steps: Step) -> Reply:
+def reply_with_usage(text: str, *steps: Step) -> Reply:
     """A reply with what it cost: a call for each step of a model and of a tool."""
     models, tools = (sum(step.kind == kind for step in steps) for kind in ("model", "tool"))
     total = sum(step.fault in (Fault.TIMEOUT, Fault.TOOL_ERROR) for step in steps)
@@ -293,7 +295,9 @@ def _blink(size: int) -> Iterator[Question]:
         for number in range(1, size + 1):
             letter = "ABCD"[number % count]
             groups = {"granularity": "crop" if number % 3 else "image"}
-            request = _question(f"val_{task}_{number}", task, choices=CHOICES[task], target=f"({letter})", groups=groups)
+            request = _question(
+                f"val_{task}_{number}", task, choices=CHOICES[task], target=f"({letter})", groups=groups
+            )
             images = request.images * 3 if task == "Jigsaw" else request.images
             yield replace(request, text=TEXTS.get(task, request.text), images=images)
 
@@ -332,7 +336,7 @@ def _prompt(question: Question) -> Prompt:
     return Prompt((question.text, *images), question.kind, question.choices, route=question.route)
 
 
-def _drawn(question: Question, chances: Mapping[str, float], rng: random.Random) -> str:
+def _draw_answer(question: Question, chances: Mapping[str, float], rng: random.Random) -> str:
     """The right answer with the chance of its task (0.65 where none is given), else a wrong one."""
     right = str(question.target)
     others = (
@@ -393,14 +397,16 @@ def _failed(question: Question, fault: Fault, seconds: float) -> Step:
 
 def _voted(question: Question, text: str, samples: int, rng: random.Random) -> Reply:
     """A reply that most of the readable samples gave, as `hybrid run --setting samples=K` writes it."""
-    wrong = f"Answer: {_drawn(question, {question.task: 0.3}, rng)}"
+    wrong = f"Answer: {_draw_answer(question, {question.task: 0.3}, rng)}"
     others = rng.choices((text, wrong, UNREAD), (0.5, 0.3, 0.2), k=samples)
     most = samples // 2 + 1
     said_by = [UNREAD] * samples if text == UNREAD else [*[text] * most, *others[most:]]
     rng.shuffle(said_by)
     ballots = [None if item == UNREAD else json.dumps(item.removeprefix("Answer: ").strip("()")) for item in said_by]
     steps = [
-        Step("rule", "sample", entry, data={"sample": n, "answer": ballot and json.loads(ballot), "outcome": "answered"})
+        Step(
+            "rule", "sample", entry, data={"sample": n, "answer": ballot and json.loads(ballot), "outcome": "answered"}
+        )
         for n, (entry, ballot) in enumerate(zip(said_by, ballots, strict=True))
     ]
     votes = Counter(ballot for ballot in ballots if ballot is not None)
@@ -408,7 +414,7 @@ def _voted(question: Question, text: str, samples: int, rng: random.Random) -> R
     confident = (max(votes.values()) + guess) / (votes.total() + 1) if votes else None
     options: dict[str, Json] = {"samples": samples, "refused": int(rng.random() < REFUSED), "readable": votes.total()}
     vote = Step("rule", "vote", "the most", data={**options, "votes": dict(votes), "confidence": confident})
-    return said(text, *(_model(value) for value in said_by), *steps, vote)
+    return reply_with_usage(text, *(_model(value) for value in said_by), *steps, vote)
 
 
 def _specialist_answer(answer: str | None) -> Step:

@@ -138,7 +138,9 @@ def follow(page: Page, folder: Path, setting: Setting) -> list[Said]:
             of_block = [_run(line, block.exit_code, folder, environment, setting, text) for line in lines]
             if block.shown is not None:
                 unlike = missing(block.shown, "\n".join(item.output for item in of_block))
-                assert unlike is None, f"{text}: not printed: {unlike}\n" + "\n".join(entry.output for entry in of_block)
+                assert unlike is None, f"{text}: not printed: {unlike}\n" + "\n".join(
+                    entry.output for entry in of_block
+                )
             results += of_block
     return results
 
@@ -266,7 +268,9 @@ def _environment(folder: Path, setting: Setting) -> dict[str, str]:
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         program.chmod(0o755)
-    by_value = {key: value for key, value in os.environ.items() if not key.startswith(("HYBRID_", "OPENAI_", "PYTEST_"))}
+    by_value = {
+        key: value for key, value in os.environ.items() if not key.startswith(("HYBRID_", "OPENAI_", "PYTEST_"))
+    }
     payload = {
         "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "PYTHONPATH": str(folder if setting.checkout else ROOT),

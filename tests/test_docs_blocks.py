@@ -97,7 +97,7 @@ def a_provider(place: Place) -> Setting:
 def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
     """A copy of the checkout in which the files of other pages were written, with a photograph."""
 
-    def given(place: Place) -> Setting:
+    def page_setting(place: Place) -> Setting:
         copy_of_the_checkout(place.folder)
         for name in prefix:
             for block in Page.read(name).blocks:
@@ -107,7 +107,7 @@ def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
         dark_corner(place.folder / "shades")
         return Setting(checkout=True)
 
-    return given
+    return page_setting
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ CHECKS = {
 }
 
 
-def _given(row: Mapping[str, Any]) -> Given:
+def _read_setting(row: Mapping[str, Any]) -> Given:
     return Given(
         PLACES[row.get("place", "nothing")](*row.get("before", ())),
         tuple((start, word) for start, word in row.get("said", ())),
@@ -208,7 +208,7 @@ def _given(row: Mapping[str, Any]) -> Given:
 
 
 GIVEN: Mapping[str, Given] = {
-    name: _given(row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
+    name: _read_setting(row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
 # Pages whose Python is run by a test of its own, which also checks what comes out.
 ELSEWHERE = {
@@ -219,7 +219,7 @@ ELSEWHERE = {
 }
 
 
-def given(name: str) -> Given:
+def page_setting(name: str) -> Given:
     """The setting of a page; an empty folder if nothing is said."""
     return GIVEN.get(name, Given())
 
@@ -234,7 +234,7 @@ def is_followed(name: str) -> bool:
 def test_every_runnable_block_of_a_page_runs(
     name: str, tmp_path: Path, servers: Any, fakes: Any, drawings: Path
 ) -> None:
-    page, expected = Page.read(name), given(name)
+    page, expected = Page.read(name), page_setting(name)
     for module in expected.needs:
         pytest.importorskip(module)
     (tmp_path / "here" / ".home").mkdir(parents=True)
@@ -282,7 +282,9 @@ def test_every_block_says_what_it_is(name: str) -> None:
     for previous, block in zip((None, *blocks), blocks, strict=False):
         text = f"{name}:{block.line}"
         assert block.language in LANGUAGES, text
-        assert block.language != SHOWN or (previous is not None and previous.shown == block.text), f"{text}: of no command"
+        assert block.language != SHOWN or (previous is not None and previous.shown == block.text), (
+            f"{text}: of no command"
+        )
         assert block.language != "" or not re.search(r"^(?:uv |\$ )?\s*hybrid [a-z]", block.text, re.MULTILINE), text
 
 

@@ -25,7 +25,9 @@ def name_of(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_and_options_exist(page: Path, command_lines: Any) -> None:
-    wrong = {line: result for line in command_lines.commands(page.read_text()) if (result := command_lines.unknown(line))}
+    wrong = {
+        line: result for line in command_lines.commands(page.read_text()) if (result := command_lines.unknown(line))
+    }
     assert wrong == {}
 
 

@@ -29,7 +29,9 @@ def between(start: str, end: str) -> str:
 
 def test_options_in_the_text_exist() -> None:
     commands = [cli.get_command(click.Context(cli), name) for name in ("run", "compare", "report")]
-    values = {name for command in commands if command is not None for parameter in command.params for name in parameter.opts}
+    values = {
+        name for command in commands if command is not None for parameter in command.params for name in parameter.opts
+    }
     values |= {"--picture", "--help"}
     prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
     assert set(re.findall(r"`(--[a-z-]+)", prose)) <= values | {"--no-browser"}

@@ -110,24 +110,26 @@ def test_links_of_the_repository_lead_to_pages(monkeypatch: pytest.MonkeyPatch) 
     files = get_files(config)
     files.append(File("contributing.md", None, config.site_dir, use_directory_urls=False))
 
-    def shown(path: str, text: str) -> str:
+    def render_markdown(path: str, text: str) -> str:
         file = files.get_file_from_path(path)
         assert file is not None
         return str(hooks.on_page_markdown(text, Page(None, file, config), config, files))
 
     below = "tutorials/offline.md"
-    assert shown("data.md", "[a](../CONTRIBUTING.md#a-tool)") == "[a](contributing.md#a-tool)"
-    assert shown(below, "[a](../limits.md) [b](../../CHANGELOG.md)") == "[a](../limits.md) [b](../changelog.md)"
-    assert shown("data.md", "[the card](../hybrid/models/embedded/CARD.md)") == "the card"
-    assert shown("contributing.md", "[a](docs/data.md)") == "[a](data.md)"
-    assert shown("data.md", "[a](nowhere.md) [b](https://x.org) ![c](d.png)") == (
+    assert render_markdown("data.md", "[a](../CONTRIBUTING.md#a-tool)") == "[a](contributing.md#a-tool)"
+    assert (
+        render_markdown(below, "[a](../limits.md) [b](../../CHANGELOG.md)") == "[a](../limits.md) [b](../changelog.md)"
+    )
+    assert render_markdown("data.md", "[the card](../hybrid/models/embedded/CARD.md)") == "the card"
+    assert render_markdown("contributing.md", "[a](docs/data.md)") == "[a](data.md)"
+    assert render_markdown("data.md", "[a](nowhere.md) [b](https://x.org) ![c](d.png)") == (
         "[a](nowhere.md) [b](https://x.org) ![c](d.png)"
     )
-    assert shown(below, "`docs/data.md`, `docs/tutorials/offline.md`") == (
+    assert render_markdown(below, "`docs/data.md`, `docs/tutorials/offline.md`") == (
         "[`docs/data.md`](../data.md), `docs/tutorials/offline.md`"
     )
     block = "```bash inspect\n`docs/data.md` [a](../CHANGELOG.md)\n```"
-    assert shown("data.md", block) == block.replace(" inspect", "")
+    assert render_markdown("data.md", block) == block.replace(" inspect", "")
 
 
 @pytest.fixture(scope="module")

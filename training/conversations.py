@@ -115,7 +115,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
     service.close()
     for stored in plain:
         yield line(batch, "plain", stored, text=False)
-    for contained in (*helped, *blanked, *recombined([item for item in helped if called(item)], rng)):
+    for contained in (*helped, *blanked, *recombined([item for item in helped if has_tool_call(item)], rng)):
         yield line(batch, "tools", contained, text=rng.random() < AS_TEXT)
 
 
@@ -135,7 +135,7 @@ async def _hold_all(
             resources = AskSetup(config, teacher, control, tools_offered, frame=frame_named(config.frame))
             session = Session(question, load_solver(name), resources)
             await benchmark.dialogue(question.without_target(), _taught(benchmark, question, session, teacher))
-    return without.held, helped.held, [stored for stored in blanked.held if called(stored)]
+    return without.held, helped.held, [stored for stored in blanked.held if has_tool_call(stored)]
 
 
 def _taught(
@@ -154,7 +154,7 @@ def _taught(
     return ask
 
 
-def called(stored: Held) -> bool:
+def has_tool_call(stored: Held) -> bool:
     """Whether a tool was called."""
     return any(isinstance(message, ToolMessage) for message in stored.messages)
 
@@ -165,9 +165,9 @@ def recombined(helds: Sequence[Held], rng: random.Random) -> Iterator[Held]:
     for mine in helds:
         for _ in range(RECOMBINED):
             other = rng.choice(helds)
-            yield from told(renumbered(mine, rng), finding_of(other))
+            yield from with_finding(renumbered(mine, rng), finding_of(other))
         if rng.random() < ABSENT:
-            yield from told(mine, replace(finding_of(mine), parts=(absent,), failed=True))
+            yield from with_finding(mine, replace(finding_of(mine), parts=(absent,), failed=True))
 
 
 def finding_of(stored: Held) -> ToolMessage:
@@ -175,7 +175,7 @@ def finding_of(stored: Held) -> ToolMessage:
     return next(message for message in stored.messages if isinstance(message, ToolMessage))
 
 
-def told(stored: Held, finding: ToolMessage) -> Iterator[Held]:
+def with_finding(stored: Held, finding: ToolMessage) -> Iterator[Held]:
     """The conversation with another finding and the answer it speaks for; none where that is not read alike."""
     answer = None if finding.failed else read(stored.ask, finding.text)
     if answer is None and not finding.failed:

@@ -31,7 +31,7 @@ def share(kind: str, spent: float) -> float:
     return max(LAST[kind], FIRST[kind] * (1 - spent / EARLY))
 
 
-def drawn(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list[Lesson]]:
+def draw_batches(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list[Lesson]]:
     """The batches of all steps: forms by weight, tasks of a form by the root of their number, batches of like length.
 
     `tokens` is the size of a batch, what shorter lessons are filled up with among them.

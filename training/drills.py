@@ -31,7 +31,9 @@ def drill(rng: random.Random) -> dict[str, Any]:
     if rng.random() < ABOUT_SCENES:
         request, text, answered = _answered(rng)
     else:
-        request, answered = rng.choice((_copied, _listed, _looked_up, _looked_up, _boxed, _numbered, _ordered))(rng)
+        request, answered = rng.choice((_copied, _box_list_drill, _looked_up, _looked_up, _boxed, _numbered, _ordered))(
+            rng
+        )
     message = "\n".join(part for part in (text, answered) if part)
     turns = [{"role": "user", "content": request}, {"role": "assistant", "content": message}]
     return {"benchmark": "drill", "task": "drill", "form": "drill", "turns": turns, "tools": [], "given": text}
@@ -43,7 +45,7 @@ def _answered(rng: random.Random) -> tuple[str, str, str]:
     values = [*names, *[rng.choice(names) for _ in range(rng.choice((0, 0, 1, 3)))]]
     placed = sorted((rng.randint(0, 10) / 10, rng.randint(2, 9) / 10, name) for name in values)
     items = [Thing(colour, round_, x, y, 0.01) for x, y, (colour, round_) in placed]
-    request, answer = rng.choice((_how_many, _whether, _where, _which_colour))(rng, items)
+    request, answer = rng.choice((_how_many, _whether, _relation_drill, _which_colour))(rng, items)
     return request, described(items, SHAPES["ground"]), answer
 
 
@@ -68,7 +70,7 @@ def _whether(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
     return f"{text}\n{FORMAT_LINES[Kind.YES_NO]}", f"Answer: {'yes' if name in values else 'no'}"
 
 
-def _where(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
+def _relation_drill(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
     """Of two things whose places differ; of things of one name nothing is asked."""
     count = Counter(map(_name, items))
     single = [name for name in items if count[_name(name)] == 1]
@@ -124,7 +126,7 @@ def _copied(rng: random.Random) -> tuple[str, str]:
     return ", ".join(units), ", ".join(units)
 
 
-def _listed(rng: random.Random) -> tuple[str, str]:
+def _box_list_drill(rng: random.Random) -> tuple[str, str]:
     """Boxes after their letters, then as a call writes them."""
     boxes = [(letter, [f"{rng.randint(0, 99) / 100:.2f}" for _ in range(4)]) for letter in "ABCD"[: rng.randint(1, 4)]]
     text = " ".join(f"[{letter}] [{', '.join(box)}]" for letter, box in boxes)

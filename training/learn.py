@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from training.architecture import IMAGE_TOKENS, processor_of, untrained
-from training.curriculum import drawn
+from training.curriculum import draw_batches
 from training.lessons import Lesson, Lessons, rows, tokenizer_of
 from training.pictures import Eyes, Pictures
 from training.sight import SHAPES
@@ -132,7 +132,7 @@ def learn(
     model.train()
     losses: list[float] = []
     of_parts: list[float] = []
-    for step, batch in enumerate(drawn(lessons, schedule.steps, schedule.tokens, schedule.seed), 1):
+    for step, batch in enumerate(draw_batches(lessons, schedule.steps, schedule.tokens, schedule.seed), 1):
         loss, parts = loss_of(model, batch, pictures, lessons)
         optimiser.step(loss + PARTS_WEIGHT * parts)
         losses.append(loss.item())

@@ -14,7 +14,7 @@ from hybrid.core.images import ImageStore
 from training.architecture import MEAN, PATCH, SIDE, SPREAD
 from training.policy import VIEWS
 from training.scenes import SCENES
-from training.sight import Thing, View, patches, said
+from training.sight import Thing, View, describe_view, patches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +42,7 @@ class Eyes:
         *previous, last = row["turns"]
         name = pictures_of(row)[-1]
         if (view, name) not in self._said:
-            self._said[view, name] = said(view, self._pixels(name))
+            self._said[view, name] = describe_view(view, self._pixels(name))
         words = "\n".join(part for part in (self._said[view, name], last["content"]) if part)
         return {**row, "turns": [*previous, {**last, "content": words}]}
 

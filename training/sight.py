@@ -181,13 +181,13 @@ def _paint(pixel: npt.NDArray[np.uint8]) -> str:
     return min(PAINTS, key=lambda name: float(np.abs(pixel.astype(int) - np.array(PAINTS[name])).sum()))
 
 
-def said(view: View, pixels: Pixels) -> str:
+def describe_view(view: View, pixels: Pixels) -> str:
     """The description of a picture; of two pictures side by side first the left one."""
     if view == "flag":
         return striped(pixels)
     height, width = pixels.shape[:2]
     if width >= PANORAMA * height:
-        return f"{said(view, pixels[:, : width // 2])}; {said(view, pixels[:, width // 2 :])}"
+        return f"{describe_view(view, pixels[:, : width // 2])}; {describe_view(view, pixels[:, width // 2 :])}"
     if view == "prominence":
         return described(sorted(seen(pixels), key=lambda name: -name.area), SHAPES[view])
     return described(seen(pixels), SHAPES[view])

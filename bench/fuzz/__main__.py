@@ -44,7 +44,12 @@ def main() -> None:
     name = arguments.name
     with tempfile.TemporaryDirectory() as folder:
         corpus = shutil.copytree(CORPUS / name, Path(folder) / "corpus")
-        flags = [f"-max_total_time={arguments.seconds}", f"-max_len={MAX_LENGTH}", f"-seed={arguments.seed}", "-timeout=60"]
+        flags = [
+            f"-max_total_time={arguments.seconds}",
+            f"-max_len={MAX_LENGTH}",
+            f"-seed={arguments.seed}",
+            "-timeout=60",
+        ]
         flags += ["-rss_limit_mb=4096", f"-artifact_prefix={folder}/"]
         command = [sys.executable, "-m", "bench.fuzz", "--target", name, str(arguments.findings), *flags, str(corpus)]
         result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603

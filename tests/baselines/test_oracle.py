@@ -17,7 +17,7 @@ from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 
 
-def asked(
+def run_solver(
     benchmark: str, solver: str, data: Path, folder: Path, model: ChatModel | None = None, **changes: object
 ) -> Scored:
     """Generated questions, answered with perfect tools; a specialist asks no model."""
@@ -43,7 +43,7 @@ def asked(
 def test_with_perfect_tools_the_specialist_is_right(
     benchmark: str, folders: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    result = asked(benchmark, "specialist", folders(benchmark), tmp_path)
+    result = run_solver(benchmark, "specialist", folders(benchmark), tmp_path)
     assert "tool output oracle" in result.labels
     answered = [score for score in result.scores if score.outcome is Outcome.ANSWERED]
     # A scanpath is compared with people's paths: right and wrong are no words for it.
@@ -56,7 +56,7 @@ def test_with_perfect_tools_the_specialist_is_right(
 
 @pytest.mark.parametrize("mode", ["zoom", "shift", "mixed"])
 def test_a_perfect_tool_knows_what_is_to_be_seen(mode: str, folders: Callable[[str], Path], tmp_path: Path) -> None:
-    result = asked("actiview", "specialist", folders("actiview"), tmp_path, settings={"mode": mode})
+    result = run_solver("actiview", "specialist", folders("actiview"), tmp_path, settings={"mode": mode})
     assert {score.id: score.correct for score in result.scores if score.correct != 1.0} == {}
     metrics = {metric.name: metric.value for metric in result.metrics}
     # The paper counts the views that were shown from 0.

@@ -18,18 +18,18 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* is not a valid FinishReason:U
 PAGE = Path(__file__).parents[2] / "bench" / "results" / "conformity.md"
 
 
-def named(behaviour: Behaviour) -> str:
+def name_of(behaviour: Behaviour) -> str:
     return behaviour.name
 
 
-@pytest.mark.parametrize("behaviour", FAST, ids=named)
+@pytest.mark.parametrize("behaviour", FAST, ids=name_of)
 def test_a_behaviour_comes_to_what_is_wanted(behaviour: Behaviour, tmp_path: Path) -> None:
     result = measured(behaviour, tmp_path / "run")
     assert result.kind != "failed", result.said
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("behaviour", [item for item in ALL if item not in FAST], ids=named)
+@pytest.mark.parametrize("behaviour", [item for item in ALL if item not in FAST], ids=name_of)
 def test_every_other_one_does(behaviour: Behaviour, tmp_path: Path) -> None:
     test_a_behaviour_comes_to_what_is_wanted(behaviour, tmp_path)
 

@@ -26,6 +26,8 @@ def test_the_grouped_metrics_count_what_the_tests_say(capsys: pytest.CaptureFixt
     assert {row["clusters"] for row in rows} == set(grouped.CLUSTERS)
     assert len(rows) == len(grouped.CLUSTERS) * sum(len(kind.metrics) for kind in grouped.kinds())
     assert len(grouped.printed([grouped.Grouped(**row) for row in rows])) == 2 + len(rows)
-    a, b = (bench.metric(bench.Design("", (40,)), np.full(40, number), np.ones(40, dtype=np.int64)) for number in (0, 1))
+    a, b = (
+        bench.metric(bench.Design("", (40,)), np.full(40, number), np.ones(40, dtype=np.int64)) for number in (0, 1)
+    )
     measurement = grouped.measured("m", 40, "s", 1.0, [(a, b), (a, b), (a, a), (b, a)])
     assert (measurement.coverage, measurement.linearised, measurement.randomised) == (0.5, 0.75, 0.75)

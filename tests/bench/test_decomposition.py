@@ -14,7 +14,9 @@ def test_the_truths_add_up_and_multiply_as_the_estimates_do(name: str):
     by_truth = {name: truth.value for name, truth in bench.truths(bench.MODELS[name], blocks=1).items()}
     assert sum(sign * by_truth[part] for part, sign in zip(PARTS, SIGNS, strict=True)) == pytest.approx(by_truth[GAIN])
     for term in TERMS:
-        assert by_truth[term.mass] * by_truth[term.policy] * by_truth[term.quality] == pytest.approx(by_truth[term.part])
+        assert by_truth[term.mass] * by_truth[term.policy] * by_truth[term.quality] == pytest.approx(
+            by_truth[term.part]
+        )
     for part in bench.BY_TOOL:
         assert sum(by_truth[f"{part}, {tools[0]}"] for tools in bench.TOOLS) == pytest.approx(by_truth[part])
 

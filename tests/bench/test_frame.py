@@ -10,7 +10,7 @@ from bench._frame import HELP, options, parser
 FILES = sorted((Path(__file__).parents[2] / "bench").rglob("*.py"))
 
 
-def written() -> set[str]:
+def bench_texts() -> set[str]:
     """Every text of the benches."""
     nodes = (node for path in FILES for node in ast.walk(ast.parse(path.read_text())))
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -27,8 +27,8 @@ def flags() -> set[str]:
 def test_every_option_has_a_line_of_help_and_every_line_an_option() -> None:
     # Those of other programs: pytest, `hybrid`, a server.
     assert flags() - set(HELP) == set()
-    names = {text.removesuffix("...").removeprefix("--") for text in written() if text}
-    names |= {text.split()[-1].removeprefix("--") for text in written() if text.startswith("-o ")}
+    names = {text.removesuffix("...").removeprefix("--") for text in bench_texts() if text}
+    names |= {text.split()[-1].removeprefix("--") for text in bench_texts() if text.startswith("-o ")}
     assert set(HELP) - names == set()
 
 

@@ -21,7 +21,7 @@ def test_the_tables_are_made_of_the_file(tmp_path: Path) -> None:
     for fewer in ({"of": "points", "largest": 0.0123}, {"of": "", "largest": 0.0}):
         row = {"network": "dinov2_base", "dtype": "bfloat16", "weights": "random", "changed": 1, "questions": 16}
         gpu.add(path, "reduced", {**row, **fewer})
-    built = gpu.page(gpu.kept(path))
+    built = gpu.page(gpu.read_measurements(path))
     assert built.startswith("H9, 2026-01-02, torch 2, transformers 5, python 3.12: `bash bench/gpu.sh`.\n")
     assert "Tests marked `gpu`: 80 passed, 1 failed." in built
     for peak in ("-", "80"):

@@ -36,7 +36,8 @@ def test_lines_are_the_same_every_time_and_visible():
 def test_the_table_counts_lines_and_bins():
     texts = [bench.render(index, 1000) for index in range(bench.EMPTY)]
     reads = [
-        bench.Read(item, item.text if place else item.text + "x", 0.97 if place else 0.2) for place, item in enumerate(texts)
+        bench.Read(item, item.text if place else item.text + "x", 0.97 if place else 0.2)
+        for place, item in enumerate(texts)
     ]
     table = bench.lines(reads)
     assert table[0].startswith(f"all        exact {bench.EMPTY - 1}/{bench.EMPTY}")

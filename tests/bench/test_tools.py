@@ -85,7 +85,10 @@ def test_puzzles_that_are_timed_are_put_to_the_network() -> None:
 def test_another_choice_is_a_changed_decision_and_another_number_a_difference() -> None:
     mapping: Mapping[str, Json] = stored(__file__, "one")
     other: Mapping[str, Json] = stored(__file__, "other")
-    assert [pair for pair in _reduced.differences(mapping, other) if pair[1]] == [("near_px.x", 0.5), ("near_px.y", 3.0)]
+    assert [pair for pair in _reduced.differences(mapping, other) if pair[1]] == [
+        ("near_px.x", 0.5),
+        ("near_px.y", 3.0),
+    ]
     for changed in ({"best": 2}, {"sure": False}, {"counts": {"cup": 3}}, {"rows": []}, {"rows": [{"label": "B"}]}):
         assert None in {value for _, value in _reduced.differences(mapping, {**mapping, **changed})}
     precision = ReducedPrecision("bfloat16", 0, 0, 0.0, "", "random")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from bench._accuracy import bins, by_confidence, counted
+from bench._accuracy import bins, by_confidence, format_share
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import Matcher, MatchStore
 from bench.warped_pairs import KINDS, photographs, points_of, warped_pair
@@ -107,4 +107,4 @@ def test_answers_are_counted_by_confidence() -> None:
     rows = [(item.low, item.right, item.n) for item in by_confidence(answers)]
     assert rows == [(0.0, 0, 1), (0.55, 1, 1), (0.9, 1, 1), (0.95, 1, 2)]
     assert bins(answers[3:]) == "{confidence = 0.95, right = 1, n = 2}"
-    assert counted(8, 10).startswith("0.800 [0.49, 0.94] 8/10")
+    assert format_share(8, 10).startswith("0.800 [0.49, 0.94] 8/10")

@@ -118,14 +118,14 @@ def ruled(
 MANY = 10**7
 
 
-def known(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
+def measured_trust(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
     """A tool that was measured as so often right, and a model with a skill."""
     of_tool = Measurement(tool * MANY, MANY, usually, slope)
     return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, usually, slope)})
 
 
 TRUSTS = st.builds(
-    lambda usually, slope, tool, right, wrong: known(usually, slope, tool, right, right + wrong),
+    lambda usually, slope, tool, right, wrong: measured_trust(usually, slope, tool, right, right + wrong),
     st.floats(-6, 6),
     st.floats(0, 3),
     st.floats(0, 1),

@@ -80,10 +80,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Resolve
     write(folder / "data", tuple(TASKS), per_task=PER_TASK, seed=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        yield {mode: asked(folder, mode) for mode in MODES}
+        yield {mode: finish_run(folder, mode) for mode in MODES}
 
 
-def asked(folder: Path, mode: ToolOutput) -> ResolvedRun:
+def finish_run(folder: Path, mode: ToolOutput) -> ResolvedRun:
     """A finished run."""
     config = RunConfig(
         "blink",

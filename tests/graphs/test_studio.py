@@ -47,7 +47,9 @@ def puzzle(tmp_path_factory: pytest.TempPathFactory) -> Puzzle:
     mounted = mount(BENCHMARK, "sample", split=None, tasks=("Jigsaw",), settings={}, store=store, limit=1)
     (question,) = questions(BENCHMARK, mounted.source, 1)
     assert not isinstance(question, BrokenQuestion)
-    return Puzzle(question.text.partition("\n(A)")[0], question.choices, tuple(store.read(image) for image in question.images))
+    return Puzzle(
+        question.text.partition("\n(A)")[0], question.choices, tuple(store.read(image) for image in question.images)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +87,7 @@ def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactor
         yield f"http://127.0.0.1:{port}"
 
 
-def called(studio: str, path: str, body: Any = None) -> Any:
+def fetch(studio: str, path: str, body: Any = None) -> Any:
     """The server's answer to a GET, or to a POST of a body."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{studio}{path}", data, {"content-type": "application/json"})  # noqa: S310
@@ -113,17 +115,17 @@ def check_solved(results: Mapping[str, Any], puzzle: Puzzle) -> None:
 @served
 def test_paths_and_uploads_are_one_question_and_stay_in_the_chat(studio: str, puzzle: Puzzle) -> None:
     images = [{"type": "image_url", "image_url": {"url": url(image)}} for image in puzzle.images]
-    thread = called(studio, "/threads", {})["thread_id"]
+    thread = fetch(studio, "/threads", {})["thread_id"]
 
-    def said(content: Any, *paths: str) -> dict[str, Any]:
+    def send_message(content: Any, *paths: str) -> dict[str, Any]:
         message = {"messages": [{"type": "human", "content": content}], "image_paths": paths}
         request = {"assistant_id": "controller", "input": message}
-        results: dict[str, Any] = called(studio, f"/threads/{thread}/runs/wait", request)
+        results: dict[str, Any] = fetch(studio, f"/threads/{thread}/runs/wait", request)
         return results
 
-    check_solved(said([{"type": "text", "text": puzzle.text}, *images[1:]], "1.jpg"), puzzle)
+    check_solved(send_message([{"type": "text", "text": puzzle.text}, *images[1:]], "1.jpg"), puzzle)
     # What comes next in the chat is about the same uploads.
-    second = said(puzzle.text, "1.jpg")
+    second = send_message(puzzle.text, "1.jpg")
     check_solved({**second, "messages": second["messages"][4:]}, puzzle)
 
 
@@ -131,6 +133,6 @@ def test_paths_and_uploads_are_one_question_and_stay_in_the_chat(studio: str, pu
 @served
 def test_a_path_outside_the_folder_is_refused(studio: str) -> None:
     message = {"messages": [{"type": "human", "content": "Which?"}], "image_paths": ["../outside.jpg"]}
-    result = called(studio, "/runs/wait", {"assistant_id": "controller", "input": message})
+    result = fetch(studio, "/runs/wait", {"assistant_id": "controller", "input": message})
     assert (result["outcome"], result["answer"]) == ("broken", "")
     assert "image_paths: '../outside.jpg' lies outside" in result["messages"][-1]["content"]

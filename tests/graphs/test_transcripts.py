@@ -72,7 +72,7 @@ def _place(ref: ImageRef) -> str:
     return f"[image {ref.name} {ref.image.width}x{ref.image.height}]"
 
 
-def said(message: Message) -> list[str]:
+def message_lines(message: Message) -> list[str]:
     """The parts of a message, one a line; images as the place where they stand."""
     lines = [part if isinstance(part, str) else _place(part.ref) for part in parts_of(message)]
     calls = message.calls if isinstance(message, AssistantMessage) else ()
@@ -80,14 +80,14 @@ def said(message: Message) -> list[str]:
     return [line for line in lines if line]
 
 
-def written(kind: Kind, model: Any, ask: int) -> str:
+def render_transcript(kind: Kind, model: Any, ask: int) -> str:
     """The transcript of an ask: its last call holds everything that was said before."""
     said_by_call = zip(model.calls, CASES[kind].queue(), strict=True)
     messages, reply = [(messages, reply) for (messages, _, call), reply in said_by_call if call.ask == ask][-1]
     blocks = [f"# {kind.value}"]
     # As a provider gets it: pictures lifted out of tool messages, each after its name.
     for message in [*arrange(messages, KEEP_IMAGES), reply]:
-        body = "\n".join(f"    {line}" if line else "" for part in said(message) for line in part.split("\n"))
+        body = "\n".join(f"    {line}" if line else "" for part in message_lines(message) for line in part.split("\n"))
         blocks.append(f"## {HEADINGS[message.role]}\n\n{body}")
     return "\n\n".join(blocks) + "\n"
 
@@ -123,7 +123,7 @@ async def transcript(kind: Kind, folder: Path, fakes: Any) -> tuple[str, Exchang
     finally:
         plan.service.close()
     number, exchange = next((n, item) for n, item in enumerate(exchanges) if item.prompt.kind is kind)
-    return written(kind, model, number), exchange
+    return render_transcript(kind, model, number), exchange
 
 
 @pytest.mark.parametrize("kind", CASES)

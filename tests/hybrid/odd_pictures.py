@@ -101,7 +101,7 @@ def deep() -> npt.NDArray[np.uint16]:
     return np.asarray(scene(), np.uint16) * 257
 
 
-def turned(form: str, orientation: int, **options: Any) -> bytes:
+def oriented_picture(form: str, orientation: int, **options: Any) -> bytes:
     """The scene lying as its EXIF orientation says: upright once a viewer has turned it."""
     back = {
         2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -245,11 +245,29 @@ ODD = (
     Odd("JPEG CMYK", lambda: cmyk_jpeg(adobe=False), "any"),
     Odd("JPEG CMYK, Adobe's, inverted", lambda: cmyk_jpeg(adobe=True), off=8),
     Odd("JPEG YCCK", lambda: cmyk_jpeg(adobe=True, transform=2), "any"),
-    *(Odd(f"JPEG turned {number}", lambda item=number: turned("JPEG", item, quality=95), off=8) for number in (2, 3, 5, 6, 8)),
-    *(Odd(f"PNG turned {entry}", lambda first_item=entry: turned("PNG", first_item), off=0) for entry in (4, 6, 7)),
-    *(Odd(f"WebP turned {first_number}", lambda item_value=first_number: turned("WEBP", item_value, lossless=True), off=0) for first_number in (3, 8)),
-    *(Odd(f"TIFF turned {number_value}", lambda first_value=number_value: turned("TIFF", first_value), off=0) for number_value in (2, 5, 6)),
-    Odd("TIFF turned, compressed", lambda: turned("TIFF", 8, compression="tiff_lzw"), off=0),
+    *(
+        Odd(f"JPEG turned {number}", lambda item=number: oriented_picture("JPEG", item, quality=95), off=8)
+        for number in (2, 3, 5, 6, 8)
+    ),
+    *(
+        Odd(f"PNG turned {entry}", lambda first_item=entry: oriented_picture("PNG", first_item), off=0)
+        for entry in (4, 6, 7)
+    ),
+    *(
+        Odd(
+            f"WebP turned {first_number}",
+            lambda item_value=first_number: oriented_picture("WEBP", item_value, lossless=True),
+            off=0,
+        )
+        for first_number in (3, 8)
+    ),
+    *(
+        Odd(
+            f"TIFF turned {number_value}", lambda first_value=number_value: oriented_picture("TIFF", first_value), off=0
+        )
+        for number_value in (2, 5, 6)
+    ),
+    Odd("TIFF turned, compressed", lambda: oriented_picture("TIFF", 8, compression="tiff_lzw"), off=0),
     Odd("JPEG turned by XMP", lambda: xmp_turned("JPEG"), off=8),
     Odd("PNG turned by XMP", lambda: xmp_turned("PNG"), off=0),
     Odd("GIF", lambda: saved(scene().quantize(64), "GIF"), off=6),

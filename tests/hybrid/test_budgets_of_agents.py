@@ -16,7 +16,7 @@ TOLD = {**SAID, "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 

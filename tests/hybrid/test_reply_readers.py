@@ -268,12 +268,12 @@ def test_one_value_is_read_up_to_its_bound() -> None:
 def test_objects_that_are_answers_are_bounded(reply: str, monkeypatch: pytest.MonkeyPatch) -> None:
     readings = 0
 
-    def counted(*args: Any) -> Any:
+    def count_reading(*args: Any) -> Any:
         nonlocal readings
         readings += 1
         return read_value(*args)
 
-    monkeypatch.setattr("hybrid.models.call_forms.read_value", counted)
+    monkeypatch.setattr("hybrid.models.call_forms.read_value", count_reading)
     assert read(reply, tools()).calls == ()
     assert readings <= 64
 

@@ -88,7 +88,9 @@ def _difference(
 def _counts(pair: tuple[str, str], part: Rows, metric: str, task: str = "") -> Iterator[JsonObject]:
     rows = [row for row in part if not failed(row[0])]
     pairs = [(a, b) for a, b in rows if a["answer"] is not None and b["answer"] is not None]
-    mapping = {expected: [a["id"] for a, b in pairs if (a["correct"], b["correct"]) == expected] for expected in HELPED_HARMED}
+    mapping = {
+        expected: [a["id"] for a, b in pairs if (a["correct"], b["correct"]) == expected] for expected in HELPED_HARMED
+    }
     values = [row[0]["id"] for row in part if failed(row[0])]
     payload = {"helped": mapping[False, True], "harmed": mapping[True, False], "failed": values}
     counts = {"both answered": len(pairs), **{name: len(ids) for name, ids in payload.items()}}
@@ -173,7 +175,7 @@ def _answering_parts(
 
 def _silenced(row: Sequence[JsonObject], own_part: JsonObject) -> JsonObject:
     """A score as that of a solver that leaves the question unanswered, if one of the two does."""
-    silent = [entry for item in row for entry in item.get("again", [item]) if one["answer"] is None]
+    silent = [entry for item in row for entry in item.get("again", [item]) if entry["answer"] is None]
     if failed(own_part) or not silent:
         return own_part
     payload = {"again": [silent[0]] * len(own_part["again"])} if "again" in own_part else {}
@@ -280,7 +282,11 @@ def ceiling(runs: Runs) -> Iterator[JsonObject]:
         expected_values = fieller(cells)
         reached = None if expected_values is None else (counts[0] - max(counts[1:])) / (either - max(counts[1:]))
         row = result("ceiling", "reached", "fraction", reached, **of, a=HYBRID)
-        near = "" if expected_values else "not given: the way from the better part to the ceiling does not differ from 0 (95 %)"
+        near = (
+            ""
+            if expected_values
+            else "not given: the way from the better part to the ceiling does not differ from 0 (95 %)"
+        )
         if expected_values is None:
             yield {**row, "note": near}
         elif withheld(aligned_rows, rows) == "failed":
@@ -301,8 +307,13 @@ def _agreement(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
     values = [a["id"] for a, b in rows if not right(a) and not right(b)]
     same = [a["id"] for a, b in rows if not right(a) and a["answer"] is not None and a["answer"] == b["answer"]]
     strata = [f"{row[0]['task']}/{len(runs.questions[row[0]['id']]['choices'])}" for row in rows]
-    by_stratum = {s: [current for current, name in zip(pairs, strata, strict=True) if name == s] for s in sorted(set(strata))}
-    sizes = {s: (sum(not a for a, _ in own_rows), sum(not b for _, b in own_rows), len(own_rows)) for s, own_rows in by_stratum.items()}
+    by_stratum = {
+        s: [current for current, name in zip(pairs, strata, strict=True) if name == s] for s in sorted(set(strata))
+    }
+    sizes = {
+        s: (sum(not a for a, _ in own_rows), sum(not b for _, b in own_rows), len(own_rows))
+        for s, own_rows in by_stratum.items()
+    }
     within = sum(a * b / size for a, b, size in sizes.values())
     of = {"a": pair[0], "b": pair[1], "n": n}
     counts: dict[str, tuple[float, Sequence[str]]] = {

@@ -103,7 +103,7 @@ def outcomes(runs: Runs) -> Iterator[JsonObject]:
             yield result("outcomes", outcome.value, "questions", some, **of, detail=not some)
         attempts = runs.attempts(name)
         used = _usage(attempts)
-        steps = [step for row in attempts for item in row["exchanges"] for step in each["reply"]["steps"]]
+        steps = [step for row in attempts for item in row["exchanges"] for step in item["reply"]["steps"]]
         rows = [
             ("(no such tool)" if s["fault"] == "unknown_tool" else s["name"], s) for s in steps if s["kind"] == "tool"
         ]
@@ -111,7 +111,9 @@ def outcomes(runs: Runs) -> Iterator[JsonObject]:
             quantity = f"calls that ended in faults: {fault.replace('_', ' ')}"
             values = [step for other, step in rows if other == tool]
             count = sum(step["fault"] == fault for step in values)
-            dead = all(step["fault"] for step in values) and {"tool_error", "timeout"} & {step["fault"] for step in values}
+            dead = all(step["fault"] for step in values) and {"tool_error", "timeout"} & {
+                step["fault"] for step in values
+            }
             row = result("outcomes", quantity, "calls", count, a=name, metric=tool, n=len(values))
             yield {**row, "note": next(step["text"] for step in values if step["fault"])} if dead else row
         assert all(attempt["started"] == place for place, attempt in enumerate(attempts) if name != "controller")
@@ -228,18 +230,27 @@ def sampling(runs: Runs) -> Iterator[JsonObject]:
 
 def _voted(runs: Runs, solver: str) -> Iterator[JsonObject]:
     rows = {identity: row for identity, row in runs.scores[solver].items() if not failed(row)}
-    steps = {attempt["id"]: attempt["exchanges"][0]["reply"]["steps"] for attempt in runs.attempts(solver) if attempt["id"] in rows}
+    steps = {
+        attempt["id"]: attempt["exchanges"][0]["reply"]["steps"]
+        for attempt in runs.attempts(solver)
+        if attempt["id"] in rows
+    }
     texts = {i: [step["text"] for step in current if step["name"] == "sample"] for i, current in steps.items()}
     votes = {i: next(step["data"] for step in own_rows if step["name"] == "vote") for i, own_rows in steps.items()}
     read = {i: [_read(text) for text in other_text] for i, other_text in texts.items()}
-    verdicts = {i: [_worth(runs.questions[i], answer, runs.rule) for answer in other_value] for i, other_value in read.items()}
+    verdicts = {
+        i: [_worth(runs.questions[i], answer, runs.rule) for answer in other_value] for i, other_value in read.items()
+    }
     yield from _next_to_samples(runs, solver, list(rows.values()), verdicts)
     total = sum(map(len, read.values()))
     counts = {i: Counter(answer for answer in value_value if answer is not None) for i, value_value in read.items()}
     share = {i: max(count.values()) / count.total() for i, count in counts.items() if count}
     shares = {
         "share of refusals": sum(vote["refused"] for vote in votes.values()) / total,
-        "share of unreadable samples": sum(answer is None for other_current in read.values() for answer in other_current) / total,
+        "share of unreadable samples": sum(
+            answer is None for other_current in read.values() for answer in other_current
+        )
+        / total,
         "mean share of the winner": statistics.mean(share.values()),
     }
     for quantity, item in shares.items():
@@ -277,7 +288,9 @@ def _next_to_samples(
 
     for task, current in {"": rows, **tasks_of(rows)}.items():
         vote = of(current, [row["correct"] for row in current], task)
-        singles = [value(*of(current, [verdicts[row["id"]][number] for row in current], task)) for number in range(count)]
+        singles = [
+            value(*of(current, [verdicts[row["id"]][number] for row in current], task)) for number in range(count)
+        ]
         best = value(*of(current, [max(verdicts[row["id"]]) for row in current], task))
         of_all = {"vote": value(*vote), "single sample": statistics.mean(singles), "best of samples": best}
         for quantity, entry in of_all.items():

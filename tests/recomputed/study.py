@@ -49,7 +49,7 @@ class Asked(NamedTuple):
         return payload
 
 
-def asked(runs: Runs) -> list[Asked]:
+def read_questions(runs: Runs) -> list[Asked]:
     results, built = [], calls(runs, HYBRID)
     for alone, hybrid in aligned(runs, (ALONE, HYBRID)):
         if not failed(alone):
@@ -84,7 +84,7 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
     """Gain, parts and factors over all and by task; gain with a call and harm with a call by the tools called."""
-    all_rows = asked(runs)
+    all_rows = read_questions(runs)
     total = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
     notes = [f"left out: {total} that one of them failed"] * bool(total)
     built = calls(runs, HYBRID)
@@ -96,14 +96,18 @@ def decomposition(runs: Runs) -> Iterator[JsonObject]:
     reason = withheld(aligned_rows, aligned_rows)
     yield from (gated(row, reason) for row in _parts(payload, all_rows, macro))
     for tools in sorted({entry.tools for entry in all_rows if entry.tools}):
-        only = [first_item if first_item.tools == tools else first_item._replace(hybrid=first_item.alone) for first_item in all_rows]
+        only = [
+            first_item if first_item.tools == tools else first_item._replace(hybrid=first_item.alone)
+            for first_item in all_rows
+        ]
         for part in ("gain with a call", "harm with a call"):
-            row = {**of, "n": len(all_rows), "metric": " + ".join(tools), "ids": _behind(only, part)}
+            row = {**of, "n": len(all_rows), "metric": " + ".join(tools), "ids": _ids_with_event(only, part)}
             yield gated(share(result("decomposition", part, "fraction", None, **row), only, part, macro=macro), reason)
     for task, rows in by_task(aligned_rows).items():
         values = [item_value for item_value in all_rows if item_value.task == task]
         yield from (
-            gated(row, withheld(aligned_rows, rows)) for row in _parts({**of, "n": len(values), "group": task}, values, False)
+            gated(row, withheld(aligned_rows, rows))
+            for row in _parts({**of, "n": len(values), "group": task}, values, False)
         )
 
 
@@ -120,12 +124,16 @@ def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[
         "accuracy alone",
         macro=macro,
     )
-    for part in () if all(first_question.answered for first_question in questions) else ("gain by answering", "harm by no answer"):
-        ids = _behind(questions, part)
+    for part in (
+        ()
+        if all(first_question.answered for first_question in questions)
+        else ("gain by answering", "harm by no answer")
+    ):
+        ids = _ids_with_event(questions, part)
         yield share(result("decomposition", part, "fraction", None, **of, ids=ids), questions, part, macro=macro)
     seen = set()
     for part, (of_mass, call, became) in FACTORS.items():
-        ids = _behind(questions, part)
+        ids = _ids_with_event(questions, part)
         yield share(result("decomposition", part, "fraction", None, **of, ids=ids), questions, part, macro=macro)
         word = "call" if call else "no call"
         acted = f"{of_mass}, {word}"
@@ -143,7 +151,7 @@ def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[
                 yield row
 
 
-def _behind(questions: Sequence[Asked], part: str) -> list[str]:
+def _ids_with_event(questions: Sequence[Asked], part: str) -> list[str]:
     return [question.id for question in questions if question.events()[part] > 0]
 
 
@@ -177,7 +185,7 @@ def tool_only(runs: Runs) -> Iterator[JsonObject]:
             Cell("", unit(row[0]), other_current[0] * (1 - _none(other_current[1:])), other_current[0])
             for row in values
             for other_current in (how_right[row[0]["id"]],)
-            if own[0]
+            if other_current[0]
         ]
         if cells:
             row = measured(result("tool_only", "solved without tools too", "fraction", None, **of), ("ratio", cells))

@@ -12,7 +12,9 @@ def value(mode: str, cells: Sequence[Cell]) -> float:
     strata = _strata(cells)
     if mode == "ratio":
         return sum(c.above for c in cells) / sum(c.below for c in cells)
-    return sum(sum(c.above for c in current) / sum(c.below for c in current) for current in strata.values()) / len(strata)
+    return sum(sum(c.above for c in current) / sum(c.below for c in current) for current in strata.values()) / len(
+        strata
+    )
 
 
 def _strata(cells: Iterable[Cell]) -> dict[str, list[Cell]]:

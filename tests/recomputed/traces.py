@@ -125,7 +125,9 @@ def tool_use(runs: Runs) -> Iterator[JsonObject]:
     for solver in CALLERS:
         called_name = calls(runs, solver)
         by_score = {
-            i: [(_tool(call), call) for call in called_name[i]] for i, row in runs.scores[solver].items() if not failed(row)
+            i: [(_tool(call), call) for call in called_name[i]]
+            for i, row in runs.scores[solver].items()
+            if not failed(row)
         }
         tools = sorted({tool for value in by_score.values() for tool, _ in value})
         tasks = sorted({runs.scores[solver][i]["task"] for i in by_score})

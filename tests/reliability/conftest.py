@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Ended, ended
+from tests.ended import Ended, run_command
 from tests.hybrid.conftest import forked_workers  # noqa: F401 - for commands in this process
 
 # The modules next to the tests (`faulty_server`, `runs`) belong to no package.
@@ -44,7 +44,7 @@ def a_plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hybrid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
     """Runs `hybrid` with these words in this process, to its end."""
-    return partial(ended, capsys, monkeypatch)
+    return partial(run_command, capsys, monkeypatch)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ STOP_S = 60
 LEFT_OUT = 3
 
 
-def told(data: Path, url: str, out: Path, *more: object) -> list[str]:
+def ablate_arguments(data: Path, url: str, out: Path, *more: object) -> list[str]:
     """The words of `hybrid ablate`."""
     words = ["ablate", "blink", "--data", data, *MODEL, "--base-url", url, "--backend", "classical", "-o", out]
     return [str(word) for word in (*words, "--tools", ",".join(TOOLS), *more)]
@@ -44,9 +44,9 @@ def data(questions: Questions) -> Path:
 def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
-        result = hybrid(*told(data, server.url, out, "--add-one", "--json"))
+        result = hybrid(*ablate_arguments(data, server.url, out, "--add-one", "--json"))
         count = len(server.seen)
-        second = hybrid(*told(data, server.url, out, "--add-one", "--json"))
+        second = hybrid(*ablate_arguments(data, server.url, out, "--add-one", "--json"))
         assert len(server.seen) == count
     assert (result.code, second.code) == (LEFT_OUT, LEFT_OUT)
     report = json.loads(result.out)
@@ -71,7 +71,7 @@ def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, h
 @pytest.mark.system
 def test_a_model_that_is_offered_no_tool_is_told_of_none(data: Path, tmp_path: Path, hybrid: Command) -> None:
     with FaultyServer() as server:
-        assert hybrid(*told(data, server.url, tmp_path / "out", "--vary", "crop")).code == LEFT_OUT
+        assert hybrid(*ablate_arguments(data, server.url, tmp_path / "out", "--vary", "crop")).code == LEFT_OUT
         assert [seen.request.offers_tools for seen in server.seen].count(False) == COUNT
     lines = (tmp_path / "out" / "none" / "controller" / "attempts.jsonl").read_text().splitlines()
     for line in lines:
@@ -84,7 +84,7 @@ def test_a_model_that_is_offered_no_tool_is_told_of_none(data: Path, tmp_path: P
 def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
-        result = hybrid(*told(data, server.url, out, "--vary", "crop,depth"))
+        result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "crop,depth"))
     second = hybrid("ablate", "--report", out)
     assert (second.code, second.out) == (LEFT_OUT, result.out)
     assert "No single tool's absence changes accuracy_macro measurably on 4 questions" in " ".join(second.out.split())
@@ -103,18 +103,18 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
 ) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
-        result = hybrid(*told(data, server.url, tmp_path / "nothing", "--run-max-calls", 1))
+        result = hybrid(*ablate_arguments(data, server.url, tmp_path / "nothing", "--run-max-calls", 1))
         assert (result.code, result.out) == (3, "")
         assert "stopped with 4 questions open and 4 of 5 runs not begun" in result.err
         server.seen.clear()
         # The full menu takes 8 calls and none 4; of the third run one question (2 calls) is finished. Each asks first
         # if the model sees, and where it offers tools if it calls them and sees their pictures: 3 + 1 + 3 calls.
-        result = hybrid(*told(data, server.url, out, "--run-max-calls", 21, "--concurrency", 1))
+        result = hybrid(*ablate_arguments(data, server.url, out, "--run-max-calls", 21, "--concurrency", 1))
         assert (result.code, len(server.seen)) == (3, 14)
         assert "3 questions open and 2 of 5 runs not begun: the budget of 21 model calls is spent" in result.err
         assert [len(value) for value in finished(out).values()] == [4, 4, 1, 0, 0]
         assert "without crop: 3 questions not finished yet, left out." in " ".join(result.out.split())
-        result = hybrid(*told(data, server.url, out, "--concurrency", 1))
+        result = hybrid(*ablate_arguments(data, server.url, out, "--concurrency", 1))
         assert (result.code, len(server.seen)) == (LEFT_OUT, 4 + 4 * 8)
     assert [len(item) for item in finished(out).values()] == [COUNT] * 5
 
@@ -125,7 +125,7 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
 ) -> None:
     out = tmp_path / "out"
     with FaultyServer(latency_s=0.1) as server:
-        words = told(data, server.url, out, "--concurrency", "1")
+        words = ablate_arguments(data, server.url, out, "--concurrency", "1")
         running = process(words)
         server.wait_for(8 + 4 + 3)
         running.kill(signal.SIGINT)
@@ -146,12 +146,12 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
 def test_a_refusal_ends_all_and_a_failed_question_is_named(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer(plan=always(Fault.WRONG_KEY)) as server:
-        result = hybrid(*told(data, server.url, out, "--vary", "depth"), code=2)
+        result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth"), code=2)
         assert "401 Unauthorized" in result.err
         # A key that the server refuses ends it before anything is written.
         assert list(out.iterdir()) == []
         server.plan = only({2: Fault.BAD_REQUEST})
-        result = hybrid(*told(data, server.url, out, "--vary", "depth", "--json"), code=3)
+        result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth", "--json"), code=3)
     values = [line.partition(": ")[2] for line in result.err.splitlines() if line.startswith("failed: ")]
     runs = ("full", "no tool", "without depth")
     assert [line.partition(": ")[0] for line in values] == [f"val_Spatial_Relation_2 ({run})" for run in runs]
@@ -165,9 +165,9 @@ def test_a_refusal_ends_all_and_a_failed_question_is_named(data: Path, tmp_path:
 def test_a_run_of_another_configuration_is_refused(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
-        assert hybrid(*told(data, server.url, out, "--vary", "depth")).code == 0
+        assert hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth")).code == 0
         count = len(server.seen)
-        result = hybrid(*told(data, server.url, out, "--vary", "depth", "--seed", 7))
+        result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth", "--seed", 7))
         assert (result.code, len(server.seen)) == (2, count)
     assert "full holds a run of another configuration:\n" in result.err
     assert "\n  seed: 0 -> 7\n" in result.err

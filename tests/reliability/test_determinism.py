@@ -41,7 +41,9 @@ def test_a_served_model_gives_the_same_scores_in_every_run(
     with FaultyServer() as server:
         for in_flight in (1, 64):
             run = Files(tmp_path / f"run-{in_flight}", "controller")
-            arguments = words(questions(COUNT), server.url, run.path, *CONTROLLER, "--concurrency", in_flight, "--no-cache")
+            arguments = words(
+                questions(COUNT), server.url, run.path, *CONTROLLER, "--concurrency", in_flight, "--no-cache"
+            )
             assert hybrid(*arguments).code == 0
             seen.add(run.scores)
     assert len(seen) == 1

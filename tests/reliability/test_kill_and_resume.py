@@ -94,7 +94,16 @@ def test_a_killed_run_of_weights_in_this_process_goes_on(
 
     count, weights = 16, tmp_path / "weights"
     teach(weights, steps=1)
-    values = ["run", "blink", "--data", str(questions(count)), "--model", f"hf:{weights}", "--model-arg", "max_tokens=8"]
+    values = [
+        "run",
+        "blink",
+        "--data",
+        str(questions(count)),
+        "--model",
+        f"hf:{weights}",
+        "--model-arg",
+        "max_tokens=8",
+    ]
     values += ["--solver", "mllm", "--concurrency", "2", "--out"]
     killed, full = Files(tmp_path / "killed", "mllm"), Files(tmp_path / "whole", "mllm")
     for goal in (1, count // 2):

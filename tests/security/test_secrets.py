@@ -54,13 +54,13 @@ class Echo:
                 echo.asked.append(sent)
                 status = echo.statuses.pop(0) if len(echo.statuses) > 1 else echo.statuses[0]
                 headers = {"x-request-id": self.headers.get("authorization", ""), "x-sent": quote(sent)}
-                self.answer(_said(status, sent), status, headers)
+                self.answer(_reply_body(status, sent), status, headers)
 
         self.server = LocalServer(Handler)
         self.address = f"127.0.0.1:{self.server.server_port}"
 
 
-def _said(status: int, sent: str) -> dict[str, Any]:
+def _reply_body(status: int, sent: str) -> dict[str, Any]:
     if status != 200:
         return {"error": {"message": f"wrong: {sent}", "param": sent, "code": sent[:300]}}
     message = {"role": "assistant", "content": f"Answer: (A) {sent}", "reasoning_content": sent}
@@ -113,9 +113,7 @@ def hybrid(place: Place, *words: object) -> "subprocess.CompletedProcess[str]":
 def run(place: Place, *words: object, login: bool = False) -> "subprocess.CompletedProcess[str]":
     """A run with a secret in every place that takes one; a login in the URL is sent instead of the key."""
     text = f"{SECRETS['user of the base URL']}:{SECRETS['user of the base URL']}@" if login else ""
-    address = (
-        f"http://{text}models.invalid/{SECRETS['path of the base URL']}/v1?sig={SECRETS['query of the base URL']}"
-    )
+    address = f"http://{text}models.invalid/{SECRETS['path of the base URL']}/v1?sig={SECRETS['query of the base URL']}"
     return hybrid(
         place,
         *("run", "blink", "--data", place.data, "--out", place.out, "--model", "openai:m", "--base-url", address),

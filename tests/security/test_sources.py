@@ -26,7 +26,7 @@ def suspicious(source: str) -> list[str]:
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
             rows += [(node.lineno, f"import {name}") for name in names if name.split(".")[0] in PICKLES]
         elif isinstance(node, ast.Call):
-            rows += [(node.lineno, what) for what in _wrong(node)]
+            rows += [(node.lineno, what) for what in _faults_of(node)]
     return [f"{line}: {what}" for line, what in sorted(rows)]
 
 
@@ -34,7 +34,7 @@ def suspicious(source: str) -> list[str]:
 TEXTS_ALONE = ("yaml.BaseLoader", "yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader")
 
 
-def _wrong(call: ast.Call) -> list[str]:
+def _faults_of(call: ast.Call) -> list[str]:
     name = ast.unparse(call.func)
     by_arg = {word.arg: ast.unparse(word.value) for word in call.keywords if word.arg}
     wrong = (

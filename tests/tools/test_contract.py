@@ -129,7 +129,7 @@ def answers(services: Callable[[str, str], CachedTools], stored: ImageStore) -> 
 
 
 @cache
-def drawn(task: str) -> tuple[Pixels, ...]:
+def draw_images(task: str) -> tuple[Pixels, ...]:
     """The images of a generated question, drawn once for all tests and at half their size, which costs a quarter."""
     images = item(task, 1, 5).images
     # Half of a puzzle's pieces would no longer fit into half of its picture.
@@ -139,7 +139,7 @@ def drawn(task: str) -> tuple[Pixels, ...]:
 def plain(stored: ImageStore, name: str) -> list[ImageRef]:
     """Images that suit the tool."""
     count = max(1, load("tools", name).card.images[0])
-    pictures = drawn(TASKS.get(name, "Relative_Depth"))
+    pictures = draw_images(TASKS.get(name, "Relative_Depth"))
     values = [pictures[place % len(pictures)] for place in range(count)]
     return [ImageRef(f"img:{n}", stored.put_pixels(pixels)) for n, pixels in enumerate(values, 1)]
 

@@ -169,7 +169,9 @@ def test_the_same_matches_in_larger_pictures_transfer_alike(seed: int, times: in
         (value.method, value.inliers, value.support) for value in large
     ]
     for first_item, other in zip(small, large, strict=True):
-        assert ((first_item.x + 0.5) * times - 0.5, (first_item.y + 0.5) * times - 0.5) == pytest.approx((other.x, other.y), abs=1e-3)
+        assert ((first_item.x + 0.5) * times - 0.5, (first_item.y + 0.5) * times - 0.5) == pytest.approx(
+            (other.x, other.y), abs=1e-3
+        )
 
 
 @pytest.mark.system
@@ -185,7 +187,9 @@ def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
         results.append(ask((sized[0], sized[1]), args))
     assert [entry.data["best"] for entry in results] == ["A"] * 2
     assert len({value.data["method"] for value in results}) == 1
-    assert [first_item.data["inliers"] for first_item in results] == pytest.approx([results[0].data["inliers"]] * 2, rel=0.15)
+    assert [first_item.data["inliers"] for first_item in results] == pytest.approx(
+        [results[0].data["inliers"]] * 2, rel=0.15
+    )
     assert [item_value.confidence for item_value in results] == pytest.approx([results[0].confidence] * 2, abs=0.02)
 
 

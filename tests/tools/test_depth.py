@@ -137,7 +137,9 @@ def test_generated_scenes_are_answered_above_chance():
         request = Request(
             drawn_item.images,
             DepthArgs(
-                points=tuple(PointArg(x=x, y=y, label=n) for n, (x, y) in zip("AB", drawn_item.facts.points, strict=True))
+                points=tuple(
+                    PointArg(x=x, y=y, label=n) for n, (x, y) in zip("AB", drawn_item.facts.points, strict=True)
+                )
             ),
         )
         nearer = DepthCues().run([request])[0].data["nearer"]
@@ -216,7 +218,11 @@ def test_a_large_image_is_reduced_and_points_stay_in_its_own_pixels(depth_checkp
     for backend in (DepthCues(), started(depth_checkpoint("depth_anything"))):
         (result,) = backend.run([request])
         (small,) = backend.run(
-            [Request(drawn_item.images, DepthArgs(points=tuple(PointArg(x=x, y=y) for x, y in drawn_item.facts.points)))]
+            [
+                Request(
+                    drawn_item.images, DepthArgs(points=tuple(PointArg(x=x, y=y) for x, y in drawn_item.facts.points))
+                )
+            ]
         )
         assert result.pictures[0].pixels.shape == large.shape
         for a, b in zip(result.data["points"], small.data["points"], strict=True):

@@ -78,7 +78,9 @@ def test_the_lowest_score_is_the_photograph(scores: list[float]):
         assert (place, photograph_confidence_0_1) == (None, None)
     else:
         assert scores[place] == low
-        assert photograph_confidence_0_1 == pytest.approx(min(0.85, 1 / len(scores) + (1 - 1 / len(scores)) * (next_low - low)))
+        assert photograph_confidence_0_1 == pytest.approx(
+            min(0.85, 1 / len(scores) + (1 - 1 / len(scores)) * (next_low - low))
+        )
 
 
 @pytest.mark.system

@@ -104,16 +104,18 @@ def marked() -> Pixels:
     return draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")])
 
 
-def named(names: str, *places: Any) -> list[Any]:
+def named_points(names: str, *places: Any) -> list[Any]:
     return [{"x": x, "y": y, "label": name} for name, (x, y) in zip(names, places, strict=False)]
 
 
 def generated(task: str, index: int) -> Asked:
     drawn_item = item(task, index, 41)
     if task != "Visual_Correspondence":
-        return Asked(drawn_item.images, {"points": named("AB", *drawn_item.facts.points)} if task != "Jigsaw" else {})
-    (ref,) = named("R", drawn_item.facts.ref)
-    return Asked(drawn_item.images, {"point": ref, "candidates": named("ABCD", *drawn_item.facts.candidates)})
+        return Asked(
+            drawn_item.images, {"points": named_points("AB", *drawn_item.facts.points)} if task != "Jigsaw" else {}
+        )
+    (ref,) = named_points("R", drawn_item.facts.ref)
+    return Asked(drawn_item.images, {"point": ref, "candidates": named_points("ABCD", *drawn_item.facts.candidates)})
 
 
 @cache

@@ -184,7 +184,9 @@ class Misreading:
 
 def boxed(change: Callable[[float], float]) -> Callable[[list[TextLine]], list[TextLine]]:
     def changed(lines: list[TextLine]) -> list[TextLine]:
-        return [line._replace(box=Box(*map(change, (line.box.x0, line.box.y0, line.box.x1, line.box.y1)))) for line in lines]
+        return [
+            line._replace(box=Box(*map(change, (line.box.x0, line.box.y0, line.box.x1, line.box.y1)))) for line in lines
+        ]
 
     return changed
 

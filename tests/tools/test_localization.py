@@ -50,7 +50,9 @@ def test_generated_boxes_are_told_apart():
     for index in range(4):
         drawn_item = item("Object_Localization", index, 2)
         # Boxes as they are drawn: what is asked here is the fit, not the mark finder.
-        request = Request(drawn_item.images, given_boxes(*drawn_item.facts.drawn), {"markers": (drawn_boxes(drawn_item.images[0]),)})
+        request = Request(
+            drawn_item.images, given_boxes(*drawn_item.facts.drawn), {"markers": (drawn_boxes(drawn_item.images[0]),)}
+        )
         right += BoxFit().run([request])[0].data["best_index"] == drawn_item.answer
     assert right == 4
 

@@ -135,7 +135,7 @@ def cloud(depth_px: float, seed: int = 2, count: int = 200) -> np.ndarray:
     return np.stack([first, first - np.stack([40 + rng.uniform(0, depth_px, count), np.zeros(count)], axis=1)])
 
 
-def told(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> Evidence:
+def solve_motion(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> Evidence:
     """The finding on matches between two grey pictures."""
     still = np.full((*SIZE, 3), 90, np.uint8)
     request = Request((still, still), MotionArgs())
@@ -167,7 +167,7 @@ TURN = LENS @ cv2.Rodrigues(np.deg2rad([2.0, 9.0, 1.0]))[0] @ np.linalg.inv(LENS
     ],
 )
 def test_matches_that_tell_no_direction_are_unsure_and_say_why(second: np.ndarray, name: str, words: str) -> None:
-    evidence = told(POINTS, second)
+    evidence = solve_motion(POINTS, second)
     assert evidence.data["degenerate"] == name
     assert words in evidence.text
     assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
@@ -180,15 +180,15 @@ def test_a_motion_of_a_tenth_of_the_matches_or_of_one_half_of_them_is_not_believ
     wrong = np.random.default_rng(4).uniform((0, 0), (640, 480), second.shape)
     few = np.vstack([second[:24], wrong[24:]])
     half = np.where(np.arange(len(first))[:, None] % 2, second, second + (wrong - second) * (1, 1))
-    assert told(first, second).data["moved"] == "right"
-    assert told(first, few).data["degenerate"] == "few matches"
-    assert told(first, half).data["degenerate"] == "halves"
+    assert solve_motion(first, second).data["moved"] == "right"
+    assert solve_motion(first, few).data["degenerate"] == "few matches"
+    assert solve_motion(first, half).data["degenerate"] == "halves"
 
 
 def test_a_wall_that_holds_most_matches_leaves_the_direction_to_the_others() -> None:
     first, second = cloud(60.0)
     wall = mapped(first, (1, 0, -40), (0, 1, 0), (0, 0, 1))
-    values = [told(first, np.vstack([wall[:-off], second[-off:]])) for off in (60, 35, 1)]
+    values = [solve_motion(first, np.vstack([wall[:-off], second[-off:]])) for off in (60, 35, 1)]
     assert [entry.data["moved"] for entry in values] == ["right", "right", None]
     assert values[2].data["degenerate"] == "shift"
 

@@ -189,7 +189,7 @@ def test_words_that_stand_upside_down_are_read_from_the_lower_right():
     assert [row.text for row in reading_order(page)] == ["D", "C", "B", "A"]
     # One row of a page, and one word that the classifier took for turned.
     assert [row.text for row in reading_order([*page[:2], *values[2:]])] == ["D", "C", "A", "B"]
-    doubtful = [line("FIRST", 0, 90), line("6", 100, 130, turned=True), line("LAST", 150, 240)]
+    doubtful = [line("FIRST", 0, 90), line("6", 100, 130, is_turned=True), line("LAST", 150, 240)]
     assert [row.text for row in reading_order(doubtful)] == ["FIRST", "6", "LAST"]
 
 
@@ -211,7 +211,7 @@ def test_words_that_stand_upside_down_are_read_from_the_lower_right():
 def test_a_digit_in_two_overlapping_boxes_is_read_once(lines: list[tuple[str, float, float]], texts: list[str]):
     assert [row.text for row in drop_repeats([line(*row) for row in lines])] == texts
     # Upside down, with the first word on the right; and on another row nothing is dropped.
-    values = [line(text, 200 - x1, 200 - x0, turned=True) for text, x0, x1 in lines]
+    values = [line(text, 200 - x1, 200 - x0, is_turned=True) for text, x0, x1 in lines]
     assert [row.text for row in drop_repeats(values)] == texts
     items = [line(text, x0, x1, 40 * place) for place, (text, x0, x1) in enumerate(lines)]
     assert [row.text for row in drop_repeats(items)] == [text for text, *_ in lines]

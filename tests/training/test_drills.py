@@ -68,7 +68,10 @@ def test_questions_about_what_is_seen_are_answered_by_it(drills: list[tuple[str,
         if count := re.match(r"How many (\w+) (\w+)s are", request):
             assert options[letter] == str(sum(item[:2] == count.groups() for item in matches))
         elif match := re.match(r"Is there an? (\w+) (\w+) in", request):
-            assert answer == f"Answer: {'yes' if any(other_name[:2] == match.groups() for other_name in matches) else 'no'}"
+            assert (
+                answer
+                == f"Answer: {'yes' if any(other_name[:2] == match.groups() for other_name in matches) else 'no'}"
+            )
         elif colour := re.match(r"What colour is the (\w+) in", request):
             assert [options[letter]] == [name_value[0] for name_value in matches if name_value[1] == colour[1]]
         elif relation := re.match(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from training.architecture import IMAGE_TOKENS
-from training.curriculum import drawn
+from training.curriculum import draw_batches
 from training.learn import to_read
 from training.lessons import NOTHING, Lesson, Lessons
 from training.pictures import Eyes
@@ -45,8 +45,10 @@ def test_only_tokens_of_pictures_that_are_looked_at_are_to_read_as_something(wor
 def test_batches_are_as_many_as_asked_for_and_no_larger(words: Any, tmp_path: Path) -> None:
     answered = row("Jigsaw", {"role": "user", "content": "Which?"}, {"role": "assistant", "content": "Answer: (A)"})
     lessons = Lessons([*look("prominence", 2, 0, tmp_path), answered], words, Eyes(tmp_path), 0)
-    batches = list(drawn(lessons, 23, 600, 0))
+    batches = list(draw_batches(lessons, 23, 600, 0))
     assert len(batches) == 23
     assert all(len(batch) * max(len(item.ids) for item in batch) <= 600 for batch in batches)
-    second = drawn(lessons, 23, 600, 0)
-    assert [[entry.ids.tolist() for entry in batch] for batch in batches] == [[e.ids.tolist() for e in b] for b in second]
+    second = draw_batches(lessons, 23, 600, 0)
+    assert [[entry.ids.tolist() for entry in batch] for batch in batches] == [
+        [e.ids.tolist() for e in b] for b in second
+    ]

@@ -12,7 +12,7 @@ from hybrid.samples.item import jpeg
 from hybrid.samples.objects import counting
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
-from training.sight import patches, said, seen, striped
+from training.sight import describe_view, patches, seen, striped
 
 
 def _photograph(pixels: Pixels) -> Pixels:
@@ -22,7 +22,7 @@ def _photograph(pixels: Pixels) -> Pixels:
 @pytest.mark.parametrize("number", range(4))
 def test_things_are_counted_name_by_name(number: int) -> None:
     request = counting(generator("train", 5, number), number)
-    text = said("ground", _photograph(request.images[0]))
+    text = describe_view("ground", _photograph(request.images[0]))
     most = len(request.facts.boxes)  # type: ignore[union-attr]
     name = request.facts.name  # type: ignore[union-attr]
     assert f"{name} {most} " in text
@@ -44,8 +44,8 @@ def test_each_flag_is_told_by_its_stripes() -> None:
 def test_two_pictures_side_by_side_are_told_one_after_the_other() -> None:
     value, other = (_photograph(picture) for picture in pair(1, 3, "train").images)
     sides = np.hstack([value, other])
-    assert said("ground", sides) == f"{said('ground', value)}; {said('ground', other)}"
+    assert describe_view("ground", sides) == f"{describe_view('ground', value)}; {describe_view('ground', other)}"
     text = patches(sides, 6, 6)
     for half, columns in ((value, slice(0, 3)), (other, slice(3, 6))):
-        indexes = {name for row in range(6) for name in text[6 * row : 6 * row + 6][columns] if thing is not None}
-        assert {other_name.place for other_name in indexes} == {name_value.place for name_value in seen(half)}
+        things = {name for row in range(6) for name in text[6 * row : 6 * row + 6][columns] if name is not None}
+        assert {other_name.place for other_name in things} == {name_value.place for name_value in seen(half)}

@@ -75,7 +75,7 @@ TASKS = {"blink": ("Counting", "Spatial_Relation"), "hvsbench": ("Q2", "Q5"), "a
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Callable[[str], Path]:
+def generated_folder(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Callable[[str], Path]:
     """A folder of generated questions, made once for each benchmark."""
     mapping: dict[str, Path] = {}
 
@@ -121,10 +121,10 @@ def ids_of(name: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize("mode", ["link", "pipe", "nothing"])
 @pytest.mark.parametrize("sample", [sample for sample in SAMPLES if sample.pictures], ids=lambda sample: sample.name)
 def test_a_picture_that_lies_outside_costs_its_own_questions(
-    made: Callable[[str], Path], tmp_path: Path, sample: Sample, mode: str
+    generated_folder: Callable[[str], Path], tmp_path: Path, sample: Sample, mode: str
 ) -> None:
-    folder = copied(made(sample.name), tmp_path)
-    full = ids_of(sample.name, made(sample.name))
+    folder = copied(generated_folder(sample.name), tmp_path)
+    full = ids_of(sample.name, generated_folder(sample.name))
     picture = sorted(path for path in folder.glob(sample.pictures) if path.is_file())[-1]
     replaced(picture, mode, tmp_path / "outside")
     parsed = read(sample.name, folder, tmp_path)
@@ -137,9 +137,9 @@ def test_a_picture_that_lies_outside_costs_its_own_questions(
 @pytest.mark.parametrize("mode", ["link", "pipe"])
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
 def test_a_table_that_lies_outside_is_not_read(
-    made: Callable[[str], Path], tmp_path: Path, sample: Sample, mode: str
+    generated_folder: Callable[[str], Path], tmp_path: Path, sample: Sample, mode: str
 ) -> None:
-    folder = copied(made(sample.name), tmp_path)
+    folder = copied(generated_folder(sample.name), tmp_path)
     for number, table in enumerate(sorted(folder.glob(sample.tables))):
         replaced(table, mode, tmp_path / f"outside{number}")
     with pytest.raises(DataError) as caught:

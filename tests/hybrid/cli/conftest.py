@@ -13,7 +13,7 @@ from bench._chat_server import chat_server
 from hybrid.config.plugin_path import PATH
 from hybrid.plugins import registry as plugins
 from hybrid.plugins.registry import KINDS, load
-from tests.ended import Command, Words, ended
+from tests.ended import Command, Words, run_command
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -41,7 +41,7 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
     """Runs `hybrid` with these words, from an empty working directory."""
     monkeypatch.chdir(tmp_path)
-    return partial(ended, capsys, monkeypatch)
+    return partial(run_command, capsys, monkeypatch)
 
 
 @pytest.fixture

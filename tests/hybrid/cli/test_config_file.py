@@ -33,13 +33,13 @@ def config(*words: object) -> RunConfig:
     return config_of(context(*words).params)
 
 
-def written(path: Path, text: str) -> Path:
+def write_file(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
 
 
 def test_the_command_line_wins(tmp_path: Path) -> None:
-    file = written(tmp_path / "run.yaml", FULL)
+    file = write_file(tmp_path / "run.yaml", FULL)
     result = config("--config", file, "mvp_bench", "--max-turns", 5, "--solver", "caption", "--setting", "hints=off")
     assert (result.benchmark, result.limits.turns, result.solvers) == ("mvp_bench", 5, ("caption",))
     # Of a mapping only the keys that are given again.
@@ -49,8 +49,10 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: more than 20 values in each other")]
 )
-def test_what_does_not_fit_is_one_line_with_its_place(command: Command, tmp_path: Path, text: str, message: str) -> None:
-    written(tmp_path / "run.yaml", text)
+def test_what_does_not_fit_is_one_line_with_its_place(
+    command: Command, tmp_path: Path, text: str, message: str
+) -> None:
+    write_file(tmp_path / "run.yaml", text)
     result = command("run", "blink", "--config", "run.yaml", code=2)
     assert f"run.yaml{'' if message[0] in 'iwv' else ', '}" in result.err
     assert message in result.err
@@ -133,7 +135,7 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
 
 def manifest(path: Path, options: Mapping[str, Any]) -> Path:
     content = {"format": 2, "identity": {"benchmark": "blink", "split": "val"}, "solvers": {}, "options": options}
-    return written(path, json.dumps({**content, "sha256": seal_of(content)}))
+    return write_file(path, json.dumps({**content, "sha256": seal_of(content)}))
 
 
 @settings(max_examples=50)
@@ -160,7 +162,7 @@ def test_a_run_and_its_manifest_share_their_folder(
     assert "device" not in options
     for given_back in (first["run"], Path(first["run"], "manifest.json")):
         assert json.loads(command("run", "--config", given_back, "--json").out) == first
-    saved = written(Path("saved.json"), Path(first["run"], "manifest.json").read_text())
+    saved = write_file(Path("saved.json"), Path(first["run"], "manifest.json").read_text())
     other = json.loads(command("run", "--config", saved, "--max-turns", "4", "--dry-run", "--json").out)
     assert other["run"] != first["run"]
 
@@ -171,7 +173,7 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
         context("--config", file)
     content = json.loads(file.read_text())
     del content["options"]
-    written(file, json.dumps({**content, "sha256": seal_of(content)}))
+    write_file(file, json.dumps({**content, "sha256": seal_of(content)}))
     with pytest.raises(UsageError, match="tells no options"):
         context("--config", file)
 
@@ -183,7 +185,7 @@ def test_a_run_that_is_given_back_asks_the_same_commit(
     file = manifest(tmp_path / "manifest.json", {"benchmark": "blink", **told})
     content = json.loads(file.read_text())
     content["identity"]["data"] = origin
-    written(file, json.dumps({**content, "sha256": seal_of(content)}))
+    write_file(file, json.dumps({**content, "sha256": seal_of(content)}))
     assert config("--config", file).data == data
     assert config("--config", file, "--data", "hub@other").data == "hub@other"
 
@@ -217,13 +219,21 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
         "matrix:\n  solver: [mllm, specialist]\n  model: [openai:a, hf:b/c]\n  setting: [{hints: off}, {set: x}]\n"
         "  trust: [null]\n  rotate: [true, false]\n  tools: [[depth, crop], none]\n"
     )
-    result = variants_of(context("--config", written(tmp_path / "run.yaml", text)))
-    assert len(result) == len({item.name for item in result}) == len({str(options_of(entry.context)) for entry in result}) == 32
+    result = variants_of(context("--config", write_file(tmp_path / "run.yaml", text)))
+    assert (
+        len(result)
+        == len({item.name for item in result})
+        == len({str(options_of(entry.context)) for entry in result})
+        == 32
+    )
     assert result[0].told == "images=separate, model=openai:a, setting=hints=off, rotate=on, tools=depth,crop"
     assert result[0].name == "separate_openai-a_hints=off_on_depth-crop"
     configs = [config_of(value.context.params) for value in result]
     assert {first_config.solvers for first_config in configs} == {("mllm", "specialist")}
-    assert {json.dumps(config_value.settings) for config_value in configs} == {'{"hints": "off"}', '{"hints": "on", "set": "x"}'}
+    assert {json.dumps(config_value.settings) for config_value in configs} == {
+        '{"hints": "off"}',
+        '{"hints": "on", "set": "x"}',
+    }
     assert {first_item.tools for first_item in configs} == {("depth", "crop"), ("none",)}
     # The command line decides: lists of what is typed there are gone.
     fewer = context("--config", tmp_path / "run.yaml", "--model", "openai:d", "--setting", "hints=on", "--rotate")
@@ -232,10 +242,12 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
 
 
 def test_too_many_runs_are_refused(tmp_path: Path) -> None:
-    file = written(tmp_path / "run.yaml", f"benchmark: blink\nmodel: {list(range(40))}\nseed: {list(range(40))}\n")
+    file = write_file(tmp_path / "run.yaml", f"benchmark: blink\nmodel: {list(range(40))}\nseed: {list(range(40))}\n")
     with pytest.raises(UsageError, match="1600 runs; at most 1000"):
         context("--config", file)
 
 
 def test_what_is_not_varied_is_an_option() -> None:
-    assert NOT_VARIED - {"benchmark"} <= {word.removeprefix("--") for param in run_command.params for word in param.opts}
+    assert NOT_VARIED - {"benchmark"} <= {
+        word.removeprefix("--") for param in run_command.params for word in param.opts
+    }

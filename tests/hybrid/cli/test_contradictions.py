@@ -24,12 +24,16 @@ def test_each_form_alone_is_printed(command: Command, blink: Words) -> None:
     assert by_form["json"].out.startswith("{")
     assert by_form["csv"].out.splitlines()[0].count(",") > 3
     assert "\\begin{tabular}" in by_form["latex"].out
-    assert "| --- |" in by_form["markdown"].out.replace("---:", "---") or "|---" in by_form["markdown"].out.replace(":", "")
+    assert "| --- |" in by_form["markdown"].out.replace("---:", "---") or "|---" in by_form["markdown"].out.replace(
+        ":", ""
+    )
 
 
 def test_an_ablation_that_is_only_printed_takes_no_option_of_asking(command: Command, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    result = command("ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet", code=2)
+    result = command(
+        "ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet", code=2
+    )
     assert result.err == "hybrid: --report prints what is there: leave out --limit, --model\n"
     # These it heeds: what is wrong is the folder.
     assert "holds no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err

@@ -14,21 +14,21 @@ pytestmark = pytest.mark.system  # the run that is damaged is made by the comman
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the run and its home are kept once the first test has made them."""
     return tmp_path_factory.mktemp("made")
 
 
 @pytest.fixture
-def run(command: Command, blink: Words, tmp_path: Path, hybrid_home: Path, made: Path) -> Path:
+def run(command: Command, blink: Words, tmp_path: Path, hybrid_home: Path, shared_folder: Path) -> Path:
     """A finished run of six questions by two solvers, and a home with its images and findings: a copy for each test."""
-    if not list(made.iterdir()):
+    if not list(shared_folder.iterdir()):
         assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
-        shutil.copytree(hybrid_home, made / "home")
-        shutil.copytree(tmp_path / "run", made / "run")
+        shutil.copytree(hybrid_home, shared_folder / "home")
+        shutil.copytree(tmp_path / "run", shared_folder / "run")
     else:
-        shutil.copytree(made / "home", hybrid_home)
-        shutil.copytree(made / "run", tmp_path / "run")
+        shutil.copytree(shared_folder / "home", hybrid_home)
+        shutil.copytree(shared_folder / "run", tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -75,7 +75,9 @@ def test_questions_are_not_made_anew_from_a_part_of_the_data(command: Command, b
     path.write_bytes(b"".join(lines(path)[:3]))
     result = again(command, blink, "--limit", "2")
     assert result.code == 2
-    assert "holds 3 of the 6 questions that were written; they can be written again from the data, but not" in result.err
+    assert (
+        "holds 3 of the 6 questions that were written; they can be written again from the data, but not" in result.err
+    )
     assert len(lines(path)) == 3
 
 

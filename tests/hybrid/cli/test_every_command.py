@@ -49,7 +49,7 @@ def of_all(*leave_out: Words) -> Any:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Path]:
+def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Path]:
     """A small finished run and what else commands are called on, with the home that it was made with."""
     folder = tmp_path_factory.mktemp("made")
     data = fakes.blink_folder(folder / "blink")
@@ -73,9 +73,9 @@ def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Pat
 
 
 @pytest.fixture
-def given(made: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def command_inputs(finished_inputs: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The same, with a folder for what a test writes."""
-    result, home = made
+    result, home = finished_inputs
     monkeypatch.setenv("HYBRID_HOME", str(home))
     (tmp_path / "free").mkdir()
     return replace(result, free=tmp_path / "free")
@@ -91,7 +91,10 @@ def places(tmp_path: Path) -> dict[str, str]:
     (folder / "loop").symlink_to(folder / "loop")
     values = (folder / "folder", folder / "file", folder / "nowhere", folder / "loop", folder / "file" / "below")
     system = ("/proc/self/mem", "/sys/kernel/new")
-    return {FULL: full_disk(folder), **dict(zip(KINDS, map(str, (*values, folder / ("x" * 300), *system)), strict=True))}
+    return {
+        FULL: full_disk(folder),
+        **dict(zip(KINDS, map(str, (*values, folder / ("x" * 300), *system)), strict=True)),
+    }
 
 
 def full_disk(folder: Path) -> str:
@@ -127,10 +130,10 @@ def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, st
 
 @of_all()
 def test_a_path_that_the_system_refuses_is_one_line(
-    command: Command, given: Any, places: dict[str, str], words: Words
+    command: Command, command_inputs: Any, places: dict[str, str], words: Words
 ) -> None:
     item = TREE[words]
-    base = given.words_of(words, item)
+    base = command_inputs.words_of(words, item)
     for param, kind in refused(words, item):
         if words in SLOW and kind not in ("below a file", "a link to itself"):
             # They work for long where the system refuses nothing.
@@ -149,9 +152,9 @@ KEYED = {
 
 
 @of_all(*command_tree.WAITING)
-def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str, str], words: Words) -> None:
+def test_a_path_behind_a_word_too(command: Command, command_inputs: Any, places: dict[str, str], words: Words) -> None:
     item = TREE[words]
-    base = given.words_of(words, item)
+    base = command_inputs.words_of(words, item)
     patterns = [(param, pattern) for param in item.params for pattern in KEYED.get(param.opts[0], ())]
     for (param, pattern), kind in zip(patterns, itertools.cycle(KINDS), strict=False):
         text = command_tree.replaced(item, base, param, pattern.format(places[kind]))
@@ -160,9 +163,9 @@ def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str
 
 @of_all(*command_tree.WAITING)
 def test_a_home_that_the_system_refuses_is_one_line(
-    command: Command, given: Any, places: dict[str, str], words: Words, monkeypatch: pytest.MonkeyPatch
+    command: Command, command_inputs: Any, places: dict[str, str], words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = given.words_of(words, TREE[words])
+    base = command_inputs.words_of(words, TREE[words])
     for kind in ("a file", "where nothing can be made"):
         monkeypatch.setenv("HYBRID_HOME", places[kind])
         told_well(command(*words, *base), f"{' '.join(words)}, HYBRID_HOME: {kind}")
@@ -170,10 +173,10 @@ def test_a_home_that_the_system_refuses_is_one_line(
 
 @of_all(*command_tree.WAITING)
 def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
-    command: Command, given: Any, words: Words, monkeypatch: pytest.MonkeyPatch
+    command: Command, command_inputs: Any, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pipe is closed before the first word is written."""
-    base = given.words_of(words, TREE[words])
+    base = command_inputs.words_of(words, TREE[words])
     result = command(*words, *base)
     assert result.code in (0, 3), result.err
     values = (*words, *(word.replace("free/out", "free/again") for word in base))
@@ -193,7 +196,7 @@ class _Interrupting:
         self.below: str | None = None
         sys.addaudithook(self._heard)
 
-    def _heard(self, event: str, args: tuple[Any, ...]) -> None:
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if self.below is not None and event == "open" and str(args[0]).startswith(self.below):
             self.below = None
             raise KeyboardInterrupt
@@ -205,9 +208,9 @@ INTERRUPTING = _Interrupting()
 
 @of_all(*command_tree.WAITING)
 def test_an_interruption_is_one_line_and_130(
-    command: Command, given: Any, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, command_inputs: Any, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = given.words_of(words, TREE[words])
+    base = command_inputs.words_of(words, TREE[words])
     INTERRUPTING.below = str(tmp_path)
     try:
         result = command(*words, *base)

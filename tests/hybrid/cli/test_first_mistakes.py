@@ -78,9 +78,7 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
     (out / name).write_text("mine")
     words = ("run", "blink", "--data", blink, "--solver", "chance", "--out", out)
     err = command(*words, code=2).err
-    assert (
-        f"--out {out}: it holds {name.partition('/')[0]}, which is not of a run: give a folder that is new or" in err
-    )
+    assert f"--out {out}: it holds {name.partition('/')[0]}, which is not of a run: give a folder that is new or" in err
     assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
     # A hidden file is nobody's data; a run that is there goes on beside whatever was added.
     (out / name).rename(tmp_path / "mine")
@@ -213,7 +211,9 @@ def test_a_warning_of_the_log_is_remembered() -> None:
 
 
 def test_generated_data_and_made_up_models(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = command("data", "sample", "-o", "BLINK", "--task", "Jigsaw", "--each", 3, "--replies", "alpha,beta", code=0)
+    result = command(
+        "data", "sample", "-o", "BLINK", "--task", "Jigsaw", "--each", 3, "--replies", "alpha,beta", code=0
+    )
     assert result.out.splitlines()[1] == "alpha: 3 made-up answers, for --model replay:alpha"
     lines = {name: Path(name, "calls.jsonl").read_text().splitlines() for name in ("alpha", "beta")}
     texts = {name: [json.loads(line)["text"] for line in of_model] for name, of_model in lines.items()}

@@ -83,16 +83,16 @@ def runs(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def run_named(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> Callable[[str], Path]:
+def named_run(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> Callable[[str], Path]:
     del hybrid_home  # the empty one of each test comes first
 
-    def named(name: str) -> Path:
+    def run_named(name: str) -> Path:
         path = runs[name]
         home = next(parent / "home" for parent in path.parents if (parent / "home").is_dir())
         monkeypatch.setenv("HYBRID_HOME", str(home))
         return path
 
-    return named
+    return run_named
 
 
 def refused_until_larger(command: Command, disk: SmallDisk, *words: object) -> int:
@@ -112,16 +112,16 @@ def refused_until_larger(command: Command, disk: SmallDisk, *words: object) -> i
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_an_export(command: Command, disk: SmallDisk, run_named: Callable[[str], Path], name: str) -> None:
+def test_an_export(command: Command, disk: SmallDisk, named_run: Callable[[str], Path], name: str) -> None:
     form = name.partition(".")[0]
-    run = run_named("scripted" if form in ("conversations", "sharegpt") else "made_up")
+    run = named_run("scripted" if form in ("conversations", "sharegpt") else "made_up")
     source = run / "mllm" if form in SINGLE else run
     words = ("export", source, "--to", form, "-o", disk.folder / "new" / EXPORTS[name], *MORE.get(form, ()))
     assert refused_until_larger(command, disk, *words) > 0
 
 
-def test_a_report(command: Command, disk: SmallDisk, run_named: Callable[[str], Path]) -> None:
-    words = ("report", run_named("made_up"), "-o", disk.folder / "new" / "out", "--quiet")
+def test_a_report(command: Command, disk: SmallDisk, named_run: Callable[[str], Path]) -> None:
+    words = ("report", named_run("made_up"), "-o", disk.folder / "new" / "out", "--quiet")
     assert refused_until_larger(command, disk, *words) > 2
 
 
@@ -131,10 +131,10 @@ def test_generated_data(command: Command, disk: SmallDisk) -> None:
 
 
 def test_scores_are_printed_though_the_run_cannot_keep_them(
-    command: Command, disk: SmallDisk, run_named: Callable[[str], Path]
+    command: Command, disk: SmallDisk, named_run: Callable[[str], Path]
 ) -> None:
     disk.resize(2**14)
-    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run", ignore=SCORES))
+    run = Path(shutil.copytree(named_run("made_up"), disk.folder / "run", ignore=SCORES))
     disk.resize(sum(path.stat().st_blocks for path in disk.files()) // 2)
     for words in (("score", run, "--json"), ("compare", run, "--json")):
         result = command(*words, code=0)
@@ -177,10 +177,10 @@ def test_a_cache_that_is_read_only_is_one_line_before_anything_is_asked(
 
 
 def test_a_run_that_became_read_only_is_compared_and_not_continued(
-    command: Command, disk: SmallDisk, run_named: Callable[[str], Path]
+    command: Command, disk: SmallDisk, named_run: Callable[[str], Path]
 ) -> None:
     disk.resize(2**14)
-    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run", ignore=SCORES))
+    run = Path(shutil.copytree(named_run("made_up"), disk.folder / "run", ignore=SCORES))
     disk.make_read_only()
     result = command("compare", run, "--json", code=0)
     assert json.loads(result.out)

@@ -50,7 +50,10 @@ def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes:
     folder = tmp_path / "folder"
     folder.mkdir()
     result = hybrid("tools", "run", "markers", photo, "--picture", folder / "absent" / "x.png")
-    assert (result.returncode, result.stderr) == (2, f"hybrid: {folder / 'absent' / 'x.png'}: No such file or directory\n")
+    assert (result.returncode, result.stderr) == (
+        2,
+        f"hybrid: {folder / 'absent' / 'x.png'}: No such file or directory\n",
+    )
     assert result.stdout
     result = hybrid("tools", "gallery", folder, "-o", photo)
     assert result.returncode == 2

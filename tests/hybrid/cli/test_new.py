@@ -41,10 +41,14 @@ def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Comm
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).code == 0
     arguments = ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "PYTHONPATH")
-    by_value = {name: value for name, value in os.environ.items() if name not in arguments and not name.startswith("PYTEST")}
+    by_value = {
+        name: value for name, value in os.environ.items() if name not in arguments and not name.startswith("PYTEST")
+    }
 
     def follow(words: str, folder: Path) -> str:
-        result = subprocess.run(["bash", "-ec", words], cwd=folder, env=by_value, capture_output=True, text=True, check=False)
+        result = subprocess.run(
+            ["bash", "-ec", words], cwd=folder, env=by_value, capture_output=True, text=True, check=False
+        )
         assert result.returncode == 0, f"{words}\n{result.stdout}{result.stderr}"
         return result.stdout
 

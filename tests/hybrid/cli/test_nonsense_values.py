@@ -49,20 +49,20 @@ def options() -> list[tuple[Words, click.Option]]:
 
 
 @pytest.fixture
-def given(tmp_path: Path, blink: Words, made_up_runs: Any, fakes: Any) -> Any:
+def command_inputs(tmp_path: Path, blink: Words, made_up_runs: Any, fakes: Any) -> Any:
     run = made_up_runs.write(tmp_path / "runs", "blink", size=2)
     images = tmp_path / "images"
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
-    return command_tree.Given(
-        run.real, tmp_path / "blink", tmp_path / "model", images / "photo.png", tmp_path / "free"
-    )
+    return command_tree.Given(run.real, tmp_path / "blink", tmp_path / "model", images / "photo.png", tmp_path / "free")
 
 
 @pytest.mark.parametrize("words", list(dict.fromkeys(words for words, _ in options())), ids=" ".join)
-def test_nonsense_is_one_line_that_names_its_option(command: Command, given: Any, words: Words, tmp_path: Path) -> None:
+def test_nonsense_is_one_line_that_names_its_option(
+    command: Command, command_inputs: Any, words: Words, tmp_path: Path
+) -> None:
     item = TREE[words]
-    base = given.words_of(words, item)
+    base = command_inputs.words_of(words, item)
     ordered = sorted(tmp_path.rglob("*"))
     wrong = []
     for param in item.params:

@@ -88,7 +88,7 @@ class Caller(JsonHandler):
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def tool_folder(tmp_path: Path) -> Path:
     """A folder with the tool."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "ruled.py").write_text(RULED)
@@ -96,12 +96,21 @@ def own(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, own: Path, fakes: Any) -> Iterator[tuple[object, ...]]:
+def run_arguments(tmp_path: Path, tool_folder: Path, fakes: Any) -> Iterator[tuple[object, ...]]:
     """The words after `hybrid run` for four puzzles: (A) is right for two, and (B), as the tool says, for two."""
     rows = [fakes.jigsaw_row(number, answer) for number, answer in enumerate(("(A)", "(A)", "(B)", "(B)"), 1)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
     with listening(LocalServer(Caller)) as server:
-        model = ("--model", "openai:m", "--base-url", f"{server.url}/v1", "--backend", "classical", "--path", own)
+        model = (
+            "--model",
+            "openai:m",
+            "--base-url",
+            f"{server.url}/v1",
+            "--backend",
+            "classical",
+            "--path",
+            tool_folder,
+        )
         yield ("blink", "--data", tmp_path / "blink", "--task", "Jigsaw", *model)
 
 
@@ -132,13 +141,18 @@ ILL = {
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ("holds", "grows") else []) for name in ILL]
 )
 def test_a_rule_that_goes_wrong_costs_its_own_question(
-    name: str, command: Command, asked: tuple[object, ...], own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    command: Command,
+    run_arguments: tuple[object, ...],
+    tool_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The run goes on with the next questions and the other solvers."""
     does, limits, text = ILL[name]
-    (own / "ruled.py").write_text(RULED.replace('"ILL"', does))
+    (tool_folder / "ruled.py").write_text(RULED.replace('"ILL"', does))
     monkeypatch.setattr("hybrid.cli.describer", lambda: ProcessDescriber(limits))
-    command("run", *asked, "--solver", "specialist,arbiter,chance", "--out", "run", code=0)
+    command("run", *run_arguments, "--solver", "specialist,arbiter,chance", "--out", "run", code=0)
     outcomes = {
         "specialist": ["answered"] * 3 + ["tool_fault"],
         "arbiter": ["answered"] * 4,
@@ -158,10 +172,12 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
 
 @pytest.mark.system
 def test_its_rule_is_evidence_for_every_solver_and_calibrated(
-    command: Command, asked: tuple[object, ...], own: Path, tmp_path: Path
+    command: Command, run_arguments: tuple[object, ...], tool_folder: Path, tmp_path: Path
 ) -> None:
-    path = ("--path", own)
-    result = command("run", *asked, "--solver", "mllm,specialist,verify,controller", "--tools", "ruled", "--out", "run")
+    path = ("--path", tool_folder)
+    result = command(
+        "run", *run_arguments, "--solver", "mllm,specialist,verify,controller", "--tools", "ruled", "--out", "run"
+    )
     assert result.code == 0, result.err
     compared = command("compare", "run", "--json", *path)
     rows = [row for row in json.loads(compared.out)["results"] if row["section"] == "evidence" and "group" not in row]
@@ -175,7 +191,7 @@ def test_its_rule_is_evidence_for_every_solver_and_calibrated(
     }
     counts = command("calibrate", "run", "-o", "trust.json", "--folds", "2", "--json", *path, code=0)
     assert "ruled" in json.dumps(json.loads(counts.out)["measured"])
-    command("run", *asked, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted", code=0)
+    command("run", *run_arguments, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted", code=0)
     steps = [step for attempt in attempts(tmp_path / "trusted", "arbiter") for ask in attempt["steps"] for step in ask]
     weighed = [step["data"]["tool"] for step in steps if step["kind"] == "rule"]
     # It was right for two of four. Each fold counts what is not in it, next to two answers at the rate of a guess.

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.sentences import Design, drawn, write
+from bench.sentences import Design, draw_world, write
 from tests.ended import Command, Words
 from tests.tables import cases
 
@@ -37,7 +37,7 @@ def test_tasks_and_clusters_are_said_and_need_more(command: Command) -> None:
 def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Command, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     design = Design("small", (60, 40), kept=0.9)
-    questions, runs = drawn(design, rng)
+    questions, runs = draw_world(design, rng)
     run = write(tmp_path / "run", design, questions, "real", runs["real"], rng)
     differ = sum(runs["real"]["mllm"] != runs["real"]["controller"])
     out = command("plan", str(run)).out

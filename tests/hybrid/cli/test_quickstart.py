@@ -94,7 +94,9 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
 
     # One question of the run is asked again in a folder of its own, by the command on its page.
     page_of = next((overview.parent / "questions").glob("*.js")).read_text().replace("\\", "")
-    (result,) = {match for match in re.findall(r'"again":"([^"]+)"', page_of) if "--only generated_val_Jigsaw_1 " in match}
+    (result,) = {
+        match for match in re.findall(r'"again":"([^"]+)"', page_of) if "--only generated_val_Jigsaw_1 " in match
+    }
     request = command(*shlex.split(result)[1:])
     assert request.code == 0, request.err
     assert (tmp_path / "quick" / "blink-again" / "questions.jsonl").read_text().count("\n") == 1

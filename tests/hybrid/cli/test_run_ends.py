@@ -59,7 +59,7 @@ def hidden(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob(".*") if path.name != ".lock"]
 
 
-def whole(path: Path) -> list[str]:
+def complete_ids(path: Path) -> list[str]:
     """The ids of a file whose every line is whole."""
     content = path.read_text()
     assert content.endswith("\n")
@@ -82,7 +82,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     (result,) = hybrid(words, limit=19_500)
     assert result.code == 3, result.err
     (value,) = [line for line in result.err.splitlines() if line.startswith("stopped with")]
-    finished = whole(path)
+    finished = complete_ids(path)
     assert value == (
         f"stopped with {23 - len(finished)} questions open: {tmp_path / 'run'} cannot be written: File too large; "
         "what is finished is kept: run it again to go on"
@@ -92,7 +92,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     assert path.read_bytes().startswith(content)
     assert hidden(tmp_path / "run") == []
     assert command(*words).code == 0
-    assert sorted(whole(path)) == sorted(fakes.blink_replies(3, 20))
+    assert sorted(complete_ids(path)) == sorted(fakes.blink_replies(3, 20))
 
 
 @pytest.mark.system

@@ -40,6 +40,18 @@ def test_known_weights_that_saw_the_images_are_refused_by_name(
 
 @pytest.mark.parametrize(("samples", "is_said"), [(2, True), (3, False)])
 def test_two_samples_are_said_to_change_no_vote(command: Command, samples: int, is_said: bool) -> None:
-    arguments = ("run", "blink", "--data", "sample", "--model", "embedded", "--solver", "mllm", "--limit", "1", "--dry-run")
+    arguments = (
+        "run",
+        "blink",
+        "--data",
+        "sample",
+        "--model",
+        "embedded",
+        "--solver",
+        "mllm",
+        "--limit",
+        "1",
+        "--dry-run",
+    )
     result = command(*arguments, "--setting", f"samples={samples}", code=0)
     assert ("note: --setting samples=2 doubles the calls and changes no vote" in result.err) == is_said

@@ -46,5 +46,7 @@ def test_texts_that_would_replace_nothing(
 def test_a_group_that_no_question_has(command: Command, tmp_path: Path, made_up_runs: Any, words: Words) -> None:
     run = made_up_runs.write(tmp_path, "mvp_bench", size=2)
     result = command(*words, run.real, "--by", "granularity", code=2)
-    assert result.err.splitlines()[-1].startswith("hybrid: --by granularity: these questions have no such group; there ")
+    assert result.err.splitlines()[-1].startswith(
+        "hybrid: --by granularity: these questions have no such group; there "
+    )
     assert command(*words, run.real, "--by", "level").code == 0

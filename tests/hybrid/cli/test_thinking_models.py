@@ -27,7 +27,7 @@ def call(**more: Any) -> dict[str, Any]:
     return {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": BOX}, **more}
 
 
-def whole(reason: str = "stop", **message: Any) -> dict[str, Any]:
+def completion(reason: str = "stop", **message: Any) -> dict[str, Any]:
     messages = {"role": "assistant", "content": None, **message}
     usage = {"prompt_tokens": 500, "completion_tokens": 9}
     return {"choices": [{"index": 0, "message": messages, "finish_reason": reason}], "usage": usage}
@@ -47,16 +47,16 @@ def deepseek(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
     if any(item.get("tool_calls") and item.get("reasoning_content") != THOUGHT for item in earlier):
         return refused("The `reasoning_content` in the thinking mode must be passed back to the API.")
     if earlier or "tools" not in request:
-        return whole(content="Answer: (A)", reasoning_content="Seen."), 200
-    return whole("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
+        return completion(content="Answer: (A)", reasoning_content="Seen."), 200
+    return completion("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
 
 
 def gemini(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
     if any(item.get("extra_content") != SIGNED for text in earlier for item in text.get("tool_calls", ())):
         return refused("Function call is missing a thought_signature in functionCall parts.")
     if earlier or "tools" not in request:
-        return whole(content="Answer: (A)"), 200
-    return whole("tool_calls", tool_calls=[call(extra_content=SIGNED)]), 200
+        return completion(content="Answer: (A)"), 200
+    return completion("tool_calls", tool_calls=[call(extra_content=SIGNED)]), 200
 
 
 def dashscope(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
@@ -79,19 +79,19 @@ def older(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
 
 
 def speechless(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
-    return whole("length", content="", reasoning_content=THOUGHT), 200
+    return completion("length", content="", reasoning_content=THOUGHT), 200
 
 
 def groq(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
     if any("reasoning_content" in item for item in earlier):
         return refused("'messages.2' : property 'reasoning_content' is unsupported, did you mean 'role'?")
     if earlier or "tools" not in request:
-        return whole(content="Answer: (A)"), 200
-    return whole("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
+        return completion(content="Answer: (A)"), 200
+    return completion("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
 
 
 @pytest.fixture
-def asked(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def run_questions(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Run four questions on a server; gives the ended command, the manifest and the attempts."""
 
     def run(server: Callable[..., Says], *words: str) -> tuple[Any, dict[str, Any], list[dict[str, Any]]]:
@@ -131,9 +131,9 @@ def asked(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     ],
 )
 def test_a_server_that_checks_is_given_what_it_wants(
-    server: Callable[..., Says], words: Words, terms: list[str], asked: Callable[..., Any]
+    server: Callable[..., Says], words: Words, terms: list[str], run_questions: Callable[..., Any]
 ) -> None:
-    result, manifest, attempts = asked(server, *words)
+    result, manifest, attempts = run_questions(server, *words)
     assert result.code == 0, result.err
     assert "4/4" in result.out
     steps = [step for attempt in attempts for step in attempt["steps"][0]]
@@ -156,15 +156,15 @@ def test_a_server_that_checks_is_given_what_it_wants(
     ],
 )
 def test_what_cannot_go_on_ends_with_the_option_that_allows_it(
-    server: Callable[..., Says], words: Words, message: str, asked: Callable[..., Any]
+    server: Callable[..., Says], words: Words, message: str, run_questions: Callable[..., Any]
 ) -> None:
-    result, _, attempts = asked(server, *words)
+    result, _, attempts = run_questions(server, *words)
     assert (result.code, attempts) == (2, [])
     assert message in result.err
 
 
-def test_a_reply_that_is_all_reasoning_says_so_with_the_remedy(asked: Callable[..., Any]) -> None:
-    result, manifest, attempts = asked(speechless, "--max-tokens", "50")
+def test_a_reply_that_is_all_reasoning_says_so_with_the_remedy(run_questions: Callable[..., Any]) -> None:
+    result, manifest, attempts = run_questions(speechless, "--max-tokens", "50")
     (line,) = manifest["notices"]
     assert "controller, 4 of 4 questions: the reply is all reasoning: it ended by the limit of tokens; raise" in line
     assert line in result.err

@@ -59,7 +59,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Words:
+def eye_arguments(tmp_path_factory: pytest.TempPathFactory) -> Words:
     """The words that bring the tool `eye`."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "eye.py").write_text(EYE)
@@ -68,18 +68,20 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Words:
 
 @pytest.mark.system
 def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
-    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words, tmp_path: Path
 ) -> None:
     sha = hub.commit("made/tiny", tiny)
     sizes = {path.name: path.stat().st_size for path in tiny.iterdir()}
     del sizes["pytorch_model.bin"]
     text = f"eye: made/tiny, {sum(sizes.values()) / 1e6:,.1f} MB at {hub.url}"
-    dry = command("tools", "fetch", "eye", "--dry-run", *own)
+    dry = command("tools", "fetch", "eye", "--dry-run", *eye_arguments)
     assert (dry.code, dry.out.splitlines()[0]) == (0, text)
     assert hub.contents == []
-    result = command("tools", "fetch", "eye", *own, "-o", "weights.json", code=0)
+    result = command("tools", "fetch", "eye", *eye_arguments, "-o", "weights.json", code=0)
     snapshot = tmp_path / "cache" / "models--made--tiny" / "snapshots" / sha
-    first, licence, trained, source_points, hashed, answers, following = (line.split() for line in result.out.splitlines())
+    first, licence, trained, source_points, hashed, answers, following = (
+        line.split() for line in result.out.splitlines()
+    )
     assert " ".join(first) == text
     assert (licence, trained, source_points) == (["licence", "MIT"], ["trained", "on", "COCO"], ["here", str(snapshot)])
     assert answers[:2] == ["answers", "right,"]
@@ -93,7 +95,7 @@ def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
     # What is whole is not fetched again, and suffices when the hub is gone.
     came = len(hub.contents)
     hub.down = True
-    second = command("tools", "fetch", "eye", *own)
+    second = command("tools", "fetch", "eye", *eye_arguments)
     assert (second.code, second.out.splitlines()[1:]) == (0, result.out.splitlines()[1:])
     assert "on disk" in second.out.splitlines()[0]
     assert len(hub.contents) == came
@@ -101,7 +103,7 @@ def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
 
 @pytest.mark.system
 def test_one_broken_tool_loses_no_other_and_ends_with_3(
-    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words, tmp_path: Path
 ) -> None:
     hub.commit("made/tiny", tiny)
     pickles = tmp_path / "pickles"
@@ -117,7 +119,7 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
         "depth": str(pickles),
     }
     words = [word for name, value in payload.items() for word in ("--weights", f"{name}={value}")]
-    result = command("tools", "fetch", *payload, "eye", *words, *own, "-o", "out.json", code=3)
+    result = command("tools", "fetch", *payload, "eye", *words, *eye_arguments, "-o", "out.json", code=3)
     values = dict(line.split(": ", 1) for line in result.err.splitlines() if line.partition(":")[0] in payload)
     assert "fail 1 of 1 known answers" in values["similarity"], "random numbers are no DINOv2"
     assert values["saliency"] == f"weights absent: made/pickles has no .safetensors file at {hub.url}"
@@ -131,23 +133,25 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
 
 
 @pytest.mark.system
-def test_a_server_that_fails_is_named_and_what_came_is_kept(command: Command, hub: Any, tiny: Path, own: Words) -> None:
+def test_a_server_that_fails_is_named_and_what_came_is_kept(
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words
+) -> None:
     hub.commit("made/tiny", tiny)
     hub.faults.append("404")
-    result = command("tools", "fetch", "eye", *own, code=3)
+    result = command("tools", "fetch", "eye", *eye_arguments, code=3)
     assert f"eye: weights absent: made/tiny cannot be fetched from {hub.url} (" in result.err
     assert "HF_ENDPOINT names a mirror" in result.err
     assert "--from DIR" in result.err
-    assert command("tools", "fetch", "eye", *own).code == 0
+    assert command("tools", "fetch", "eye", *eye_arguments).code == 0
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("place", ["made/tiny", "made--tiny"])
 def test_a_folder_of_repositories_serves_as_the_hub(
-    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path, place: str
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words, tmp_path: Path, place: str
 ) -> None:
     shutil.copytree(tiny, tmp_path / "usb" / place)
-    result = command("tools", "fetch", "eye", "--from", "usb", *own, code=0)
+    result = command("tools", "fetch", "eye", "--from", "usb", *eye_arguments, code=0)
     assert "  licence      MIT" in result.out.splitlines()
     assert hub.requests == []
     # Found by its id from now on, with what its card knows; only what is read was taken.
@@ -158,19 +162,21 @@ def test_a_folder_of_repositories_serves_as_the_hub(
         "model.safetensors",
         "preprocessor_config.json",
     ]
-    assert command("tools", "check", "eye", *own).code == 0
-    missing = command("tools", "fetch", "eye", "--from", "cache", *own)
+    assert command("tools", "check", "eye", *eye_arguments).code == 0
+    missing = command("tools", "fetch", "eye", "--from", "cache", *eye_arguments)
     assert (missing.code, missing.err) == (3, "eye: weights absent: cache holds neither made/tiny nor made--tiny\n")
 
 
 @pytest.mark.system
 def test_a_folder_that_names_code_is_not_taken(
-    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(tiny, tmp_path / "usb" / "made" / "tiny")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "_attn_implementation": "evil/kernel"}))
-    assert "names code to fetch and run" in command("tools", "fetch", "eye", "--from", "usb", *own, code=3).err
+    assert (
+        "names code to fetch and run" in command("tools", "fetch", "eye", "--from", "usb", *eye_arguments, code=3).err
+    )
     assert not (tmp_path / "cache").exists()
 
 
@@ -189,10 +195,10 @@ def test_fetch_refuses_what_has_no_weights(command: Command, words: Words, messa
 
 
 @pytest.mark.system
-def test_absent_weights_name_the_command(command: Command, tiny: Path, own: Words, hub: Any) -> None:
-    auto = command("tools", "check", "eye", *own, code=2)
+def test_absent_weights_name_the_command(command: Command, tiny: Path, eye_arguments: Words, hub: Any) -> None:
+    auto = command("tools", "check", "eye", *eye_arguments, code=2)
     assert "weights absent: made/tiny is not on disk (`hybrid tools fetch eye` fetches it)" in auto.err
-    result = command("tools", "check", "eye", *own, "--weights", "no/where")
+    result = command("tools", "check", "eye", *eye_arguments, "--weights", "no/where")
     assert f"weights absent: no/where is not at {hub.url}" in result.err
 
 

@@ -65,7 +65,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 
 @pytest.fixture
-def away(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+def collector_down(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
     """A collector that is not running."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{servers.free_port()}")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
@@ -82,7 +82,9 @@ def test_a_collector_gets_the_spans(
     assert headers["content-type"] == "application/x-protobuf"
     assert headers["authorization"] == f"Bearer {KEY}"
     resource = ExportTraceServiceRequest.FromString(body).resource_spans[0].resource
-    assert {attribute.key: attribute.value.string_value for attribute in resource.attributes}["service.name"] == "hybrid"
+    assert {attribute.key: attribute.value.string_value for attribute in resource.attributes}[
+        "service.name"
+    ] == "hybrid"
     names = [span.name for span in collector.spans()]
     assert sorted(set(names)) == ["chat model", "question mllm", "run blink"]
     assert [names.count(name) for name in sorted(set(names))] == [6, 6, 1]
@@ -90,7 +92,9 @@ def test_a_collector_gets_the_spans(
 
 
 @pytest.mark.system
-def test_a_collector_that_is_away_costs_a_line(command: Command, blink: Words, away: None, tmp_path: Path) -> None:
+def test_a_collector_that_is_away_costs_a_line(
+    command: Command, blink: Words, collector_down: None, tmp_path: Path
+) -> None:
     plain = command("run", *blink[:-1], tmp_path / "plain", "--solver", "mllm", "--solver", "arbiter", "--quiet")
     traced = command("run", *blink, "--solver", "mllm", "--solver", "arbiter", "--trace", "otlp", "--quiet")
     assert traced.code == plain.code

@@ -126,7 +126,9 @@ def test_one_level_too_high(command: Command, samples: dict[str, Path], name: st
     folder = samples[name]
     result = command("run", name, "--data", folder.parent, *NO_MODEL)
     # MM-SAP is found at any depth.
-    assert result.code == 0 if name == "mm_sap" else f"; they are in {folder}: say --data {folder}" in the_message(result)
+    assert (
+        result.code == 0 if name == "mm_sap" else f"; they are in {folder}: say --data {folder}" in the_message(result)
+    )
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

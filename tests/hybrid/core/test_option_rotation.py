@@ -15,7 +15,9 @@ WORDS = st.lists(st.from_regex(r"[a-z]{3,8} [a-z]{1,5}", fullmatch=True), min_si
 FORMS = st.sampled_from(["({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"])
 
 
-def asked(words: list[str], form: str = "({letter}) {words}", right: int = 0, target: str = "({letter})") -> Question:
+def make_question(
+    words: list[str], form: str = "({letter}) {words}", right: int = 0, target: str = "({letter})"
+) -> Question:
     rendered = "\n".join(form.format(letter=letter, words=text) for letter, text in zip(LETTERS, words, strict=False))
     return Question(
         "val_Counting_1",
@@ -31,18 +33,22 @@ def asked(words: list[str], form: str = "({letter}) {words}", right: int = 0, ta
 @given(WORDS, FORMS, st.data(), st.sampled_from(["({letter})", "{letter}"]))
 def test_the_right_words_stay_right(words: list[str], form: str, data: st.DataObject, target: str) -> None:
     right, places = data.draw(st.integers(0, len(words) - 1)), data.draw(st.integers(1, len(words) - 1))
-    question = asked(words, form, right, target)
+    question = make_question(words, form, right, target)
     rotated_question = rotated(question, places)
     assert rotated_question is not None
     assert rotated_question.choices == tuple(words[places:] + words[:places])
     assert rotated_question.choices[LETTERS.index(str(rotated_question.target).strip("()"))] == words[right]
-    assert rotated_question.text == asked(list(rotated_question.choices), form).text
-    assert (rotated_question.id, rotated_question.base, rotated_question.unit) == (f"{question.id}#r{places}", question.id, question.unit)
+    assert rotated_question.text == make_question(list(rotated_question.choices), form).text
+    assert (rotated_question.id, rotated_question.base, rotated_question.unit) == (
+        f"{question.id}#r{places}",
+        question.id,
+        question.unit,
+    )
 
 
 @given(WORDS, FORMS)
 def test_all_rotations_together_put_every_option_at_every_letter_once(words: list[str], form: str) -> None:
-    question = asked(words, form)
+    question = make_question(words, form)
     variants = with_rotations([question], ["Counting"])
     assert variants[0] is question
     items = [variant.choices for variant in variants if isinstance(variant, Question)]
@@ -77,7 +83,7 @@ def values(questions: dict[str, Question], result: list[Score]) -> dict[str, Any
     return {metric.name.removeprefix("rotation."): metric.value for metric in rotation_metrics(questions, result)}
 
 
-QUESTION = asked(["one", "two", "three"], right=1)
+QUESTION = make_question(["one", "two", "three"], right=1)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_consistency_is_of_options_and_not_of_letters", list))
@@ -100,7 +106,7 @@ def test_questions_without_rotations_are_counted_as_excluded() -> None:
     alone = Score("other", "Jigsaw", 1.0, Outcome.ANSWERED, "A")
     text = values(questions, [*result, alone])
     assert (text["excluded"], text["excluded_in.Jigsaw"], "excluded_in.Counting" in text) == (1.0, 1.0, False)
-    assert unrotated_note([*questions.values(), asked(["no", "more"])]) == ()
+    assert unrotated_note([*questions.values(), make_question(["no", "more"])]) == ()
     other = Question("other", "Jigsaw", (), "Which?", Kind.CHOICE, ("x", "y"), "(A)")
     assert unrotated_note([*questions.values(), other]) == (
         "--rotate: 1 of Jigsaw have no options to move and are asked once",

@@ -45,7 +45,7 @@ def service(tmp_path: Path, clock: Any) -> Iterator[Make]:
         item.close()
 
 
-async def asked(fakes: Any, tools: CachedTools, tool: Tool, spent: list[CallTime]) -> list[Finding | BaseException]:
+async def call_tool(fakes: Any, tools: CachedTools, tool: Tool, spent: list[CallTime]) -> list[Finding | BaseException]:
     refs = fakes.refs(tools.store, 1)
     calls = (tools.call(tool, fakes.NumberArgs(number=n), refs, 0, spell) for n, spell in enumerate(spent))
     return list(await asyncio.gather(*calls, return_exceptions=True))
@@ -57,7 +57,7 @@ async def test_what_does_not_get_its_turn_is_an_outage(fakes: Any, service: Make
     item, tool = service(time.monotonic, queue_s=0.01), fakes.counter(backend)
     # Loading may take longer than this service waits.
     await item.executor.load(tool, Stopwatch(time.monotonic))
-    first = asyncio.create_task(asked(fakes, item, tool, [CallTime()]))
+    first = asyncio.create_task(call_tool(fakes, item, tool, [CallTime()]))
     while not backend.batches:
         await asyncio.sleep(0)
     with pytest.raises(Outage, match=r"counter waited 0.01 s for its turn"):

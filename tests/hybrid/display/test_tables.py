@@ -156,7 +156,9 @@ def test_a_narrow_table_has_every_number_in_one_piece_and_every_name(table: Tabl
     text = as_narrow(Table("", table.columns, table.rows))
     pieces = Counter(re.split(r"\s{2,}|\n", text))
     numbers = [cell for row in table.rows for cell, column in zip(row, table.columns, strict=True) if cell.strip()]
-    for cell, count in Counter(number for number in numbers if re.search(r"[0-9]", number) and len(number) < 20).items():
+    for cell, count in Counter(
+        number for number in numbers if re.search(r"[0-9]", number) and len(number) < 20
+    ).items():
         if re.fullmatch(r"[-+0-9./]+|\[[-0-9., ]+\]", cell):
             assert pieces[cell] + text.count(cell) >= count
     for row in table.rows:

@@ -77,7 +77,7 @@ def session() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def said(body: bytes) -> bytes:
+def answer_request(body: bytes) -> bytes:
     """A call of jigsaw while tools are offered, and the letter of the image that its finding names; "(A)" to a question
     about a cat; else a description."""
     if offers_tools(body) and not tool_results(body):
@@ -141,7 +141,7 @@ class Server:
                 if self.holds(body):
                     await self.released.wait()
                 refused = framed(answer_body({"content": ""}, "stop"), self.status) if self.status else None
-                writer.write(refused or said(body))
+                writer.write(refused or answer_request(body))
                 await writer.drain()
         except ConnectionError:
             pass
@@ -243,10 +243,12 @@ def attempts(run: ResolvedRun, solver: str) -> dict[str, Attempt]:
 
 def figures(scored: Scored) -> tuple[object, ...]:
     """The metrics and, by question, the verdicts."""
-    return [(metric.name, metric.value, metric.n) for metric in scored.metrics], {score.id: score for score in scored.scores}
+    return [(metric.name, metric.value, metric.n) for metric in scored.metrics], {
+        score.id: score for score in scored.scores
+    }
 
 
-def written(run: ResolvedRun, solver: str = "mllm") -> list[str]:
+def attempt_ids(run: ResolvedRun, solver: str = "mllm") -> list[str]:
     """The ids in the file of attempts, line by line."""
     lines = (run.folder.path / solver / "attempts.jsonl").read_text().splitlines()
     return sorted(json.loads(line)["id"] for line in lines)
@@ -276,7 +278,7 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     assert (end.failures, end.stopped, end.answered) == ((), None, 5 + 3)
     for solver in config.solvers:
         assert attempts(run, solver) == attempts(local, solver)
-        assert len(written(run, solver)) == 5
+        assert len(attempt_ids(run, solver)) == 5
     expected = {item.solver: item for item in score_run(local.folder, OPTIONS)}
     for scored in score_run(run.folder, OPTIONS):
         assert figures(scored) == figures(expected.pop(scored.solver))
@@ -331,7 +333,7 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     server.released.set()
     end = await task
     assert (end.failures, end.stopped, end.answered) == ((), None, 12)
-    assert written(run) == sorted(question.id for question in run.sound)
+    assert attempt_ids(run) == sorted(question.id for question in run.sound)
     # What was said before is not said again; what was lost on the way is.
     assert sorted(Counter(body for body in server.bodies if not CAT.search(body)).values()) == [1] * 12
     assert len(server.cats()) == 12 + in_flight
@@ -386,11 +388,11 @@ async def test_an_interrupt_ends_as_it_does_here_and_this_process_goes_on(
         await until_signal(watched.run_until_complete(run))
     await sender
     assert result.value.exit_code == 130
-    assert set(written(run)) <= {f"val_Spatial_Relation_{n}" for n in (1, 2, 3)}
+    assert set(attempt_ids(run)) <= {f"val_Spatial_Relation_{n}" for n in (1, 2, 3)}
     server.holds = lambda _: False
     server.bodies.clear()
     prepared = prepare(cats)
     assert (await run_until_complete(prepared, lambda *_: None, lambda _: None)).stopped is None
-    assert written(prepared) == sorted(question.id for question in prepared.sound)
+    assert attempt_ids(prepared) == sorted(question.id for question in prepared.sound)
     # What was said before the interrupt is not asked again, whether or not it was recorded.
     assert server.cats() == list(range(4, 13))

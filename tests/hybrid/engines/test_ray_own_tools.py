@@ -81,7 +81,9 @@ def test_workers_find_tools_of_ones_own(lies: Any, tmp_path: Path, fakes: Any, u
     words += ("--tools", "redness", "--backend", "classical", "--engine", "ray", "--out", "run", *options)
     payload = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home"), **variables}
     command = [sys.executable, "-m", "hybrid", *map(str, words)]
-    result = subprocess.run(command, cwd=tmp_path, env=payload, capture_output=True, text=True, check=False, timeout=300)
+    result = subprocess.run(
+        command, cwd=tmp_path, env=payload, capture_output=True, text=True, check=False, timeout=300
+    )
     assert result.returncode == 0, result.stderr
     attempts = (tmp_path / "run" / "controller" / "attempts.jsonl").read_text().splitlines()
     assert len(attempts) == 2
@@ -96,6 +98,8 @@ def test_workers_find_a_benchmark_a_model_and_a_solver_of_ones_own(tmp_path: Pat
     words += ("--solver", "own_baselines", "--engine", "ray", "--out", "run", "--path", "own")
     options = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-m", "hybrid", *words]
-    result = subprocess.run(command, cwd=tmp_path, env=options, capture_output=True, text=True, check=False, timeout=300)
+    result = subprocess.run(
+        command, cwd=tmp_path, env=options, capture_output=True, text=True, check=False, timeout=300
+    )
     assert result.returncode == 0, result.stderr
     assert len((tmp_path / "run" / "own_baselines" / "attempts.jsonl").read_text().splitlines()) == 2

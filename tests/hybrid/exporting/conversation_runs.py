@@ -101,7 +101,9 @@ class ScriptClient:
         return self._as_text(words, text) if self.as_text else self._native(words, text, key)
 
     def _native(self, words: str, message: Said, key: CallKey) -> AssistantMessage:
-        calls = tuple(ToolCall(f"id-{key.call}-{place}", name, args) for place, (name, args) in enumerate(message.calls))
+        calls = tuple(
+            ToolCall(f"id-{key.call}-{place}", name, args) for place, (name, args) in enumerate(message.calls)
+        )
         broken = (InvalidCall("id-b", "crop", message.broken, "Expecting value"),) if message.broken else ()
         return AssistantMessage(words, calls, broken, reasoning=THOUGHT)
 

@@ -31,7 +31,7 @@ Rows = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ScriptedRun]]:
+def scripted_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ScriptedRun]]:
     """A run with native calls and one with calls as text; their images lie in `home` beside them."""
     folder = tmp_path_factory.mktemp("scripted")
     with pytest.MonkeyPatch.context() as patch:
@@ -40,15 +40,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Scripte
 
 
 @pytest.fixture(autouse=True)
-def the_home_of_the_runs(made: dict[str, ScriptedRun], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> None:
+def the_home_of_the_runs(
+    scripted_runs: dict[str, ScriptedRun], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path
+) -> None:
     del hybrid_home  # the empty one of each test comes first
-    monkeypatch.setenv("HYBRID_HOME", str(made["native"].path.parents[1] / "home"))
+    monkeypatch.setenv("HYBRID_HOME", str(scripted_runs["native"].path.parents[1] / "home"))
 
 
 @pytest.fixture
-def copied(made: dict[str, ScriptedRun], tmp_path: Path) -> Path:
+def copied(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> Path:
     """The run with native calls, to be changed."""
-    return Path(shutil.copytree(made["native"].path, tmp_path / "copied"))
+    return Path(shutil.copytree(scripted_runs["native"].path, tmp_path / "copied"))
 
 
 def exported(run: Path, out: Path, options: ExportOptions = ALL) -> tuple[Rows, Any]:
@@ -96,8 +98,8 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
         EXPORTER.export(ExportedRun.at(path.path), tmp_path / "again", ALL)
 
 
-def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
-    rows, text = exported(made["text"].path, tmp_path / "out")
+def test_calls_in_text_are_calls_that_fit_the_schemas(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> None:
+    rows, text = exported(scripted_runs["text"].path, tmp_path / "out")
     assert text.left_out == {"a tool call that is no JSON object": 1}
     assert set(rows) == set(SAID) - {BROKEN}
     # It holds calls of a tool that there is not, and with images that are none.
@@ -112,7 +114,7 @@ def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRu
             assert set(schema["required"]) <= set(call["arguments"]) <= set(schema["properties"])
         text_value = row_as_sent(row, tmp_path / "out")
         hashes = [part for _, parts, _, _ in text_value for part in parts if re.fullmatch(r"[0-9a-f]{64}", part)]
-        values = [part for _, parts, _, _ in sent(made["text"].sent(name)) for part in parts]
+        values = [part for _, parts, _, _ in sent(scripted_runs["text"].sent(name)) for part in parts]
         assert hashes == [part for part in values if re.fullmatch(r"[0-9a-f]{64}", part)]
 
 
@@ -166,9 +168,9 @@ def test_words_or_tools_that_have_changed_are_refused(copied: Path, tmp_path: Pa
         EXPORTER.export(ExportedRun.at(copied), tmp_path / "out", ALL)
 
 
-def test_a_solver_without_tools_is_refused(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
+def test_a_solver_without_tools_is_refused(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"which no solver of .* has: mllm"):
-        EXPORTER.export(ExportedRun.at(made["native"].path / "mllm"), tmp_path / "out", ALL)
+        EXPORTER.export(ExportedRun.at(scripted_runs["native"].path / "mllm"), tmp_path / "out", ALL)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_trace_that_was_changed_costs_its_row"))
@@ -200,19 +202,19 @@ def test_a_line_that_cannot_be_read_is_named_and_costs_its_row(copied: Path, tmp
 
 
 def test_an_image_that_is_gone_costs_its_rows(
-    made: dict[str, ScriptedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scripted_runs: dict[str, ScriptedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(home(), tmp_path / "home2")
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home2"))
-    question = RunFolder(made["native"].path).questions().by_id["generated_val_Jigsaw_3"]
+    question = RunFolder(scripted_runs["native"].path).questions().by_id["generated_val_Jigsaw_3"]
     ImageStore(home() / "images").path(question.images[0].sha256).unlink()  # type: ignore[union-attr]
-    rows, text = exported(made["native"].path, tmp_path / "out")
+    rows, text = exported(scripted_runs["native"].path, tmp_path / "out")
     assert text.left_out["an image is not in the store as it was sent"] == 1
     assert "generated_val_Jigsaw_3" not in rows
 
 
-def test_where_nothing_is_left_nothing_is_written(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
-    run = ExportedRun.at(made["native"].path)
+def test_where_nothing_is_left_nothing_is_written(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> None:
+    run = ExportedRun.at(scripted_runs["native"].path)
     with pytest.raises(
         UsageError, match=r"no conversation to write; .*more than 1 turns: 1 .*not wrong without tools: 4"
     ):

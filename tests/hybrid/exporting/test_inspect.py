@@ -152,7 +152,12 @@ def test_calls_in_the_form_of_a_training_are_answered(
     asyncio.run(exchanges(tmp_path, serve(Trained(style, size)), style, size))
     EXPORTER.export(ExportedRun.at(tmp_path / "run" / "controller"), tmp_path / "a.eval", ExportOptions("none"))
     (sample,) = read_eval_log(str(tmp_path / "a.eval")).samples or ()
-    calls = [call for message in sample.messages if isinstance(message, ChatMessageAssistant) for call in message.tool_calls or ()]
+    calls = [
+        call
+        for message in sample.messages
+        if isinstance(message, ChatMessageAssistant)
+        for call in message.tool_calls or ()
+    ]
     messages = [item for item in sample.messages if isinstance(item, ChatMessageTool)]
     # The name that the model was trained on, and no second call under that of the tool of ours that ran.
     assert len(calls) == TURNS[style]
@@ -175,7 +180,9 @@ def test_thoughts_are_parts_of_their_own(tmp_path: Path, monkeypatch: pytest.Mon
 def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> None:
     run = ExportedRun.at(traced / "specialist")
     for sample in exported(traced, tmp_path / "a.eval").samples:
-        contents = [part for message in sample.messages if isinstance(message.content, list) for part in message.content]
+        contents = [
+            part for message in sample.messages if isinstance(message.content, list) for part in message.content
+        ]
         used = [part.image.removeprefix(ATTACHMENT) for part in contents if part.type == "image"]
         # Inspect puts long texts there as well.
         assert set(used) == {name for name, data in sample.attachments.items() if data.startswith("data:")}

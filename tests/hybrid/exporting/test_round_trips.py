@@ -34,7 +34,7 @@ DATA = Data("blink", "val", {}, {})
 
 
 @pytest.fixture(scope="module")
-def made(
+def make_run(
     folders: Callable[[str, int], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[Path, Path]]:
     """By benchmark its generated data, and a run over them of the solver that guesses; each is made once."""
@@ -71,8 +71,8 @@ def read_back(path: Path, name: str, data: Path) -> Scored:
     [(LMMS_EVAL, "logs"), (VLMEVALKIT, "s.xlsx"), (VLMEVALKIT, "s.tsv"), (EVERY_EVAL_EVER, "shared")],
     ids=["lmms", "xlsx", "tsv", "every_eval_ever"],
 )
-def test_the_same_numbers_come_back(made: Any, name: str, exporter: Any, out: str, tmp_path: Path) -> None:
-    data, folder = made(name)
+def test_the_same_numbers_come_back(make_run: Any, name: str, exporter: Any, out: str, tmp_path: Path) -> None:
+    data, folder = make_run(name)
     run = ExportedRun.at(folder / CHANCE)
     export = exporter.export(run, tmp_path / out, ExportOptions(allow=("generated",)))
     assert not export.notes
@@ -87,9 +87,9 @@ def test_the_same_numbers_come_back(made: Any, name: str, exporter: Any, out: st
 
 @pytest.mark.parametrize("exporter", [LMMS_EVAL, VLMEVALKIT], ids=["lmms", "sheet"])
 def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
-    made: Any, exporter: Any, tmp_path: Path
+    make_run: Any, exporter: Any, tmp_path: Path
 ) -> None:
-    _, folder = made("actiview")
+    _, folder = make_run("actiview")
     with pytest.raises(
         UsageError, match=r"cannot hold this run of actiview: it keeps one reply .* parquet and inspect"
     ):
@@ -97,10 +97,10 @@ def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
     assert not list(tmp_path.iterdir())
 
 
-def test_every_benchmark_is_held_or_refused(made: Any, tmp_path: Path) -> None:
+def test_every_benchmark_is_held_or_refused(make_run: Any, tmp_path: Path) -> None:
     """None is exported into numbers that are not its own: mm_sap is held where no question was asked twice."""
     for name in sorted(set(GENERATED) - {*HELD, "actiview"}):
-        data, folder = made(name)
+        data, folder = make_run(name)
         run = ExportedRun.at(folder)
         try:
             LMMS_EVAL.export(run, tmp_path / name, ExportOptions())

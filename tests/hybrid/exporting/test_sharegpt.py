@@ -84,7 +84,9 @@ def test_places_are_as_many_as_images_and_turns_alternate(messages: list[Message
 @pytest.mark.parametrize("word", RESERVED)
 @pytest.mark.parametrize("location", ["question", "result", "reply", "arguments"])
 def test_a_word_of_the_form_in_a_text_is_left_out(word: str, location: str) -> None:
-    by_name = {name: f"a {word} b" if name == location else "c" for name in ("question", "result", "reply", "arguments")}
+    by_name = {
+        name: f"a {word} b" if name == location else "c" for name in ("question", "result", "reply", "arguments")
+    }
     messages: list[Message] = [
         UserMessage((by_name["question"], REF)),
         AssistantMessage("", (ToolCall("1", "crop", {"image": by_name["arguments"]}),)),

@@ -56,7 +56,7 @@ def folder(tmp_path: Path, fakes: Any) -> Path:
     return pictures
 
 
-def told(message: BaseMessage) -> ToolMessage:
+def as_tool_message(message: BaseMessage) -> ToolMessage:
     assert isinstance(message, ToolMessage)
     return message
 
@@ -93,7 +93,7 @@ def test_what_a_tool_cannot_answer_is_an_error_that_the_model_reads(
     model = QueueChat(replies=[calls("crop", **arguments), AIMessage("then not")])
     agent = create_agent(model, langchain_tools(["crop"], folder=folder))
     result = agent.invoke({"messages": [{"role": "user", "content": "look"}]})
-    text = told(result["messages"][-2])
+    text = as_tool_message(result["messages"][-2])
     assert text.status == "error"
     assert words in str(text.content)
     assert result["messages"][-1].content == "then not"

@@ -72,32 +72,34 @@ def children() -> set[str]:
     return seen
 
 
-async def asked(runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | None = None, **args: Any) -> Finding:
+async def call_tool(
+    runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | None = None, **args: Any
+) -> Finding:
     tool = runner._foreign[name].tool if name in runner._foreign else load("tools", name)
     return await runner.call(tool, tool.parse(args), refs, spent=spent)
 
 
 @pytest.mark.system
 async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, ref: ImageRef) -> None:
-    def kept(kind: str, **options: Any) -> ImageRef:
+    def store_as(kind: str, **options: Any) -> ImageRef:
         return ImageRef("img:2", store.put(saved(Image.fromarray(store.pixels(ref.image)), kind, **options), kind))
 
     exif = Image.Exif()
     exif[0x0112] = 6
     async with tools(store) as runner:
-        for image, head in ((ref, "png"), (kept("JPEG"), "jpeg")):
+        for image, head in ((ref, "png"), (store_as("JPEG"), "jpeg")):
             url = f"data:image/{head};base64,{base64.b64encode(store.read(image.image)).decode()}"
-            assert (await asked(runner, "plain_look", image)).text == f"{len(url)} characters: {url[:22]}"
-        assert "data:image/png;base64," in (await asked(runner, "plain_look", kept("TIFF"))).text
-        other_rotated = kept("JPEG", exif=exif)
+            assert (await call_tool(runner, "plain_look", image)).text == f"{len(url)} characters: {url[:22]}"
+        assert "data:image/png;base64," in (await call_tool(runner, "plain_look", store_as("TIFF"))).text
+        other_rotated = store_as("JPEG", exif=exif)
         sent, _ = runner._encoder.encoded(other_rotated.image)
         # It was turned when it came into the store.
         assert (sent, sent.width) == (other_rotated.image, 20)
         assert runner.computed == 3
         # Ours are run as without any server, and are not a foreign server's to answer.
-        assert (await asked(runner, "crop", ref, grid={"rows": 2, "columns": 2})).backend == "classical"
+        assert (await call_tool(runner, "crop", ref, grid={"rows": 2, "columns": 2})).backend == "classical"
         with pytest.raises(ToolError, match="plain_look takes 1 images, not 2") as wrong:
-            await asked(runner, "plain_look", ref, ref)
+            await call_tool(runner, "plain_look", ref, ref)
         assert wrong.value.fault is Fault.BAD_ARGUMENTS
 
 
@@ -107,7 +109,7 @@ async def test_a_process_that_is_started_gets_no_variable_of_ours(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-strangers")
     async with tools(store) as runner:
-        names = (await asked(runner, "plain_variables", ref)).text.split()
+        names = (await call_tool(runner, "plain_variables", ref)).text.split()
     assert "PATH" in names
     assert set(names) <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
 
@@ -119,7 +121,7 @@ async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_
     async with tools(store, timeout_s=8.0) as runner:
         names = ["plain_look", "plain_unwilling", *["plain_look"] * 10, "plain_refuses"]
         spent = [CallTime() for _ in names]
-        calls = [asked(runner, name, ref, spent=item) for name, item in zip(names, spent, strict=True)]
+        calls = [call_tool(runner, name, ref, spent=item) for name, item in zip(names, spent, strict=True)]
         results = await asyncio.gather(*calls, return_exceptions=True)
     faults = [entry.fault if isinstance(entry, ToolError) else None for entry in results]
     assert faults == [None, Fault.TIMEOUT, *[None] * 10, Fault.BAD_ARGUMENTS]
@@ -129,14 +131,14 @@ async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_
 @pytest.mark.system
 async def test_who_waits_when_it_is_closed_gets_an_outage(store: ImageStore, ref: ImageRef) -> None:
     async with tools(store) as runner:
-        await asked(runner, "plain_look", ref)
-        waits = asyncio.create_task(asked(runner, "plain_unwilling", ref))
+        await call_tool(runner, "plain_look", ref)
+        waits = asyncio.create_task(call_tool(runner, "plain_unwilling", ref))
         await asyncio.sleep(0.2)
         runner.close()
         with pytest.raises(Outage, match="the tool service is closed"):
             await waits
         with pytest.raises(Outage, match="the tool service is closed"):
-            await asked(runner, "plain_look", ref)
+            await call_tool(runner, "plain_look", ref)
 
 
 @pytest.mark.system
@@ -151,9 +153,9 @@ async def test_a_server_that_is_gone_costs_calls_until_it_is_back(
         for _ in range(2):
             # The question stays open: it is not one that was answered without the tool.
             with pytest.raises(Outage, match=r"the MCP server .* cannot be used: .*; it said: "):
-                await asked(runner, "plain_look", ref)
+                await call_tool(runner, "plain_look", ref)
         target_points.write_text(PLAIN.read_text())
-        assert (await asked(runner, "plain_look", ref)).backend == "mcp"
+        assert (await call_tool(runner, "plain_look", ref)).backend == "mcp"
 
 
 def result(*content: Any, structured: Any = None, error: bool = False) -> protocol.CallToolResult:

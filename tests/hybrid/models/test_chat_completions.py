@@ -52,7 +52,9 @@ def chat(recorder: Any, store: ImageStore, **settings: Any) -> Caller[bytes]:
     return opened(store, **{"base_url": f"{recorder.url}/v1", **settings})
 
 
-async def asked(model: Caller[bytes], text: str = "Which?", tools: Any = (), call: CallKey = CALL) -> AssistantMessage:
+async def ask_model(
+    model: Caller[bytes], text: str = "Which?", tools: Any = (), call: CallKey = CALL
+) -> AssistantMessage:
     try:
         return await model.chat([user_message([text])], tools, call)
     finally:
@@ -102,7 +104,7 @@ def test_whatever_is_readable_becomes_a_message_that_can_be_sent_again(content: 
 async def test_a_reply_above_the_limit_is_unreadable(recorder: Any, store: ImageStore) -> None:
     recorder.says(body("x" * MAX_REPLY_BYTES))
     with pytest.raises(Outage, match=r"no reply after 1 attempts.*more than 8,388,608 bytes"):
-        await asked(chat(recorder, store, retries=0))
+        await ask_model(chat(recorder, store, retries=0))
 
 
 @pytest.mark.parametrize("changed", ["call", "text", "options", "log"])
@@ -111,13 +113,13 @@ async def test_another_request_is_asked(changed: str, recorder: Any, store: Imag
     log = Pages()
     first = chat(recorder, store)
     first.listen(log)
-    await asked(first)
+    await ask_model(first)
     if changed == "log":
         log.update(dict.fromkeys(log, b"damaged"))
     other = chat(recorder, store, max_tokens=5 if changed == "options" else None)
     other.listen(log)
     call = CallKey("q", 1, 2, "sha", "mllm") if changed == "call" else CALL
-    await asked(other, "What?" if changed == "text" else "Which?", call=call)
+    await ask_model(other, "What?" if changed == "text" else "Which?", call=call)
     assert len(recorder.requests) == 2
 
 
@@ -142,7 +144,7 @@ async def test_a_key_that_the_server_echoes_is_not_told(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-echo-0123456789")
     recorder.says(answer({"error": {"message": f"bad: {'sk-echo-0123456789'}, Bearer sk-echo-0123456789"}}, status))
     with pytest.raises((Outage, ModelRefused)) as text:
-        await asked(chat(recorder, store, retries=0))
+        await ask_model(chat(recorder, store, retries=0))
     assert "sk-echo" not in str(text.value)
     assert "[redacted]" in str(text.value)
     assert recorder.headers[0]["authorization"] == "Bearer sk-echo-0123456789"
@@ -155,7 +157,7 @@ async def test_query_user_and_organization_reach_the_server(
     recorder.says(body())
     url = recorder.url.replace("http://", "http://me:p%40ss@") + "/v1/?deployment=x1"
     model = chat(recorder, store, base_url=url, extra={"default_query": {"v": 2, "on": True}})
-    await asked(model)
+    await ask_model(model)
     assert recorder.requests[0][0] == "/v1/chat/completions?deployment=x1&v=2&on=true"
     assert recorder.headers[0]["authorization"] == "Basic bWU6cEBzcw=="
     assert recorder.headers[0]["openai-organization"] == "org-1"
@@ -237,13 +239,19 @@ async def test_a_reply_that_is_cut_off_or_no_http_is_asked_for_again(store: Imag
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         model = opened(store, base_url=url, retries=2)
-        reply = await asked(model)
+        reply = await ask_model(model)
     assert (reply.text, reply.attempts, answers) == ("(A)", 3, [])
 
 
 def responses_body(mapping: dict[str, Any]) -> dict[str, Any]:
     """A call in the form of the responses API."""
-    call = {"type": "function_call", "id": "fc1", "call_id": mapping["id"], "status": "completed", **mapping["function"]}
+    call = {
+        "type": "function_call",
+        "id": "fc1",
+        "call_id": mapping["id"],
+        "status": "completed",
+        **mapping["function"],
+    }
     payload = {"id": "r1", "object": "response", "created_at": 0, "model": "m", "status": "completed", "output": [call]}
     return {**payload, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
 

@@ -100,14 +100,14 @@ class World:
 
 
 def passing(work: Awaitable[Any]) -> Any:
-    async def whole() -> tuple[Any, float]:
+    async def ask_once() -> tuple[Any, float]:
         try:
             return await work, asyncio.get_running_loop().time()
         except HybridError as error:
             return error, asyncio.get_running_loop().time()
 
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-        return runner.run(whole())
+        return runner.run(ask_once())
 
 
 REFUSED = ConnectionRefusedError("refused")

@@ -52,7 +52,7 @@ def test_every_dialect_has_a_row() -> None:
     assert {row.name for row in table()} == {row["from"] for row in ROWS if "from" in row}
 
 
-def written(dialect: str, name: str, args: dict[str, Any]) -> str:
+def write_call(dialect: str, name: str, args: dict[str, Any]) -> str:
     browser_page, field, closed = DATA["written"][dialect]
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in args.items()}
     fields = (field.format(key=key, text=text, json=json.dumps(args[key])) for key, text in texts.items())
@@ -77,7 +77,7 @@ prose = st.text(st.characters(codec="utf-8", categories=("L", "N", "Zs", "Po")),
 
 @given(st.sampled_from(sorted(DATA["written"])), arguments, prose, prose)
 def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], before: str, after: str) -> None:
-    reply = f"{before}\n\n{written(dialect, 'localization', args)}\n\n{after}"
+    reply = f"{before}\n\n{write_call(dialect, 'localization', args)}\n\n{after}"
     parsed = read(reply, (load("tools", "localization"),))
     assert [(call.name, call.args, call.read_from) for call in parsed.calls] == [("localization", args, dialect)]
     assert parsed.rest.split() == [*before.split(), *after.split()]
@@ -90,7 +90,7 @@ def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], befor
 )
 def test_deformed_json_is_read_as_it_was_meant(dialect: str, deformed: str, args: dict[str, Any]) -> None:
     args["name"] = "dog"
-    full = written(dialect, "localization", args)
+    full = write_call(dialect, "localization", args)
     begin, end = full.index("{"), full.rindex("}") + 1
     inner = full[begin:end]
     for pattern, other in DATA["deformed"][deformed]:
@@ -148,14 +148,14 @@ def test_long_replies_are_read_in_linear_time_and_run_nothing(tools: tuple[Tool,
 
 
 def test_the_calls_of_one_reply_are_bounded(tools: tuple[Tool, ...]) -> None:
-    parsed = read(written("Hermes", "depth", {"image": "img:1"}) * 10_000, tools)
+    parsed = read(write_call("Hermes", "depth", {"image": "img:1"}) * 10_000, tools)
     assert len(parsed.calls) == 256
     assert parsed.unreadable is not None
     assert "256 calls" in parsed.unreadable.error
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_arguments_are_repaired_where_nothing_is_invented", list))
-def test_arguments_are_repaired_where_nothing_is_invented(written: Any, read_as: Any, repairs: list[str]) -> None:
-    args, error, built = read_object(written)
+def test_arguments_are_repaired_where_nothing_is_invented(write_call: Any, read_as: Any, repairs: list[str]) -> None:
+    args, error, built = read_object(write_call)
     assert (args, [*built]) == (read_as, repairs)
     assert bool(error) is (read_as is None)

@@ -153,14 +153,14 @@ async def test_a_batch_that_finds_no_memory_is_halved_and_one_that_finds_none_al
     model = make(extra={"batch": 5})
     questions = [*tiny_words.QUESTIONS, *tiny_words.QUESTIONS, "too large"]
 
-    async def said() -> list[bool]:
+    async def ask_all() -> list[bool]:
         values = (model.chat([opening(store, question)], (tiny_words.tool(),), CallKey("q")) for question in questions)
         return [isinstance(item, Outage) for item in await asyncio.gather(*values, return_exceptions=True)]
 
-    assert await said() == [*[False] * 4, True]
+    assert await ask_all() == [*[False] * 4, True]
     assert max(sizes[1:]) < 5
     sizes.clear()
-    assert await said() == [*[False] * 4, True]
+    assert await ask_all() == [*[False] * 4, True]
     assert max(sizes) <= 2
     monkeypatch.setattr(Loaded, "likelihood", lambda *_: (_ for _ in ()).throw(OutOfMemoryError("CUDA out of memory")))
     with pytest.raises(Outage, match="no memory left"):

@@ -36,7 +36,13 @@ CALL = {"function": {"index": 0, "name": "crop", "arguments": {"image": "img:1",
 
 def reply(text: str = "Answer: (A)", **changed: Any) -> dict[str, Any]:
     messages = {"role": "assistant", "content": text, **changed.pop("message", {})}
-    payload = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": messages, "done": True, "done_reason": "stop"}
+    payload = {
+        "model": "m",
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": messages,
+        "done": True,
+        "done_reason": "stop",
+    }
     return {**payload, "prompt_eval_count": 100, "eval_count": 7, **changed}
 
 
@@ -452,7 +458,9 @@ async def test_repetitions_have_seeds_of_their_own_and_equal_requests_one_hash(
         model = open_model("ollama:m", ModelSettings(base_url=recorder.url, seed=3, stream=streaming), store)
         try:
             client: Any = model.client  # type: ignore[attr-defined]
-            values = [client.request([user_message(["?", image("img:1", seed)])], (), CallKey("q")) for seed in (1, 1, 2)]
+            values = [
+                client.request([user_message(["?", image("img:1", seed)])], (), CallKey("q")) for seed in (1, 1, 2)
+            ]
         finally:
             await model.close()
         assert values[0].sha256 == values[1].sha256 != values[2].sha256

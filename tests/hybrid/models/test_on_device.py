@@ -99,22 +99,24 @@ async def replies(model: HuggingFaceChat, request: list[list[Message]]) -> list[
     return list(await asyncio.gather(*values, return_exceptions=True))
 
 
-def said(result: list[Any]) -> list[tuple[str, int]]:
+def text_and_tokens(result: list[Any]) -> list[tuple[str, int]]:
     assert [item for item in result if not isinstance(item, AssistantMessage)] == []
     return [(entry.text, entry.usage.output_tokens) for entry in result]
 
 
 async def test_greedy_text_is_that_of_the_cpu_alone_and_in_batches(device: str, make: Make, store: ImageStore) -> None:
     request = conversations(store)
-    alone = said(await replies(make("cpu"), request))
+    alone = text_and_tokens(await replies(make("cpu"), request))
     assert len(set(alone)) > 1
-    assert said(await replies(make(device), request)) == alone
-    assert said(await replies(make(device, extra={"batch": 4, "dtype": "float32"}), request)) == alone
+    assert text_and_tokens(await replies(make(device), request)) == alone
+    assert text_and_tokens(await replies(make(device, extra={"batch": 4, "dtype": "float32"}), request)) == alone
 
 
 async def test_likelihoods_are_those_of_the_cpu(device: str, make: Make, store: ImageStore) -> None:
     request = conversations(store)[0]
-    (item, other) = [(await make(location).likelihood(request, ["A", "B", "C"])).likelihood for location in ("cpu", device)]
+    (item, other) = [
+        (await make(location).likelihood(request, ["A", "B", "C"])).likelihood for location in ("cpu", device)
+    ]
     assert item is not None
     assert item == pytest.approx(other, abs=1e-4)
 
@@ -122,7 +124,7 @@ async def test_likelihoods_are_those_of_the_cpu(device: str, make: Make, store: 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 async def test_fewer_bits_answer_every_question(device: str, dtype: str, make: Make, store: ImageStore) -> None:
     model = make(device, extra={"batch": 4, "dtype": dtype})
-    assert all(tokens for _, tokens in said(await replies(model, conversations(store))))
+    assert all(tokens for _, tokens in text_and_tokens(await replies(model, conversations(store))))
     likelihood = (await model.likelihood(conversations(store)[0], ["A", "B"])).likelihood
     assert likelihood is not None
     assert sum(likelihood.values()) == pytest.approx(1.0)
@@ -142,20 +144,20 @@ async def test_a_real_shortage_halves_the_batch(
         return full(self, request, *mode) if block[0] else None
 
     question = conversations(store)
-    alone = said(await replies(model, question))
+    alone = text_and_tokens(await replies(model, question))
     monkeypatch.setattr(Loaded, "generate", generate)
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(card).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 350 * 2**20) / total)
     try:
-        assert said(await replies(model, question)) == alone
+        assert text_and_tokens(await replies(model, question)) == alone
         assert max(sizes) > 3 >= sizes[-1]
         torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_allocated() + 50 * 2**20) / total)
         torch.cuda.empty_cache()
         assert {type(reply) for reply in await replies(model, question)} == {Outage}
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-    assert said(await replies(model, question)) == alone
+    assert text_and_tokens(await replies(model, question)) == alone
 
 
 def test_the_embedded_model_gives_sixty_questions_the_answers_of_the_cpu(device: str, tmp_path: Path) -> None:
@@ -165,7 +167,10 @@ def test_the_embedded_model_gives_sixty_questions_the_answers_of_the_cpu(device:
         config = RunConfig(
             "blink", model="embedded", solvers=("mllm",), data="sample", limit=60, out=out, model_settings=settings
         )
-        return {attempt.id: [exchange.reply.text for exchange in attempt.exchanges] for attempt in finished(config).attempts("mllm")}
+        return {
+            attempt.id: [exchange.reply.text for exchange in attempt.exchanges]
+            for attempt in finished(config).attempts("mllm")
+        }
 
     alone = answers("cpu", 1)
     assert len(alone) == 60

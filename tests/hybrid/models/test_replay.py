@@ -36,7 +36,7 @@ def row(idx: str, text: Any) -> dict[str, Any]:
     return {"idx": idx, "answer": "(A)", "full_prediction": text, "prediction": "(B)"}
 
 
-async def said(model: ChatModel, key: CallKey) -> str:
+async def reply_text(model: ChatModel, key: CallKey) -> str:
     return (await model.chat([], (), key)).text
 
 
@@ -67,7 +67,7 @@ async def test_an_id_alone_answers_the_first_call_of_the_plain_question_only(tmp
 async def test_a_recorded_prompt_must_match(tmp_path: Path, mapping: dict[str, str]) -> None:
     lines(tmp_path, {"id": "q1", "text": "(A)", **mapping})
     model = replay(tmp_path)
-    assert await said(model, CallKey("q1", prompt_sha256=prompt_sha256("Which?"))) == "(A)"
+    assert await reply_text(model, CallKey("q1", prompt_sha256=prompt_sha256("Which?"))) == "(A)"
     with pytest.raises(NotRecorded, match="another prompt"):
         await model.chat([], (), CallKey("q1", prompt_sha256=prompt_sha256("Which one?")))
 
@@ -137,12 +137,12 @@ async def test_a_run_of_our_own_replays_by_ask_and_call_with_its_prompts(tmp_pat
     model = replay(tmp_path / "mllm")
     assert model.metadata()["recordings"] == 2
     first = prompt_sha256("first")
-    assert await said(model, CallKey("q#s2", 0, 0, first)) == "one"
-    assert await said(model, CallKey("q#s2", 0, 1, first)) == "two"
+    assert await reply_text(model, CallKey("q#s2", 0, 0, first)) == "one"
+    assert await reply_text(model, CallKey("q#s2", 0, 1, first)) == "two"
     with pytest.raises(NotRecorded, match="another prompt"):
-        await said(model, CallKey("q#s2", 0, 0, prompt_sha256("other")))
+        await reply_text(model, CallKey("q#s2", 0, 0, prompt_sha256("other")))
     with pytest.raises(NotRecorded, match="no recording"):
-        await said(model, CallKey("q#s2", 1, 1, prompt_sha256("second")))
+        await reply_text(model, CallKey("q#s2", 1, 1, prompt_sha256("second")))
     with (tmp_path / "mllm" / "attempts.jsonl").open("a") as file:
         file.write("{}\n")
     with pytest.raises(DataError, match=r"attempts\.jsonl, line 3: not an Attempt"):
@@ -180,4 +180,4 @@ async def test_the_published_outputs_replay_verbatim(shared_data: Path, who: str
     for path in sorted(folder.glob("*.json")):
         for rows in json.loads(path.read_text()).values():
             for item in rows:
-                assert await said(model, CallKey(item["idx"])) == (item["full_prediction"] or "")
+                assert await reply_text(model, CallKey(item["idx"])) == (item["full_prediction"] or "")

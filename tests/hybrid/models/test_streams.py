@@ -35,7 +35,9 @@ def part(index: int | None, identity: str | None = None, /, **function: Any) -> 
 
 
 def stream(*events: Any, end: str = "\n\n", prefix: str = "data: ") -> bytes:
-    return "".join(f"{prefix}{event if isinstance(event, str) else json.dumps(event)}{end}" for event in events).encode()
+    return "".join(
+        f"{prefix}{event if isinstance(event, str) else json.dumps(event)}{end}" for event in events
+    ).encode()
 
 
 def assembled(data: bytes, size: int = 10**9) -> AssistantMessage:
@@ -45,7 +47,7 @@ def assembled(data: bytes, size: int = 10**9) -> AssistantMessage:
     return replace(message(readable(assembly.body()), CALL), model=None)
 
 
-def whole(reason: str | None, usage: Any = None, /, **text: Any) -> AssistantMessage:
+def read_completion(reason: str | None, usage: Any = None, /, **text: Any) -> AssistantMessage:
     choice = {"message": {"role": "assistant", "content": None, **text}, "finish_reason": reason}
     return message(readable(json.dumps({"choices": [choice], "usage": usage}).encode()), CALL)
 
@@ -58,7 +60,10 @@ STOP, CALLS = piece("stop"), piece("tool_calls")
 USAGE = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 3}}
 
 PUT_TOGETHER = {
-    case: (row["events"], whole(row["reply"]["finish_reason"], row["reply"]["usage"], **row["reply"]["message"]))
+    case: (
+        row["events"],
+        read_completion(row["reply"]["finish_reason"], row["reply"]["usage"], **row["reply"]["message"]),
+    )
     for case, row in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8")).items()
 }
 
@@ -71,15 +76,15 @@ def test_pieces_make_the_reply_that_would_have_come_whole(case: str) -> None:
 
 
 WRITTEN = {
-    "no blank behind the colon": stream(*PUT_TOGETHER["text"][0], before="data:"),
+    "no blank behind the colon": stream(*PUT_TOGETHER["text"][0], prefix="data:"),
     "a mark of the byte order": b"\xef\xbb\xbf" + stream(*PUT_TOGETHER["text"][0]),
     "carriage returns": stream(*PUT_TOGETHER["text"][0], end="\r\n\r\n"),
     "nothing but carriage returns": stream(*PUT_TOGETHER["text"][0], end="\r\r"),
     "no empty lines": stream(*PUT_TOGETHER["text"][0], end="\n"),
     "no last line end": stream(*PUT_TOGETHER["text"][0]).rstrip(),
     "comments and names": b": ping\n\n"
-    + stream(*PUT_TOGETHER["text"][0], before=": ping\nid: 7\nevent: message\ndata: "),
-    "pings": stream(*PUT_TOGETHER["text"][0], before="event: ping\ndata: still there\n\ndata: "),
+    + stream(*PUT_TOGETHER["text"][0], prefix=": ping\nid: 7\nevent: message\ndata: "),
+    "pings": stream(*PUT_TOGETHER["text"][0], prefix="event: ping\ndata: still there\n\ndata: "),
     "lines in an object": b"".join(
         f"data: {json.dumps(item, indent=1)}\n\n".replace("\n ", "\ndata:  ").replace("\n}", "\ndata: }").encode()
         for item in PUT_TOGETHER["text"][0]

@@ -38,7 +38,7 @@ async def ask(model: Caller[Any], *messages: Message, tools: tuple[Tool, ...] = 
     return await model.chat(messages or [user_message(["Which?"])], tools, CallKey("q", 0, call))
 
 
-def said(text: str, **more: Any) -> dict[str, Any]:
+def error_body(text: str, **more: Any) -> dict[str, Any]:
     return {"error": {"message": text, "type": "invalid_request_error", **more}}
 
 
@@ -92,7 +92,7 @@ async def test_sixty_four_in_flight_learn_it_together(store: ImageStore, capsys:
             # Other threads of the server append as well.
             seeded = b'"seed"' in body
             results.append(seeded)
-            values = said("Unrecognized request argument supplied: seed"), 400
+            values = error_body("Unrecognized request argument supplied: seed"), 400
             self.answer(*(values if seeded else (REPLY, 200)))
 
     with listening(LocalServer(Strict)) as server:
@@ -111,7 +111,7 @@ async def test_a_server_that_streams_is_asked_so_from_then_on(
     text: str, recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pieces = answer(IN_PIECES, 200, PIECES)
-    recorder.says(*([answer(said(text), 400)] if text else []), pieces)
+    recorder.says(*([answer(error_body(text), 400)] if text else []), pieces)
     model = opened(recorder.url, store)
     replies = [await ask(model, call=number) for number in range(3)]
     assert {(reply.text, reply.usage.output_tokens if reply.usage else None) for reply in replies} == {("(A)", 7)}
@@ -145,14 +145,21 @@ async def test_a_fault_in_the_middle_is_asked_again_and_the_reply_is_kept(
 def thinking(**message: Any) -> dict[str, Any]:
     function = {"name": "crop", "arguments": '{"box": [0, 0, 5, 5]}'}
     call = {"id": "c1", "type": "function", "function": function, "extra_content": {"google": {"thought": "s"}}}
-    messages = {"role": "assistant", "content": None, "tool_calls": [call], "refusal": None, "annotations": [], **message}
+    messages = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [call],
+        "refusal": None,
+        "annotations": [],
+        **message,
+    }
     return {"choices": [{"message": messages, "finish_reason": "tool_calls"}]}
 
 
 async def test_a_field_of_its_own_that_a_server_does_not_take_back_is_left_out(
     recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refusal = said("messages.1.assistant.tool_calls.0.rank: Extra inputs are not permitted")
+    refusal = error_body("messages.1.assistant.tool_calls.0.rank: Extra inputs are not permitted")
     reply = thinking(mood="calm")
     reply["choices"][0]["message"]["tool_calls"][0]["rank"] = 1
     recorder.says(reply, answer({"error": {**refusal["error"], "code": 400}}), REPLY)
@@ -182,8 +189,8 @@ async def test_what_no_request_can_hold_does_not_go_back(recorder: Any, store: I
 async def test_a_server_that_wants_dropped_thoughts_or_takes_none_back_is_told_of_by_option(
     recorder: Any, answer: Any, store: ImageStore
 ) -> None:
-    wants = said("The `reasoning_content` in the thinking mode must be passed back to the API.")
-    takes_none = said("'messages.1' : property 'reasoning_content' is unsupported")
+    wants = error_body("The `reasoning_content` in the thinking mode must be passed back to the API.")
+    takes_none = error_body("'messages.1' : property 'reasoning_content' is unsupported")
     for thoughts, refusal, words in (
         ("drop", wants, "--reasoning drop leaves out"),
         ("keep", takes_none, "--reasoning drop sends"),

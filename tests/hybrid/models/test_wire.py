@@ -57,12 +57,12 @@ def conversation(image: Callable[..., ImageRef]) -> list[Message]:
 VERSION = re.compile(r"^/v\d\w*/(?=models/)")
 
 
-def named(node: Any, images: dict[str, str]) -> Any:
+def with_picture_names(node: Any, images: dict[str, str]) -> Any:
     """The request with every base64 image replaced by the name of the picture whose bytes it holds."""
     if isinstance(node, list):
-        return [named(item, images) for item in node]
+        return [with_picture_names(item, images) for item in node]
     if isinstance(node, dict):
-        return {key: named(value, images) for key, value in node.items()}
+        return {key: with_picture_names(value, images) for key, value in node.items()}
     if isinstance(node, str) and len(node) > 200:
         head, _, data = node.rpartition(",")
         raw = base64.b64decode(data.replace("-", "+").replace("_", "/"))
@@ -91,7 +91,7 @@ async def test_the_request_is_the_golden_one(
     finally:
         await model.close()
     offers, withdrawn, second = [
-        {"path": VERSION.sub("/", path), "body": named(body, pictures)} for path, body in recorder.requests
+        {"path": VERSION.sub("/", path), "body": with_picture_names(body, pictures)} for path, body in recorder.requests
     ]
     assert offers == second
     payload = {"offered": offers, "withdrawn": withdrawn}

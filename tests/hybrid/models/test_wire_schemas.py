@@ -52,7 +52,9 @@ def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
                 yield from differences(value, reference[key], f"{at}.{key}")
         more = reference.keys() - actual.keys() - WORDS if isinstance(reference, dict) else ()
         # Coordinates belong together, which our schema says once for all; an empty list says nothing.
-        yield from (f"{at}.{key} is new: {reference[key]}" for key in more if not COORDINATES.issuperset(reference[key]))
+        yield from (
+            f"{at}.{key} is new: {reference[key]}" for key in more if not COORDINATES.issuperset(reference[key])
+        )
     elif isinstance(actual, list):
         if not isinstance(reference, list) or len(actual) != len(reference):
             yield f"{at} is {reference}, not {actual}"

@@ -84,7 +84,7 @@ def reused(browser: Browser) -> Watched:
 
 
 @pytest.fixture
-def opened(browser: Browser, reused: Watched) -> Iterator[Callable[..., Watched]]:
+def open_page(browser: Browser, reused: Watched) -> Iterator[Callable[..., Watched]]:
     """Gives a page that nothing was kept on; what went wrong on it fails the test.
 
     The second of a test, or one that is to be `alone`, is in a context of its own.

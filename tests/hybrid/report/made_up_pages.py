@@ -99,7 +99,7 @@ class Shown:
     overlays: tuple[PicturePayload, ...]
 
 
-def drawn(seed: int, *, overlay: bool, side: int = 320) -> bytes:
+def draw_shapes(seed: int, *, overlay: bool, side: int = 320) -> bytes:
     """A PNG of some shapes; an overlay has boxes around them."""
     rng = random.Random(seed)
     picture = Image.new("RGB", (side, side * 3 // 4), (224, 228, 220))
@@ -119,7 +119,7 @@ def stored_pictures(root: Path) -> Shown:
     photos, overlays = [], []
     for seed in range(6):
         for overlay, result in ((False, photos), (True, overlays)):
-            image = store.put(drawn(seed, overlay=overlay), "made up")
+            image = store.put(draw_shapes(seed, overlay=overlay), "made up")
             result.append(
                 PicturePayload(
                     "img:1.1" if overlay else "img:1",
@@ -282,7 +282,9 @@ def value(section: str, solver: str, of: tuple[float, int], **more: str) -> Resu
 
 def values_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
     """The first chart: the value of each solver."""
-    values = [value("metrics", solver.name, share_of(rows, place), metric="accuracy") for place, solver in enumerate(solvers)]
+    values = [
+        value("metrics", solver.name, share_of(rows, place), metric="accuracy") for place, solver in enumerate(solvers)
+    ]
     marks = (("uniform guess", "chance", 0.5), ("Human", "human", 0.95), ("GPT-4o", "published", 0.6))
     return Chart("bars", "accuracy, 95 % intervals", tuple(values), tuple(mark("accuracy", *item) for item in marks))
 
@@ -331,7 +333,9 @@ def differences_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -
 def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
     """From the second solver to the first: gains and harms, with a tool and without."""
     pairs = [(row, item, other) for row in rows for item, other, *_ in [[v.correct for v in row.verdicts]]]
-    values = [(row, first_item, other) for row, first_item, other in pairs if first_item is not None and other is not None]
+    values = [
+        (row, first_item, other) for row, first_item, other in pairs if first_item is not None and other is not None
+    ]
     pair, n = (solvers[1].name, solvers[0].name), len(values)
     items = [Result("steps", "alone", FRACTION, sum(other for _, _, other in values) / n, *pair, n=n)]
     for name, sign, call in (
@@ -339,7 +343,11 @@ def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Char
         ("gain without a call", 1, False),
         ("harm with a call", -1, True),
     ):
-        current = [(row.id, sign * (item_value - other)) for row, item_value, other in values if bool(row.verdicts[0].tools) is call]
+        current = [
+            (row.id, sign * (item_value - other))
+            for row, item_value, other in values
+            if bool(row.verdicts[0].tools) is call
+        ]
         ids = tuple(id_ for id_, moved in current if moved > 0)
         share = sum(moved for _, moved in current if moved > 0) / n
         items.append(Result("steps", name, FRACTION, share, *pair, n=n, low=share / 2, high=share * 2, ids=ids))
@@ -494,7 +502,9 @@ def hostile_charts(first: str) -> tuple[Chart, ...]:
     )
     values = tuple(value(BAD, name, (0.5, 5), group=text) for text in HOSTILE for name in names)
     steps = tuple(Result(BAD, text, FRACTION, 0.1, *pairs[0], n=5, low=0.0, high=0.2) for text in HOSTILE)
-    costs = (item for name in names for item in (value(BAD, name, (0.5, 5)), Result(BAD, HOSTILE[-1], "USD", 1.0, name)))
+    costs = (
+        item for name in names for item in (value(BAD, name, (0.5, 5)), Result(BAD, HOSTILE[-1], "USD", 1.0, name))
+    )
     return (
         Chart("intervals", BAD, differences),
         Chart("bars", BAD, values, tuple(mark(text, text, "published", 0.4, text) for text in HOSTILE)),

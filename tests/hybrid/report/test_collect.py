@@ -30,7 +30,7 @@ Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def written(large_runs: Callable[[int], Path]) -> Path:
+def large_folder(large_runs: Callable[[int], Path]) -> Path:
     """A folder with a run, of three solvers on three questions of each of 14 tasks, and the home of it."""
     return large_runs(COUNT)
 
@@ -42,11 +42,11 @@ def run(large_run: Callable[[int], Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pages(written: Path) -> BenchmarkPages:
+def pages(large_folder: Path) -> BenchmarkPages:
     """The pages of the run as it was written."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HYBRID_HOME", str(written / "home"))
-        return only(collect_paths([written / "run"]))
+        patch.setenv("HYBRID_HOME", str(large_folder / "home"))
+        return only(collect_paths([large_folder / "run"]))
 
 
 def only(pages: Any) -> BenchmarkPages:
@@ -102,8 +102,8 @@ def test_one_solver_has_values_by_task(run: Path) -> None:
     assert (tasks.kind, len(tasks.rows), {row.a for row in tasks.rows}) == ("bars", 14, {"mllm"})
 
 
-def test_the_counts_of_help_and_harm_hold_every_question_once(written: Path, pages: BenchmarkPages) -> None:
-    scores = read_scores(written / "run")
+def test_the_counts_of_help_and_harm_hold_every_question_once(large_folder: Path, pages: BenchmarkPages) -> None:
+    scores = read_scores(large_folder / "run")
     words = {1.0: "right", 0.0: "wrong"}
     for a, b in pages.overview.pairs:
         mine = defaultdict(set)
@@ -114,15 +114,17 @@ def test_the_counts_of_help_and_harm_hold_every_question_once(written: Path, pag
         assert sum(row.value or 0 for row in counts) == COUNT
 
 
-def test_cost_and_outcomes_are_those_of_the_attempts(written: Path, pages: BenchmarkPages) -> None:
+def test_cost_and_outcomes_are_those_of_the_attempts(large_folder: Path, pages: BenchmarkPages) -> None:
     costs = charted(pages, "cost")
     assert {(row.a, row.quantity) for row in costs} == {(n, q) for n in SOLVERS for q in ("USD per question", "value")}
     for row in costs:
         if row.quantity == "value":
-            assert row.value == pytest.approx(math.fsum(by_task(read_scores(written / "run")[row.a]).values()) / 14)
+            assert row.value == pytest.approx(math.fsum(by_task(read_scores(large_folder / "run")[row.a]).values()) / 14)
             continue
         usage = [
-            e["reply"]["usage"] for line in lines(written / "run" / row.a / "attempts.jsonl") for e in line["exchanges"]
+            e["reply"]["usage"]
+            for line in lines(large_folder / "run" / row.a / "attempts.jsonl")
+            for e in line["exchanges"]
         ]
         assert row.value == pytest.approx(sum(item["cost_usd"] or 0 for item in usage) / COUNT)
     outcomes = [(row.a, row.quantity, row.value) for row in charted(pages, "outcomes")]
@@ -130,7 +132,7 @@ def test_cost_and_outcomes_are_those_of_the_attempts(written: Path, pages: Bench
     calls = Counter(
         (name, step["name"])
         for name in SOLVERS
-        for attempt in lines(written / "run" / name / "attempts.jsonl")
+        for attempt in lines(large_folder / "run" / name / "attempts.jsonl")
         for steps in attempt["steps"]
         for step in steps
         if step["kind"] == "tool"
@@ -138,9 +140,9 @@ def test_cost_and_outcomes_are_those_of_the_attempts(written: Path, pages: Bench
     assert {(row.a, row.metric): row.value for row in charted(pages, "tool-use")} == calls
 
 
-def test_what_was_run_is_told(written: Path, pages: BenchmarkPages) -> None:
+def test_what_was_run_is_told(large_folder: Path, pages: BenchmarkPages) -> None:
     facts = {fact.name: fact.value for fact in pages.overview.facts}
-    assert facts["run"] == (written / "run").as_posix()
+    assert facts["run"] == (large_folder / "run").as_posix()
     assert facts["model"] == "made-up:model (temperature 0.0)"
     assert facts["data"].startswith("folder (sha256 555")
     assert facts["tools"] == "depth classical:cues-2"
@@ -149,10 +151,10 @@ def test_what_was_run_is_told(written: Path, pages: BenchmarkPages) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "intervals", "bars", "counts", "stack", "scatter", "waterfall"])
-def test_without_a_number_there_is_no_chart(written: Path, kind: ChartKind | None) -> None:
+def test_without_a_number_there_is_no_chart(large_folder: Path, kind: ChartKind | None) -> None:
     section = Section("s", "S?", (MetricCard("x", "", "", ""),), lambda _: (), chart=kind)
     result = SectionResult(section, (Result("s", "x", FRACTION, None, "mllm"),))
-    assert charts_of(compare_paths([written / "run" / "mllm"]).comparison, result) == ()
+    assert charts_of(compare_paths([large_folder / "run" / "mllm"]).comparison, result) == ()
 
 
 # The list and the pages.

@@ -34,7 +34,7 @@ def failing(config: RunConfig, fakes: Any, **errors: BaseException) -> ResolvedR
     return replace(run, resources=replace(run.resources, model=fakes.WatchedModel(run.resources.model, errors)))
 
 
-async def ended(run: ResolvedRun, names: list[str] | None = None) -> RunEnd:
+async def finish_run(run: ResolvedRun, names: list[str] | None = None) -> RunEnd:
     return await run_until_complete(run, lambda *_: None, (names if names is not None else []).append)
 
 
@@ -49,9 +49,11 @@ async def ended(run: ResolvedRun, names: list[str] | None = None) -> RunEnd:
         (RecursionError("too deep"), "RecursionError: too deep (AT)"),
     ],
 )
-async def test_any_error_costs_its_own_question(config: RunConfig, fakes: Any, error: BaseException, message: str) -> None:
+async def test_any_error_costs_its_own_question(
+    config: RunConfig, fakes: Any, error: BaseException, message: str
+) -> None:
     run = failing(config, fakes, val_Jigsaw_2=error)
-    end = await ended(run)
+    end = await finish_run(run)
     (failure,) = end.failures
     placed = replace(failure, error=re.sub(r"tests/fakes\.py, line \d+", "AT", failure.error))
     assert (placed, end.answered) == (UnfinishedQuestion("mllm", "val_Jigsaw_2", message), 5)
@@ -63,7 +65,7 @@ async def test_any_error_costs_its_own_question(config: RunConfig, fakes: Any, e
 async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
     keep_secret("sk-ends-secret")
     run = failing(config, fakes, val_Jigsaw_2=Outage("401: sk-ends-secret is wrong"))
-    assert (await ended(run)).failures[0].error == "401: [redacted] is wrong"
+    assert (await finish_run(run)).failures[0].error == "401: [redacted] is wrong"
     assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "attempts.jsonl").read_bytes()
 
 
@@ -88,7 +90,7 @@ async def test_scores_are_the_same_bytes_at_any_concurrency(config: RunConfig, t
     scores = []
     for count in (1, 64):
         run = prepare(replace(config, concurrency=count, out=tmp_path / f"c{count}"))
-        await ended(run)
+        await finish_run(run)
         score_run(run.folder, ScoreOptions())
         scores.append((run.folder.path / "mllm" / "scores.jsonl").read_bytes())
     assert scores[0] == scores[1]

@@ -58,7 +58,7 @@ class Talker(Solver):
         return Reply("")
 
 
-async def asked(config: RunConfig, solver: Solver | None = None) -> SolverEstimate:
+async def estimate_run(config: RunConfig, solver: Solver | None = None) -> SolverEstimate:
     run = prepare(config)
     if solver is not None:
         run = replace(run, solvers={"talker": solver})
@@ -68,7 +68,7 @@ async def asked(config: RunConfig, solver: Solver | None = None) -> SolverEstima
 
 async def spent(config: RunConfig, call_path: CallPath) -> Spent:
     """The estimate of one course."""
-    result = await asked(config, Talker(certain(call_path)))
+    result = await estimate_run(config, Talker(certain(call_path)))
     assert result.low == result.expected == result.high
     return result.expected
 
@@ -86,13 +86,13 @@ async def spent(config: RunConfig, call_path: CallPath) -> Spent:
     ],
 )
 async def test_what_changes_the_prompt_changes_the_estimate(config: RunConfig, changes: Any, read: int) -> None:
-    assert (await asked(replace(config, **changes))).expected == Spent(1, read, 125)
+    assert (await estimate_run(replace(config, **changes))).expected == Spent(1, read, 125)
 
 
 async def test_captions_are_counted_once_and_on_their_own(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     captioned = replace(config, images="caption")
     # A caption stands for the picture, after its name.
-    assert (await asked(captioned)).expected == Spent(1, TEXT + LINE + NAME + 125, 125)
+    assert (await estimate_run(captioned)).expected == Spent(1, TEXT + LINE + NAME + 125, 125)
     # The request for a caption has 205 characters, and no name.
     result = (await estimate(prepare(captioned))).captions
     assert result is not None
@@ -139,7 +139,9 @@ async def test_a_second_model_has_a_price_and_a_rule_for_images_of_its_own(confi
 async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     # The puzzle is 96 pixels wide and its pieces 48: each is one tile, and so is the sheet.
     puzzle = replace(config, data=str(fakes.blink_folder(tmp_path / "puzzle", 1, 0)))
-    item, three = [(await asked(replace(puzzle, images=form))).expected.input_tokens for form in ("concat", "separate")]
+    item, three = [
+        (await estimate_run(replace(puzzle, images=form))).expected.input_tokens for form in ("concat", "separate")
+    ]
     assert three is not None
     assert item is not None
     assert three - item == 3 * (PICTURE + NAME) - (PICTURE + NAME)
@@ -157,13 +159,13 @@ async def test_a_large_picture_counts_as_it_is_sent(config: RunConfig, tmp_path:
     fakes.write_task(tmp_path / "large", "Spatial_Relation", [row])
     large = replace(config, data=str(tmp_path / "large"))
     # OpenAI's own example: 765 tokens for 1024 x 1024.
-    assert (await asked(large)).expected.input_tokens == MLLM - PICTURE + 765
+    assert (await estimate_run(large)).expected.input_tokens == MLLM - PICTURE + 765
     small = replace(large, model_settings=replace(SERVER, max_pixels=512 * 512))
-    assert (await asked(small)).expected.input_tokens == MLLM
+    assert (await estimate_run(small)).expected.input_tokens == MLLM
 
 
 async def test_who_needs_no_model_takes_nothing(config: RunConfig) -> None:
-    assert (await asked(replace(config, solvers=("specialist",)))).high == Spent()
+    assert (await estimate_run(replace(config, solvers=("specialist",)))).high == Spent()
 
 
 def test_the_controllers_outlook_keeps_to_its_limits() -> None:
@@ -194,10 +196,10 @@ def on(folder: Path, benchmark: str, **changes: Any) -> RunConfig:
 
 async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     # The question is asked again where the reply is the one refusal of its five options.
-    refusals = await asked(on(folders("mm_sap"), "mm_sap"))
+    refusals = await estimate_run(on(folders("mm_sap"), "mm_sap"))
     assert [spent.calls / refusals.questions for _, spent in refusals.levels] == [1, pytest.approx(1.2), 2]
     # One part is shown and the question follows, or all four with three asks whether to go on.
-    shifts = await asked(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
+    shifts = await estimate_run(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
     low, expected, high = (spent.input_tokens or 0 for _, spent in shifts.levels)
     assert low < expected < high

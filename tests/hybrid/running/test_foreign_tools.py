@@ -86,7 +86,11 @@ def steps(run: ResolvedRun) -> list[Step]:
     """The tool calls of all questions."""
     attempts = run.folder.attempts("controller")
     return [
-        step for attempt in attempts for exchange in attempt.exchanges for step in exchange.reply.steps if step.kind == "tool"
+        step
+        for attempt in attempts
+        for exchange in attempt.exchanges
+        for step in exchange.reply.steps
+        if step.kind == "tool"
     ]
 
 
@@ -243,5 +247,7 @@ def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(planned: 
     pages = collect_run(run.folder)
     (page,) = [page for page in pages.benchmarks[0].questions if page.solvers[0].outcome]
     items = [item for item in page.solvers[0].asks[0].steps if item.kind == "tool"]
-    assert [(entry.name, [picture.over for picture in entry.pictures]) for entry in items] == [("hybrid_redness", ["img:1"])]
+    assert [(entry.name, [picture.over for picture in entry.pictures]) for entry in items] == [
+        ("hybrid_redness", ["img:1"])
+    ]
     assert any("hybrid_redness mcp:hybrid " in fact.value for fact in pages.benchmarks[0].overview.facts)

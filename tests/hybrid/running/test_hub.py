@@ -31,7 +31,7 @@ def bench(name: str) -> Benchmark:
     return benchmark
 
 
-def made(tmp_path: Path, name: str) -> Path:
+def copy_data(tmp_path: Path, name: str) -> Path:
     folder = tmp_path / f"made-{name}"
     bench(name).generate(folder, TASKS[name], 3, 0)
     return folder
@@ -42,7 +42,7 @@ def mounted(name: str, data: str, tmp_path: Path, tasks: tuple[str, ...] = ()) -
     return mount(bench(name), data, split=None, tasks=tasks, settings={}, store=store)
 
 
-def asked(name: str, result: Mounted) -> list[Any]:
+def read_questions(name: str, result: Mounted) -> list[Any]:
     return list(questions(bench(name), result.source, None))
 
 
@@ -52,24 +52,24 @@ def fetched(copy: HubCopy) -> list[str]:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_hub_gives_the_same_questions_as_the_folder(name: str, hub: Any, tmp_path: Path) -> None:
-    folder = made(tmp_path, name)
+    folder = copy_data(tmp_path, name)
     sha = hub.commit(bench(name).card.hub_id, folder)
     local, remote = mounted(name, str(folder), tmp_path, TASKS[name]), mounted(name, "hub", tmp_path, TASKS[name])
     assert remote.origin == {"kind": "hub", "id": bench(name).card.hub_id, "revision": sha}
-    assert asked(name, remote) == asked(name, local)
-    assert len(asked(name, remote)) >= 3 * len(TASKS[name])
+    assert read_questions(name, remote) == read_questions(name, local)
+    assert len(read_questions(name, remote)) >= 3 * len(TASKS[name])
     sources = (local.source, remote.source)
     assert len({fingerprint(bench(name).files(source), source.folder) for source in sources}) == 1
 
 
 def test_a_second_time_needs_no_network(hub: Any, tmp_path: Path, blink: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sha = hub.commit(BLINK, blink)
-    first = asked("blink", mounted("blink", "hub", tmp_path, ("Jigsaw",)))
+    first = read_questions("blink", mounted("blink", "hub", tmp_path, ("Jigsaw",)))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     count = len(hub.requests)
     second = mounted("blink", "hub", tmp_path, ("Jigsaw",))
     assert second.origin["revision"] == sha
-    assert asked("blink", second) == first
+    assert read_questions("blink", second) == first
     assert len(hub.requests) == count
     with pytest.raises(UsageError, match=r"HF_HUB_OFFLINE is set, and of BLINK-Benchmark/BLINK not every file"):
         fetch(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
@@ -84,7 +84,7 @@ def test_a_revision_can_be_named_and_the_newest_is_the_default(
     assert mounted("blink", "hub", tmp_path, ("Jigsaw",)).origin["revision"] == new
     pinned = mounted("blink", f"hub@{old}", tmp_path, ("Jigsaw",))
     assert pinned.origin["revision"] == old
-    assert len(asked("blink", pinned)) == 3
+    assert len(read_questions("blink", pinned)) == 3
     with pytest.raises(UsageError, match=r"--data hub@v9: .*/datasets/BLINK-Benchmark/BLINK has no such revision"):
         mounted("blink", "hub@v9", tmp_path, ("Jigsaw",))
 
@@ -101,7 +101,7 @@ def test_a_server_that_fails_every_time_is_one_line(hub: Any, tmp_path: Path, bl
 def test_a_gated_data_set_says_what_to_accept_and_which_token_to_set(
     hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str | None, message: str
 ) -> None:
-    hub.commit("GZClarence/MVP-Bench", made(tmp_path, "mvp_bench"), frozenset({"reader"}))
+    hub.commit("GZClarence/MVP-Bench", copy_data(tmp_path, "mvp_bench"), frozenset({"reader"}))
     if token:
         monkeypatch.setenv("HF_TOKEN", token)
     with pytest.raises(UsageError, match=message):

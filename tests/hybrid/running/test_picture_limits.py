@@ -34,7 +34,9 @@ def test_ten_refusals_of_pictures_of_a_tool_are_its_faults(status: int, words: s
     values = [step for step in steps(folder) if step.fault is not None]
     assert [step.fault for step in values] == [Fault.PICTURE_REFUSED] * 12
     assert {step.data["tool"] for step in values} == {"crop"}
-    assert "195 x 1 px: the model's server did not take this picture" in values[0].text.replace("(", "").replace(")", "")
+    assert "195 x 1 px: the model's server did not take this picture" in values[0].text.replace("(", "").replace(
+        ")", ""
+    )
     text = str(server.requests[-1]["messages"])
     assert "was not taken" in text
     assert "ask for a larger region" in text

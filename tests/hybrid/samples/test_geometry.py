@@ -23,7 +23,7 @@ MAKERS = {
 
 
 @lru_cache(maxsize=64)
-def made(kind: str, seed: int) -> Item:
+def make_item(kind: str, seed: int) -> Item:
     maker, choices = MAKERS[kind]
     return maker(np.random.default_rng(seed), seed % choices)
 
@@ -41,7 +41,7 @@ def test_items_follow_from_their_seed(maker: Callable[..., Item], choices: int) 
 def test_some_depth_pairs_are_mirrored_on_one_row_with_a_on_the_left() -> None:
     same_row = 0
     for seed in range(8):
-        facts = made("depth", seed).facts
+        facts = make_item("depth", seed).facts
         assert isinstance(facts, DepthFacts)
         (ax, ay), (bx, by) = facts.points
         if ay == by:
@@ -54,7 +54,7 @@ def test_some_depth_pairs_are_mirrored_on_one_row_with_a_on_the_left() -> None:
 def test_the_depth_map_belongs_to_the_picture_even_when_mirrored() -> None:
     fits = []
     for seed in range(8):
-        item = made("depth", seed)
+        item = make_item("depth", seed)
         assert isinstance(item.facts, DepthFacts)
         near = 1 / item.facts.depth_m
         steps = np.abs(np.diff(cv2.cvtColor(item.images[0], cv2.COLOR_RGB2GRAY).astype(np.float32), axis=1))
@@ -68,7 +68,7 @@ def test_the_depth_map_belongs_to_the_picture_even_when_mirrored() -> None:
 def correspondences() -> list[tuple[Item, CorrespondenceFacts]]:
     results = []
     for seed in range(6):
-        item = made("correspondence", seed)
+        item = make_item("correspondence", seed)
         assert isinstance(item.facts, CorrespondenceFacts)
         results.append((item, item.facts))
     return results
@@ -108,7 +108,7 @@ def epipolar_side(images: tuple[Pixels, ...], camera: Camera) -> float:
 def test_the_pictures_alone_show_the_motion() -> None:
     right = 0
     for seed in range(2):
-        item = made("motion", seed)
+        item = make_item("motion", seed)
         assert isinstance(item.facts, MotionFacts)
         right += (epipolar_side(item.images, item.facts.cameras[0]) > 0) == (item.answer == 1)
     assert right == 2

@@ -37,7 +37,9 @@ def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:
     return AblationReport(Path("out"), "controller", tuple(runs))
 
 
-def values(result: AblationReport, place: int, section: str, quantity: str, metric: str = "") -> dict[str, float | None]:
+def values(
+    result: AblationReport, place: int, section: str, quantity: str, metric: str = ""
+) -> dict[str, float | None]:
     """By run the numbers over all tasks of one of the comparisons."""
     return {row.b or row.a: row.value for row in rows(result, place, section, quantity, metric)}
 

@@ -14,7 +14,7 @@ ANSWERS = {"full": "r" * 24 + "w" * 6, "none": "w" * 30, "without-depth": "w" * 
 ANSWERS |= {"only-depth": "r" * 20 + "w" * 10, "only-crop": "w" * 28 + "rr"}
 
 
-def called(solver: str, question: Question, reply: Reply) -> Reply:
+def with_call(solver: str, question: Question, reply: Reply) -> Reply:
     del solver, question
     data = {"images": ["img:1"], "args": {}, "data": {"best": 0}, "confidence": 0.5}
     step = Step("tool", "crop", "It is A.", 0.1, None, data)
@@ -25,7 +25,7 @@ def report(made_up_runs: Any, path: Path) -> AblationReport:
     runs = []
     for variant in ablation(("depth", "crop"), add_one=True).runs:
         letters = {"controller": {"Jigsaw": ANSWERS[variant.name]}}
-        run = made_up_runs.from_letters(path / variant.name, letters, costing=called)
+        run = made_up_runs.from_letters(path / variant.name, letters, costing=with_call)
         (scored,) = score_paths([run.path]).solvers
         runs.append(AblatedRun(variant, replace(scored, solver=variant.about)))
     return AblationReport(path, "controller", tuple(runs))

@@ -18,7 +18,9 @@ def compared(
     made_up_runs: Any, folder: Path, names: Sequence[str], model: dict[str, str], **identity: Any
 ) -> ComparisonReport:
     """The controller's letters in our form and in another, and that of the model alone."""
-    path = made_up_runs.from_letters(folder / "own", {"controller": {"Jigsaw": names[0]}, "mllm": {"Jigsaw": HALF}}).path
+    path = made_up_runs.from_letters(
+        folder / "own", {"controller": {"Jigsaw": names[0]}, "mllm": {"Jigsaw": HALF}}
+    ).path
     other = made_up_runs.from_letters(folder / "other", {"controller": {"Jigsaw": names[1]}}).path
     run = RunFolder(other)
     manifest: Any = json.loads(json.dumps(run.manifest))

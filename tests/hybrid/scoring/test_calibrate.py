@@ -55,7 +55,7 @@ def attempt(identity: str, text: str, *steps: Step) -> Attempt:
     return Attempt(identity, (Exchange(prompt, Reply(text, steps=steps)),), 0.1)
 
 
-def made(
+def write_run(
     path: Path,
     questions: list[Question],
     solvers: dict[str, list[Attempt]],
@@ -113,7 +113,9 @@ async def test_both_passes_are_read_each_in_its_own_letters(
     replies = [Reply(f"(C) {REFUSAL}", steps=(said_by_tool("A", 0.9),)), Reply("(A)", steps=(said_by_tool("C", 0.6),))]
     attempt = await answered("mm_sap", question, replies)
     assert [len(exchange.prompt.choices) for exchange in attempt.exchanges] == [5, 4]
-    folder = made(tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap")
+    folder = write_run(
+        tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap"
+    )
     key = ("jigsaw", "classical", "choice")
     assert cases(folder) == (by_tool("know_0001", 0.9, first, key), by_tool("know_0001", 0.6, second, key))
 
@@ -149,11 +151,11 @@ async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_
         Reply("(C)", steps=(said_by_tool("B", 0.7),)),
     ]
     attempt = await answered("actiview", question, replies)
-    result = cases(made(tmp_path / "run", [question], {"arbiter": [attempt]}, benchmark="actiview"))
+    result = cases(write_run(tmp_path / "run", [question], {"arbiter": [attempt]}, benchmark="actiview"))
     assert [(case.confidence, case.score) for case in result] == [(0.8, False), (0.7, True)]
     swapped = [replies[0], replies[1], Reply("(B)", steps=(said_by_tool("C", 0.7),))]
     attempt = await answered("actiview", question, swapped)
-    result = cases(made(tmp_path / "two", [question], {"arbiter": [attempt]}, benchmark="actiview"))
+    result = cases(write_run(tmp_path / "two", [question], {"arbiter": [attempt]}, benchmark="actiview"))
     assert [(case.confidence, case.score) for case in result] == [(0.8, False), (0.7, False)]
 
 
@@ -165,10 +167,10 @@ def judged_by(path: Path, question: Question) -> Trust:
 def test_a_questions_own_answer_never_changes_what_it_is_judged_by(tmp_path: Path, fakes: Any, changed: int) -> None:
     request = questions(fakes, 30)
     attempts = [attempt(q.id, "(A)", said_by_tool("A" if n % 3 else "B", 0.75)) for n, q in enumerate(request)]
-    write_trust(made(tmp_path / "one", request, {"mllm": attempts}), tmp_path / "before.json", FOLDS)
+    write_trust(write_run(tmp_path / "one", request, {"mllm": attempts}), tmp_path / "before.json", FOLDS)
     attempts[changed] = attempt(request[changed].id, "(B)", said_by_tool("B" if changed % 3 == 0 else "A", 0.2))
     request[changed] = replace(request[changed], target="(B)")
-    write_trust(made(tmp_path / "two", request, {"mllm": attempts}), tmp_path / "after.json", FOLDS)
+    write_trust(write_run(tmp_path / "two", request, {"mllm": attempts}), tmp_path / "after.json", FOLDS)
     current = fold_of(request[changed].unit, FOLDS)
     for question in request:
         previous, after = (judged_by(tmp_path / name, question).measured for name in ("before.json", "after.json"))
@@ -183,7 +185,7 @@ def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
     others = questions(fakes, 20)[3:]
     values = [*pair, *others]
     attempts = [attempt(question.id, "", said_by_tool("A", 0.75)) for question in values]
-    write_trust(made(tmp_path / "run", values, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
+    write_trust(write_run(tmp_path / "run", values, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
     total = sum(fold_of(question.unit, FOLDS) == fold_of("pair-1", FOLDS) for question in values)
     assert total >= 2
     for question in pair:
@@ -192,7 +194,7 @@ def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
 
 def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:
     request = questions(fakes, 1)
-    folder = made(tmp_path / "run", request, {"chance": [attempt(request[0].id, "(A)")]})
+    folder = write_run(tmp_path / "run", request, {"chance": [attempt(request[0].id, "(A)")]})
     with pytest.raises(UsageError, match="holds no specialist answers: run the specialist or the arbiter"):
         write_trust(folder, tmp_path / "trust.json", FOLDS)
     with pytest.raises(UsageError, match="--folds 1: out-of-fold needs at least 2"):
@@ -229,7 +231,7 @@ async def test_a_control_is_never_written_under_the_name_of_the_real_tool(
 
 def test_imported_predictions_name_nothing_that_could_be_trusted(tmp_path: Path, fakes: Any) -> None:
     request = questions(fakes, 2)
-    folder = made(tmp_path / "run", request, {"mllm": [attempt(request[0].id, "(A)")]})
+    folder = write_run(tmp_path / "run", request, {"mllm": [attempt(request[0].id, "(A)")]})
     folder.write_manifest({"identity": {"benchmark": "blink", "split": "val", "imported": {}}, "solvers": {"mllm": {}}})
     with pytest.raises(UsageError, match="imported predictions: its manifest names neither model nor tools"):
         write_trust(folder, tmp_path / "trust.json", FOLDS)
@@ -251,8 +253,10 @@ def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
     request = questions(fakes, 6)
     values = [("A", 0.3), ("B", 0.55), ("A", 0.59), ("A", 0.6), ("A", 0.9), ("B", 1.0)]
     by_rule = [attempt(item.id, "", said_by_tool(*what)) for item, what in zip(request, values, strict=True)]
-    alone = [attempt(entry.id, text) for entry, text in zip(request, ["(A)", "(A)", "(B)", "?", "(A)", "(B)"], strict=True)]
-    folder = made(tmp_path / "run", request, {"specialist": by_rule, "mllm": alone})
+    alone = [
+        attempt(entry.id, text) for entry, text in zip(request, ["(A)", "(A)", "(B)", "?", "(A)", "(B)"], strict=True)
+    ]
+    folder = write_run(tmp_path / "run", request, {"specialist": by_rule, "mllm": alone})
     write_trust(folder, tmp_path / "trust.json", 40)
     trust = read_trust(tmp_path / "trust.json")
     empty = next(unit for unit in map(str, range(999)) if _alone(unit, request, 40))
@@ -290,7 +294,7 @@ def test_a_scanpath_counts_by_the_similarity_that_the_benchmark_leads_with(tmp_p
         0.1,
     )
     alone = Attempt("Q9_1", (Exchange(prompt, Reply(other)),), 0.1)
-    folder = made(tmp_path / "run", [question], {"specialist": [by_rule], "mllm": [alone]}, benchmark="hvsbench")
+    folder = write_run(tmp_path / "run", [question], {"specialist": [by_rule], "mllm": [alone]}, benchmark="hvsbench")
     tool, model = sorted(cases(folder), key=lambda case: case.key, reverse=True)
     assert (tool.key, tool.score) == (("scanpath", "classical", "Q9"), pytest.approx(1.0))
     guessed = load("hybrid.benchmarks", "hvsbench").card.prior_accuracy.guessed

@@ -144,19 +144,19 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
     assert None not in (people["mae"].error, people["rmse"].error, people["m_dir.q9"].error)
 
 
-def ended(*parts: tuple[float, float | None, str | None], exact: bool = True) -> Guess:
+def make_guess(*parts: tuple[float, float | None, str | None], exact: bool = True) -> Guess:
     return Guess(
         tuple(ChanceEnd(p, Score("q", "T", correct, Outcome.ANSWERED, answer)) for p, correct, answer in parts), exact
     )
 
 
 def test_the_parts_of_a_guess_by_hand() -> None:
-    guess = ended((0.5, 1.0, "A"), (0.25, 0.0, "B"), (0.25, 1.0, "B"))
+    guess = make_guess((0.5, 1.0, "A"), (0.25, 0.0, "B"), (0.25, 1.0, "B"))
     assert guess.correct == 0.75
     assert guess.by_answer == {"A": 1.0, "B": 0.5}
     assert guess.variance == 0.0
-    assert ended((0.5, None, "path"), (0.5, None, "path")).correct is None
-    sample = ended((0.25, 1.0, "A"), (0.25, 0.0, "B"), (0.25, 0.0, "B"), (0.25, 0.0, "B"), exact=False)
+    assert make_guess((0.5, None, "path"), (0.5, None, "path")).correct is None
+    sample = make_guess((0.25, 1.0, "A"), (0.25, 0.0, "B"), (0.25, 0.0, "B"), (0.25, 0.0, "B"), exact=False)
     # Sample variance 1/4 over four draws.
     assert (sample.correct, sample.variance, sample.by_answer) == (0.25, 0.0625, {})
 

@@ -34,16 +34,18 @@ def paths(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> tuple[
 
 
 @pytest.fixture(scope="module")
-def whole(paths: tuple[Path, ...]) -> ComparisonReport:
+def full_report(paths: tuple[Path, ...]) -> ComparisonReport:
     """The comparison of them with all sections."""
     return compare_paths(paths, all=True)
 
 
-def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> None:
-    report = whole
+def test_json_has_every_row_and_every_conclusion(full_report: ComparisonReport) -> None:
+    report = full_report
     data: Any = json.loads(json.dumps(report.as_json()))
     assert set(data) == {"head", "unanswered", "solvers", "results", "conclusion", "conclusions"}
-    assert [(item["id"], item["text"]) for item in data["conclusion"]] == [(entry.id, entry.text) for entry in report.conclusion]
+    assert [(item["id"], item["text"]) for item in data["conclusion"]] == [
+        (entry.id, entry.text) for entry in report.conclusion
+    ]
     assert len(data["results"]) == len(report.results) == len(report.rows())
     assert data["conclusions"] == {section.name: section.lead for section in report.sections if section.lead}
 
@@ -105,9 +107,9 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ],
 )
 def test_a_section_that_cannot_be_made_costs_no_other(
-    paths: tuple[Path, ...], whole: ComparisonReport, monkeypatch: pytest.MonkeyPatch, error: Exception
+    paths: tuple[Path, ...], full_report: ComparisonReport, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    names = {section.name for section in whole.sections}
+    names = {section.name for section in full_report.sections}
     raising(monkeypatch, error)
     report = compare_paths(paths, all=True)
     reason = " ".join(str(error).split())
@@ -189,7 +191,7 @@ SECTION = Section(
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[None]:
+def custom_statistic(tmp_path: Path) -> Iterator[None]:
     """A statistic in a folder beside the program's."""
     folder, previous = tmp_path / "statistics", folders(SECTIONS)
     folder.mkdir()
@@ -200,8 +202,10 @@ def own(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.system
-def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path, ...], reference: Any) -> None:
-    del own
+def test_a_statistic_is_one_file_and_in_every_form(
+    custom_statistic: None, paths: tuple[Path, ...], reference: Any
+) -> None:
+    del custom_statistic
     report = compare_paths(paths, all=True)
     title, lead, about = (
         *("How many answers can be read?", "controller has 15 readable answers."),

@@ -56,7 +56,9 @@ def letters(message: str) -> str:
 
 def by_task(message: str | Mapping[str, str]) -> dict[str, str]:
     """Letters of each task; those of one word are Jigsaw's."""
-    return {task: letters(value) for task, value in ({"Jigsaw": message} if isinstance(message, str) else message).items()}
+    return {
+        task: letters(value) for task, value in ({"Jigsaw": message} if isinstance(message, str) else message).items()
+    }
 
 
 TABLE = {
@@ -71,7 +73,7 @@ TABLE = {
 }
 
 
-def written(made_up_runs: Any, folder: Path, message: Said) -> Comparison:
+def compare_row(made_up_runs: Any, folder: Path, message: Said) -> Comparison:
     """The comparison of the runs of one row of the table."""
     costing = {"costing": made_up_runs.calling} if message.calls else {}
     paths = [made_up_runs.from_letters(folder / "real", message.real, **costing).path]
@@ -89,7 +91,7 @@ def ids(sentences: tuple[Sentence, ...]) -> set[str]:
 @pytest.mark.parametrize("name", TABLE)
 def test_the_sentences_of_a_case(name: str, made_up_runs: Any, tmp_path: Path) -> None:
     message = TABLE[name]
-    sentences = conclusion(written(made_up_runs, tmp_path, message))
+    sentences = conclusion(compare_row(made_up_runs, tmp_path, message))
     assert 1 <= len(sentences) <= 5
     text = {item.id: item.text for item in sentences}
     # One task is the whole: nothing more is said of it.
@@ -135,7 +137,7 @@ def test_every_case_is_walked() -> None:
 @pytest.fixture
 def full(made_up_runs: Any, tmp_path: Path) -> Comparison:
     """A gain with all parts and a blank control."""
-    return written(made_up_runs, tmp_path, TABLE["a gain that what the tools say explains"])
+    return compare_row(made_up_runs, tmp_path, TABLE["a gain that what the tools say explains"])
 
 
 def test_replies_of_another_model_limit_the_claim(full: Comparison) -> None:
@@ -157,7 +159,9 @@ def test_calls_that_could_not_be_read_limit_the_claim_above_one_in_twenty(
 ) -> None:
     (hybrid,) = [item for item in full.solvers if item.solver == "controller"]
     assert len(hybrid.scores) == 40
-    solvers = [replace(entry, usage=Usage(unreadable=unreadable)) if entry is hybrid else entry for entry in full.solvers]
+    solvers = [
+        replace(entry, usage=Usage(unreadable=unreadable)) if entry is hybrid else entry for entry in full.solvers
+    ]
     words = f"controller wrote calls that could not be read about {unreadable} of 40 questions"
     assert (words in conclusion(compare(solvers))[-1].text) is is_said
 
@@ -173,7 +177,9 @@ def test_no_sentence_says_more_than_its_interval(full: Comparison, tools: str, a
     comparison = compare(solvers)
     sentences = conclusion(comparison)
     assert 1 <= len(sentences) <= 5
-    rows = [row for row in ConclusionRows(comparison).of("differences") if row.quantity == "difference" and not row.group]
+    rows = [
+        row for row in ConclusionRows(comparison).of("differences") if row.quantity == "difference" and not row.group
+    ]
     for sentence, other in (("gain", "mllm"), ("specialists", "specialist")):
         values = [row for row in rows if {row.a, row.b} == {"controller", other}]
         text = {f"{sentence}.more", f"{sentence}.less"} & ids(sentences)
@@ -210,7 +216,10 @@ def test_a_task_of_one_picture_is_named_as_untested(made_up_runs: Any, tmp_path:
         "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 15, "Spatial_Relation": "w" * 9},
     }
     run = made_up_runs.from_letters(tmp_path / "real", answers)
-    questions = [replace(question, cluster="one" if question.task == "Spatial_Relation" else question.id) for question in run.questions()]
+    questions = [
+        replace(question, cluster="one" if question.task == "Spatial_Relation" else question.id)
+        for question in run.questions()
+    ]
     run.write_questions(questions)
     run.write_manifest({**run.manifest, "files": {}})
     sentences = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}

@@ -70,7 +70,7 @@ def test_what_is_no_definition_is_refused_with_its_words(text: str, said: str) -
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[None]:
+def custom_statistic(tmp_path: Path) -> Iterator[None]:
     folder, previous = tmp_path / "statistics", folders(SECTIONS)
     folder.mkdir()
     (folder / "alike.py").write_text(OWN)
@@ -80,8 +80,8 @@ def own(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.system
-def test_a_statistic_is_one_file_of_at_most_40_lines(own: None, tmp_path: Path, made_up_runs: Any) -> None:
-    del own
+def test_a_statistic_is_one_file_of_at_most_40_lines(custom_statistic: None, tmp_path: Path, made_up_runs: Any) -> None:
+    del custom_statistic
     assert len(OWN.splitlines()) <= 40
     run = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rwww"}, "specialist": {"Jigsaw": "rrwa"}})
     report = compare_paths([run.path], all=True)

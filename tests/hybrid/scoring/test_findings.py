@@ -44,7 +44,7 @@ def stored(number: int) -> StoredImage:
     return StoredImage(f"{number:064x}", 100, 80, "image/png")
 
 
-def shown(count: int) -> tuple[ImageRef, ...]:
+def image_refs(count: int) -> tuple[ImageRef, ...]:
     return tuple(ImageRef(f"img:{number}", stored(number)) for number in range(1, count + 1))
 
 
@@ -99,7 +99,7 @@ def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() ->
 # One ask.
 
 TWO = ("the second image", "the third image")
-ROW = Prompt(("Which image fits?", *shown(3)), Kind.CHOICE, TWO, route="Jigsaw")
+ROW = Prompt(("Which image fits?", *image_refs(3)), Kind.CHOICE, TWO, route="Jigsaw")
 ALL = ("img:1", "img:2", "img:3")
 PUZZLE = Question("q", "Jigsaw", tuple(map(stored, (1, 2, 3))), "Which image fits?", Kind.CHOICE, TWO, "(A)", "Jigsaw")
 
@@ -137,7 +137,7 @@ TEXTS = [f"What colour is the sign? {colour}" for colour in ("red", "blue", "gre
 async def test_in_mm_sap_the_first_ask_decides_and_the_second_is_heard_on_its_own() -> None:
     mm_sap = load("hybrid.benchmarks", "mm_sap")
     choices = ("red", "blue", "Sorry, I can't help with it.")
-    first = Prompt(("Question: What colour is the sign?", *shown(1)), Kind.CHOICE, choices, route="choice")
+    first = Prompt(("Question: What colour is the sign?", *image_refs(1)), Kind.CHOICE, choices, route="choice")
     second = replace(first, choices=choices[:2])
     target, protocol = {"correct": 1, "refusal": 2}, {"refusal": 2}
     question = Question("m", "BasicVisQA", (stored(1),), "?", Kind.CHOICE, choices, target, "choice", {}, protocol)
@@ -152,7 +152,7 @@ async def test_in_mm_sap_the_first_ask_decides_and_the_second_is_heard_on_its_ow
 # From disk.
 
 
-def made(path: Path, attempts: Sequence[Attempt], solver: str = "controller") -> Scored:
+def score_attempts(path: Path, attempts: Sequence[Attempt], solver: str = "controller") -> Scored:
     """A run of puzzles in which the solver has these attempts."""
     folder = RunFolder(path)
     identity = {"benchmark": "blink", "split": "val", "data": {"kind": "folder", "sha256": "ab" * 32}}
@@ -174,7 +174,9 @@ def lines(scored: Scored) -> Path:
 def test_odd_steps_and_answers_that_are_gone_cost_their_own_question(tmp_path: Path) -> None:
     odd = call("jigsaw", None, ALL)
     odd = replace(odd, data={**odd.data, "images": 3})
-    scored = made(tmp_path, [attempt(A, identity="whole"), attempt(odd, identity="odd"), attempt(A, identity="gone")])
+    scored = score_attempts(
+        tmp_path, [attempt(A, identity="whole"), attempt(odd, identity="odd"), attempt(A, identity="gone")]
+    )
     path = lines(scored)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
     result = heard(scored)
@@ -194,7 +196,7 @@ def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytes
     fails_at_times.tools = rule.tools  # type: ignore[attr-defined]
     monkeypatch.setitem(table().rules, ROW.route, fails_at_times)  # type: ignore[arg-type]
     odd = replace(ROW, parts=("An odd one.", *ROW.parts))
-    scored = made(tmp_path, [attempt(A, prompt=odd, identity="x"), attempt(A, identity="y")])
+    scored = score_attempts(tmp_path, [attempt(A, prompt=odd, identity="x"), attempt(A, identity="y")])
     result = heard(scored)
     assert str(result["x"].unread).startswith("the rule cannot be run: LookupError: a defect")
     assert (result["x"].finding, result["y"].finding, len(result["x"].calls)) == ("unread", "right", 1)
@@ -202,23 +204,25 @@ def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytes
 
 def test_a_number_beyond_floating_point_decides_nothing(tmp_path: Path) -> None:
     images = ("the first image", "the second image")
-    prompt = replace(ROW, route="Forensic_Detection", choices=images, parts=("Which?", *shown(2)))
+    prompt = replace(ROW, route="Forensic_Detection", choices=images, parts=("Which?", *image_refs(2)))
     steps, good = (
         call("forensics", {"photograph": 0, "photograph_confidence_0_1": confident}, ("img:1", "img:2"))
         for confident in (10**400, 1)
     )
-    scored = made(tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")])
+    scored = score_attempts(
+        tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")]
+    )
     result = heard(scored)
     assert [(result[name].finding, result[name].unread) for name in "xy"] == [("none", None), ("right", None)]
 
 
 async def test_attempts_are_read_for_a_caller_in_an_event_loop_too(tmp_path: Path) -> None:
-    assert heard(made(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
+    assert heard(score_attempts(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
 
 
 def test_nothing_is_heard_of_predictions_and_failures(tmp_path: Path) -> None:
     failed = replace(attempt(A, identity="f").exchanges[0], reply=Reply("", Outcome.NOT_RECORDED))
-    scored = made(tmp_path, [attempt(A, identity="one"), Attempt("f", (failed,), 0.1)])
+    scored = score_attempts(tmp_path, [attempt(A, identity="one"), Attempt("f", (failed,), 0.1)])
     assert set(heard(scored)) == {"one"}
     assert heard(replace(scored, folder=None)) == {}
 
@@ -237,7 +241,10 @@ RUNS = (
 def without_specialist_answer(item: Attempt) -> Attempt:
     """The attempt as a controller's trace has it: its tool calls alone."""
     exchanges = tuple(
-        replace(exchange, reply=replace(exchange.reply, steps=tuple(step for step in exchange.reply.steps if step.kind == "tool")))
+        replace(
+            exchange,
+            reply=replace(exchange.reply, steps=tuple(step for step in exchange.reply.steps if step.kind == "tool")),
+        )
         for exchange in item.exchanges
     )
     return replace(item, exchanges=exchanges)

@@ -40,7 +40,10 @@ def lines(name: str, paths: Any, rule: Any) -> list[str]:
         card = repr((section.title, section.about, section.quantities, section.headings, section.chart))
         digests = [hashlib.sha256(item.encode()).hexdigest()[:12] for item in (rows, card)]
         results.append("\t".join((name, rule, built.name, str(len(built.rows)), *digests, built.lead)))
-    return [*results, *("\t".join((name, rule, entry.id, entry.text)) for entry in report.conclusion if not entry.command)]
+    return [
+        *results,
+        *("\t".join((name, rule, entry.id, entry.text)) for entry in report.conclusion if not entry.command),
+    ]
 
 
 def test_every_row_lead_and_card(made_up_runs: Any, tmp_path: Path) -> None:

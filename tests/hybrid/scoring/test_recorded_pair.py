@@ -21,7 +21,10 @@ def files(folder: Path, without: str, with_tools: str, suffix: str = "csv") -> t
 def test_csv_with_calls_gives_the_whole_decomposition(tmp_path: Path) -> None:
     paths = files(tmp_path, "id,correct,task\na,0,x\nb,1,x\nc,0,y\nz,1,y\n", "id,correct,calls\nc,1,0\na,1,2\nb,0,1\n")
     pair = read_pair(*paths)
-    assert [(question.id, question.task, question.alone, question.with_tools, bool(question.tools)) for question in pair.questions] == [
+    assert [
+        (question.id, question.task, question.alone, question.with_tools, bool(question.tools))
+        for question in pair.questions
+    ] == [
         ("a", "x", 0, 1, True),
         ("b", "x", 1, 0, True),
         ("c", "y", 0, 1, False),
@@ -77,7 +80,10 @@ def test_trajectories_of_med_pair_by_line(tmp_path: Path) -> None:
         return "".join(json.dumps({"accuracy_reward": a, "tool_call_counts": c}) + "\n" for a, c in rows)
 
     pair = read_pair(*files(tmp_path, lines((0, 0), (1, 0)), lines((1, 3), (0, 0)), "jsonl"))
-    assert [(question.alone, question.with_tools, bool(question.tools)) for question in pair.questions] == [(0, 1, True), (1, 0, False)]
+    assert [(question.alone, question.with_tools, bool(question.tools)) for question in pair.questions] == [
+        (0, 1, True),
+        (1, 0, False),
+    ]
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_read_is_named"))

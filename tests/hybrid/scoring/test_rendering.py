@@ -35,7 +35,7 @@ SECTION = Section(
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Comparison:
+def comparison(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Comparison:
     """Two solvers, of which one failed a question."""
     messages = {"mllm": {"Jigsaw": "rwrr", "Counting": "rr"}, "specialist": {"Jigsaw": "rwfr", "Counting": "aw"}}
     path = made_up_runs.from_letters(tmp_path_factory.mktemp("run") / "run", messages).path
@@ -71,8 +71,8 @@ def test_a_name_begins_no_formula_and_comes_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["=HYPERLINK('http://x')", "@SUM(1)", "+1", "-2+3", "\t=1", 'a,b"c\nd'])
-def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(found: Comparison, name: str) -> None:
-    solvers: list[Scored] = [replace(found.solvers[0], solver=name), found.solvers[1]]
+def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(comparison: Comparison, name: str) -> None:
+    solvers: list[Scored] = [replace(comparison.solvers[0], solver=name), comparison.solvers[1]]
     (line,) = lines_of(compare(solvers), row("share", -1.0, name, group=name, note=name))
     for column in ("a", "group", "note"):
         assert not line[column].startswith(DANGEROUS)

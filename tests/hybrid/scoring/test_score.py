@@ -147,7 +147,10 @@ def test_agreement_and_what_is_undecided_are_shares_of_the_rows(tmp_path: Path) 
 
 def test_a_value_that_is_not_defined_is_null_and_digits_are_twelve(tmp_path: Path) -> None:
     predictions = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
-    by_value = {rule: replace(value, metrics=(Metric("m", None, 0, "ratio", ()),)) for rule, value in predictions.counted.items()}
+    by_value = {
+        rule: replace(value, metrics=(Metric("m", None, 0, "ratio", ()),))
+        for rule, value in predictions.counted.items()
+    }
     report: Any = replace(predictions, counted=by_value).as_json()
     assert (report["metrics"], report["intervals"]) == ({"m": None}, {"m": None})
     assert (rounded(1 / 3), rounded(2 / 3), rounded(None)) == (0.333333333333, 0.666666666667, None)

@@ -33,11 +33,11 @@ class Calls:
         self.number = 0
         score = Blink.score
 
-        def counted(blink: Blink, *args: Any) -> Score:
+        def count_score(blink: Blink, *args: Any) -> Score:
             self.number += 1
             return score(blink, *args)
 
-        monkeypatch.setattr(Blink, "score", counted)
+        monkeypatch.setattr(Blink, "score", count_score)
 
 
 @pytest.fixture
@@ -80,7 +80,9 @@ def more_said(folder: RunFolder) -> None:
 
 
 def another_target(folder: RunFolder) -> None:
-    folder.write_questions(replace(question, target="(B)") for question in folder.questions() if isinstance(question, Question))
+    folder.write_questions(
+        replace(question, target="(B)") for question in folder.questions() if isinstance(question, Question)
+    )
 
 
 def another_identity(folder: RunFolder) -> None:

@@ -31,7 +31,7 @@ def filled(root: Path, count: int = 3) -> FindingCache:
     return selected
 
 
-def said(sha256: str = KEY, **changes: Any) -> bytes:
+def finding_bytes(sha256: str = KEY, **changes: Any) -> bytes:
     """The file of a finding that shows one picture, changed where wanted."""
     image = {"sha256": sha256, "width": 5, "height": 4, "media_type": "image/png"}
     ref = {"name": "", "image": image, "parent": "0", "box": None, "scale": 1.0}
@@ -45,9 +45,9 @@ def said(sha256: str = KEY, **changes: Any) -> bytes:
     [{"confidence": 2.0}, {"data": {"x": float("nan")}}, {"parent": "img:1"}, {"name": "img:1"}, {"scale": 0.0}],
 )
 def test_a_file_that_is_no_finding_is_refused(changes: dict[str, Any]) -> None:
-    finding_of(said())
+    finding_of(finding_bytes())
     with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
-        finding_of(said(**changes))
+        finding_of(finding_bytes(**changes))
 
 
 @pytest.mark.parametrize("sha256", ELSEWHERE)
@@ -55,9 +55,9 @@ def test_a_finding_whose_image_is_a_path_is_refused_wherever_it_enters(tmp_path:
     with pytest.raises(ValueError, match="is no sha256 of an image"):
         StoredImage(sha256, 5, 4, "image/png")
     with pytest.raises(ValueError, match="is no sha256 of an image"):
-        finding_of(said(sha256))
+        finding_of(finding_bytes(sha256))
     with pytest.raises(DataError, match="is no key"):
-        cache(tmp_path).put(sha256, finding_of(said()))
+        cache(tmp_path).put(sha256, finding_of(finding_bytes()))
 
 
 def test_no_file_outside_of_the_store_is_removed(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_no_file_outside_of_the_store_is_removed(tmp_path: Path) -> None:
     selected = filled(tmp_path, 1)
     target_points = tmp_path / "findings" / "ab" / f"{KEY}.json"
     target_points.parent.mkdir()
-    target_points.write_bytes(said(str(victim)))
+    target_points.write_bytes(finding_bytes(str(victim)))
     assert selected.get(KEY) is None
     assert prune(selected, older_than_days=0) == 2
     assert victim.read_bytes() == b"precious"
@@ -75,14 +75,14 @@ def test_no_file_outside_of_the_store_is_removed(tmp_path: Path) -> None:
 def test_links_in_the_store_are_followed_nowhere(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / f"{KEY}.json").write_bytes(said())
+    (outside / f"{KEY}.json").write_bytes(finding_bytes())
     (outside / "picture").write_bytes(b"precious")
     selected = cache(tmp_path)
     (tmp_path / "findings").mkdir()
     (tmp_path / "findings" / "ab").symlink_to(outside)
     assert list(entries(selected)) == []
     (tmp_path / "findings" / "ab").unlink()
-    selected.put(KEY, finding_of(said()))
+    selected.put(KEY, finding_of(finding_bytes()))
     selected.store.path(KEY).parent.mkdir(parents=True)
     selected.store.path(KEY).symlink_to(outside / "picture")
     assert prune(selected, older_than_days=0) == 1

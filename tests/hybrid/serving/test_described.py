@@ -174,7 +174,9 @@ def test_a_description_is_the_whole_card(outside: Path) -> None:
         assert [getattr(backend, fact) for fact in facts] == [getattr(other, fact) for fact in facts]
         assert [need.tool for need in backend.needs] == [need.tool for need in other.needs] == ["depth"]
     assert [need.tool for need in described.card.needs] == ["depth"]
-    assert [(check.name, check.series) for check in described.checks] == [(item.name, item.series) for item in real.checks]
+    assert [(check.name, check.series) for check in described.checks] == [
+        (item.name, item.series) for item in real.checks
+    ]
     assert described.args.model_json_schema() == real.args.model_json_schema()
     assert described.parse({"number": 3}).model_dump() == real.parse({"number": 3}).model_dump()
     with pytest.raises(ToolError, match="number: Field required"):

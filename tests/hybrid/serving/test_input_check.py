@@ -152,14 +152,14 @@ def test_the_tools_own_probe_is_asked_and_else_its_known_answers_in_turn() -> No
 
     names: list[str] = []
 
-    def known(name: str, count: int) -> KnownAnswer:
+    def known_answer(name: str, count: int) -> KnownAnswer:
         def pose() -> CheckCase:
             names.append(name)
             return CheckCase((np.zeros((9, 9, 3), np.uint8),) * count, {}, never)
 
         return KnownAnswer(name, pose)
 
-    checks = (known("none", 0), known("one", 1), known("two", 1))
+    checks = (known_answer("none", 0), known_answer("one", 1), known_answer("two", 1))
     assert [probe.wrong for probe in run_probes(tool(*checks), Backend(tensor, WAYS[0]))] == [None]
     assert names == ["none", "one"] * len(SIZES)
     current = tool(*checks, probe=lambda picture: CheckCase((255 - picture,), {}, never))

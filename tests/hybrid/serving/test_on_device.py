@@ -18,7 +18,7 @@ import pytest
 
 import tools
 from bench._networks import NETWORKS
-from bench._throughput import arguments, asked, counting
+from bench._throughput import arguments, counting, make_requests
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import ToolError
 from hybrid.core.images import ImageStore
@@ -86,7 +86,7 @@ def five(tmp_path: Path) -> dict[str, str]:
     return {tool: str(folder) for tool, folder in folders.items()}
 
 
-def counted(name: str, loads: Counter[str]) -> Tool:
+def with_load_count(name: str, loads: Counter[str]) -> Tool:
     """A tool whose learned backend counts how often one is made."""
     tool: Tool = load("tools", name)
 
@@ -104,14 +104,14 @@ async def many(service: CachedTools, loads: Counter[str], count: int = IN_FLIGHT
     """Calls of all five tools at once."""
     calls = []
     for place, name in enumerate(FIVE):
-        tool = counted(NETWORKS[name].tool, loads)
-        for group in asked(tool, (count + place) // len(FIVE))[1]:
+        tool = with_load_count(NETWORKS[name].tool, loads)
+        for group in make_requests(tool, (count + place) // len(FIVE))[1]:
             refs = [ImageRef(f"img:{n}", service.store.put_pixels(item)) for n, item in enumerate(group, 1)]
             calls.append(service.call(tool, tool.parse(arguments(NETWORKS[name], name, seed)), refs, seed))
     return list(await asyncio.gather(*calls, return_exceptions=True))
 
 
-def held(device: str) -> int:
+def memory_in_use(device: str) -> int:
     """Bytes that tensors hold on the device; a CPU does not say."""
     import torch
 
@@ -142,7 +142,7 @@ async def test_the_memory_of_a_finished_service_comes_back(
 ) -> None:
     import torch
 
-    previous, seen = held(device), list[weakref.ref[torch.nn.Module]]()
+    previous, seen = memory_in_use(device), list[weakref.ref[torch.nn.Module]]()
     handle = torch.nn.modules.module.register_module_forward_hook(
         lambda module, *_: seen.append(weakref.ref(module)) if not seen else None
     )
@@ -152,14 +152,14 @@ async def test_the_memory_of_a_finished_service_comes_back(
     finally:
         handle.remove()
     assert seen
-    assert held(device) > previous or device == "cpu"
+    assert memory_in_use(device) > previous or device == "cpu"
     service.close()
     del service
     until = time.monotonic() + GONE_S
-    while (held(device) > previous or seen[0]() is not None) and time.monotonic() < until:
+    while (memory_in_use(device) > previous or seen[0]() is not None) and time.monotonic() < until:
         await asyncio.sleep(0.05)
     # Other tests may have let go of theirs meanwhile.
-    assert held(device) <= previous
+    assert memory_in_use(device) <= previous
     assert seen[0]() is None
 
 
@@ -169,13 +169,13 @@ async def test_the_budget_of_weights_holds_and_every_call_is_answered(
     sizes = {name: sum(p.stat().st_size for p in Path(folder).glob("*.safetensors")) for name, folder in five.items()}
     loads: Counter[str] = Counter()
     service = serving(five, device, memory_bytes=max(sizes.values()))
-    previous, most = held(device), 0
+    previous, most = memory_in_use(device), 0
     for turn in range(2):
         for finding in await many(service, loads, 10, turn):
             assert isinstance(finding, Finding), finding
         loaded = service.executor.loader.loaded  # type: ignore[attr-defined]
         assert sum(sizes.get(name, 0) for name in loaded) <= max(sizes.values())
-        most = max(most, held(device) - previous)
+        most = max(most, memory_in_use(device) - previous)
     assert sum(loads.values()) > len(five)
     assert most < sum(sizes.values())
 
@@ -222,7 +222,7 @@ async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_noth
     cards = (BackendCard("learned", "1", Large, "", batch=8),)
     tool, refs = Tool(Card("large", "Is large.", "None.", cards), LargeArgs), fakes.refs(store, 1)
     service = serving({"large": str(tmp_path)}, card)
-    total, previous = torch.cuda.get_device_properties(card).total_memory, held(card)
+    total, previous = torch.cuda.get_device_properties(card).total_memory, memory_in_use(card)
 
     async def ask(megabytes: int, turn: int, count: int = 8) -> list[Any]:
         values = (tool.parse({"megabytes": megabytes, "number": 8 * turn + n}) for n in range(count))
@@ -233,7 +233,7 @@ async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_noth
     try:
         for turn in range(50):
             assert all(isinstance(entry, Finding) for entry in await ask(150, turn))
-            assert held(card) == previous
+            assert memory_in_use(card) == previous
         assert max(MADE[-1].sizes) > 4 >= max(MADE[-1].sizes[-10:])
         assert "they are halved" in service.notices[0]
         # More than the device has for one alone: the CPU answers, and the run goes on.
@@ -293,7 +293,9 @@ async def test_a_kernel_assertion_costs_its_own_call_and_no_other(
     tool, refs = load("tools", "holding"), fakes.refs(store, 1)
     service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)
     values = [{"number": n, "out_of_range": n == 2} for n in range(6)]
-    results = await asyncio.gather(*(service.call(tool, tool.parse(item), refs) for item in values), return_exceptions=True)
+    results = await asyncio.gather(
+        *(service.call(tool, tool.parse(item), refs) for item in values), return_exceptions=True
+    )
     assert [type(entry) for entry in results] == [Finding, Finding, ToolError, Finding, Finding, Finding], results
     text = "the tool failed: IndexError" if device == "cpu" else "holding cost its worker process: exit code 70"
     assert str(results[2]).startswith(text)

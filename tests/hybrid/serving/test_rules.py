@@ -75,7 +75,7 @@ def test_a_tool_without_backend_is_told_to_the_rule_and_ends_one_that_does_not_g
         answer(two_calls, Context(absent=("other",)))
 
 
-def wrong(make: Callable[[Finding], Any]) -> Rule:
+def make_rule(make: Callable[[Finding], Any]) -> Rule:
     """A rule whose answer is made of its finding."""
 
     async def rule(prompt: Prompt, ctx: Any) -> Any:
@@ -97,11 +97,11 @@ async def _sleeps(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (wrong(lambda finding: "B"), "gives a SpecialistAnswer or None, not str"),
-        (wrong(lambda finding: choose(2, "mine", finding)), "there is no choice 2 of 2"),
-        (wrong(lambda finding: choose(0, "mine", replace(finding))), "rests on no finding of its calls"),
-        (wrong(lambda finding: choose(0, "mine", finding, sure=float("nan"))), "is no probability"),
-        (wrong(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "an answer of 30000 characters"),
+        (make_rule(lambda finding: "B"), "gives a SpecialistAnswer or None, not str"),
+        (make_rule(lambda finding: choose(2, "mine", finding)), "there is no choice 2 of 2"),
+        (make_rule(lambda finding: choose(0, "mine", replace(finding))), "rests on no finding of its calls"),
+        (make_rule(lambda finding: choose(0, "mine", finding, sure=float("nan"))), "is no probability"),
+        (make_rule(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "an answer of 30000 characters"),
         (asks("mine")(_for_ever), f"more than {MAX_CALLS} tool calls"),
         (asks("mine")(_sleeps), "awaits its tool calls"),
     ],

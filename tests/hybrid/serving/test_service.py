@@ -56,7 +56,9 @@ async def calls(
 
 
 def texts(findings: list[Finding | BaseException]) -> list[str]:
-    return [item.text.split(",")[0] if isinstance(item, Finding) else f"{type(item).__name__}: {item}" for item in findings]
+    return [
+        item.text.split(",")[0] if isinstance(item, Finding) else f"{type(item).__name__}: {item}" for item in findings
+    ]
 
 
 OTHER_PROCESS = """
@@ -170,7 +172,7 @@ async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Ma
 
     assert await is_kept()
     assert not await is_kept(seed=4)
-    assert not await is_kept(given=fakes.NumberArgs(number=5))
+    assert not await is_kept(other_options=fakes.NumberArgs(number=5))
     assert not await is_kept(images=(another,))
     assert not await is_kept(images=(ref, another))
     assert not await is_kept(images=(another, ref))

@@ -141,7 +141,7 @@ def ask(make: Make) -> Callable[..., Any]:
     return of_its_own
 
 
-def said(findings: Sequence[Finding | Exception]) -> list[str]:
+def texts_of(findings: Sequence[Finding | Exception]) -> list[str]:
     return [item.text if isinstance(item, Finding) else str(item) for item in findings]
 
 
@@ -153,7 +153,7 @@ def until(browser_page: threading.Event) -> Callable[[Staged], None]:
 
 
 async def test_an_error_in_any_stage_costs_nobody_else(ask: Callable[..., Any]) -> None:
-    result = said(await ask(Staged(), [1, 13, 2, 14, 3, 15, 16, 4]))
+    result = texts_of(await ask(Staged(), [1, 13, 2, 14, 3, 15, 16, 4]))
     assert [result[place] for place in (0, 2, 4, 7)] == ["1 -> 2", "2 -> 4", "3 -> 6", "4 -> 8"]
     assert result[1] == "the tool failed: ZeroDivisionError: not prepared"
     assert result[3] == "the tool failed: ZeroDivisionError: not computed"

@@ -169,7 +169,8 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
         sleeping = [
             job.start.stage == "cpu"
             and any(
-                isinstance(request.request, ToolRequest) and request.request.args["fault"] == "sleep" for request in job.requests
+                isinstance(request.request, ToolRequest) and request.request.args["fault"] == "sleep"
+                for request in job.requests
             )
             for job in worker.jobs.values()
         ]

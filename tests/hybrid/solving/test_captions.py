@@ -175,7 +175,7 @@ async def test_an_outage_of_the_captioner_costs_the_question(ask: Ask, fakes: An
 
 
 async def test_budgets_hold_for_captions(ask: Ask, fakes: Any) -> None:
-    captioner = fakes.QueueModel([fakes.counted("a cat", 90, 10), "never asked for"])
+    captioner = fakes.QueueModel([fakes.message_with_usage("a cat", 90, 10), "never asked for"])
     reply = await ask(model=fakes.QueueModel(["never"]), captioner=captioner, limits=Limits(tokens=100))
     assert (reply.text, reply.outcome, captioner.replies) == ("", Outcome.BUDGET, ["never asked for"])
     meter = RunMeter(RunLimits(model_calls=1))

@@ -26,7 +26,11 @@ def test_texts_come_back_for_a_question_and_for_its_variants(tmp_path_factory: A
     assert supplied.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     for name, text in texts.items():
         rendered = BESIDE.format(text=text.strip())
-        assert (supplied.of(name), supplied.of(f"{name}#s2"), supplied.of(f"{name}#r1")) == (rendered, rendered, rendered)
+        assert (supplied.of(name), supplied.of(f"{name}#s2"), supplied.of(f"{name}#r1")) == (
+            rendered,
+            rendered,
+            rendered,
+        )
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_error_names_file_and_line"))

@@ -16,7 +16,7 @@ from hybrid.solving.controls import AskedQuestion, OracleWords, ToolCondition, c
 from hybrid.tool.args import Args
 
 
-def asked(service: CachedTools, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
+def make_question(service: CachedTools, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
     question: Question = fakes.question(identity, images=(fakes.stored(service.store, seed),), **changes)
     return question
 
@@ -43,7 +43,7 @@ async def find(service: CachedTools, fakes: Any, mode: ToolOutput, question: Que
 
 
 async def test_a_shuffled_finding_never_answers_for_the_question_itself(service: CachedTools, fakes: Any) -> None:
-    question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
+    question, other = make_question(service, fakes, "q1", 1), make_question(service, fakes, "q2", 2)
     await find(service, fakes, "shuffled", question, [other])
     for item, seed in ((question, 1), (other, 2)):
         real = await find(service, fakes, "real", item, [])

@@ -24,7 +24,7 @@ def image_registry(*sizes: tuple[int, int]) -> ImageRegistry:
     )
 
 
-def said(frame: CoordinateSystem, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
+def to_frame(frame: CoordinateSystem, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
     """A point of the original as a model of that frame writes it: the inverse of what is tested."""
     width, height = size
     match frame.name.removesuffix("_yx"):
@@ -41,7 +41,7 @@ def said(frame: CoordinateSystem, x: float, y: float, size: tuple[int, int]) -> 
 @given(st.sampled_from(sorted(FRAMES)), SIZES, SHARES, SHARES)
 def test_every_frame_comes_back_to_the_point(name: str, size: tuple[int, int], x: float, y: float) -> None:
     frame, point = frame_named(name), (x * size[0], y * size[1])
-    assert frame.point(*said(frame, *point, size), size) == pytest.approx(point, abs=1e-6)
+    assert frame.point(*to_frame(frame, *point, size), size) == pytest.approx(point, abs=1e-6)
 
 
 @given(SIZES, SHARES, SHARES, st.integers(20_000, 2_000_000))
@@ -51,7 +51,7 @@ def test_pixels_of_a_downscaled_copy_are_scaled_up(size: tuple[int, int], x: flo
     copy = fit(*size, sent)
     assume(min(copy) > 1)
     largest = max(size[0] / copy[0], size[1] / copy[1])
-    assert frame.point(*said(frame, *point, size), size) == pytest.approx(point, abs=1.01 * largest)
+    assert frame.point(*to_frame(frame, *point, size), size) == pytest.approx(point, abs=1.01 * largest)
 
 
 @given(st.sampled_from(["fractions", "thousandths"]), SIZES, SHARES, SHARES)

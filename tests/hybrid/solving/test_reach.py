@@ -28,7 +28,11 @@ def reachable(start: Any) -> Iterator[Any]:
     while waiting:
         value = waiting.pop()
         yield value
-        values = [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__] if is_function(value) else None
+        values = (
+            [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
+            if is_function(value)
+            else None
+        )
         for other in gc.get_referents(value) if values is None else values:
             if id(other) not in seen and not isinstance(other, type | ModuleType | CodeType):
                 seen[id(other)] = other

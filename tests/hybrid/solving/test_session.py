@@ -124,7 +124,9 @@ async def test_tool_calls_are_limited_over_all_asks_of_a_question(start: Start, 
 
 
 async def test_the_tokens_of_a_question_are_limited(start: Start, prompt: Prompt, fakes: Any) -> None:
-    model = fakes.QueueModel([fakes.counted("a", 60, 20), fakes.counted("b", 60, 20), "never said"])
+    model = fakes.QueueModel(
+        [fakes.message_with_usage("a", 60, 20), fakes.message_with_usage("b", 60, 20), "never said"]
+    )
     session = start(say, model=model, limits=Limits(tokens=100))
     outcomes = [(await session.ask(prompt)).outcome for _ in range(3)]
     assert outcomes == [Outcome.ANSWERED, Outcome.ANSWERED, Outcome.BUDGET]
@@ -132,7 +134,9 @@ async def test_the_tokens_of_a_question_are_limited(start: Start, prompt: Prompt
 
 
 async def test_the_cost_of_a_question_is_limited(start: Start, prompt: Prompt, fakes: Any) -> None:
-    session = start(say, [fakes.counted("a", 1_000_000, 0)], price=Price(1.0, 1.0), limits=Limits(cost_usd=1.0))
+    session = start(
+        say, [fakes.message_with_usage("a", 1_000_000, 0)], price=Price(1.0, 1.0), limits=Limits(cost_usd=1.0)
+    )
     assert (await session.ask(prompt)).outcome is Outcome.ANSWERED
     spent = await session.ask(prompt)
     assert spent.outcome is Outcome.BUDGET
@@ -180,7 +184,7 @@ class Counting(ToolCondition):
         return await self.service.call(self.tool, numbered, images[:1], seed, spent)
 
 
-async def heard(prompt: Prompt, ctx: SolverContext) -> Reply:
+async def call_jigsaw(prompt: Prompt, ctx: SolverContext) -> Reply:
     return Reply((await ctx.tool("jigsaw", NAMES, {})).text)
 
 
@@ -192,7 +196,7 @@ async def test_a_tool_that_is_lost_is_counted(
 
     async def goes_on(prompt: Prompt, ctx: SolverContext) -> Reply:
         with suppress(ToolError):
-            await heard(prompt, ctx)
+            await call_jigsaw(prompt, ctx)
         return Reply("went on")
 
     session = start(goes_on, control=Counting(service, tool=tool, number=number))

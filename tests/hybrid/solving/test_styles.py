@@ -149,7 +149,7 @@ async def exchanges(
     return [attempts[question.id].exchanges[0] for question in run.sound]
 
 
-def drawn(exchange: Exchange) -> list[tuple[str, list[float]]]:
+def crops_run(exchange: Exchange) -> list[tuple[str, list[float]]]:
     """The image and the box of every crop that ran."""
     steps: list[Any] = [step for step in exchange.reply.steps if step.kind == "tool"]
     assert {step.name for step in steps} == {"crop"}
@@ -170,7 +170,7 @@ async def test_a_box_lands_where_the_model_meant_it(
     style: str, size: tuple[int, int], tmp_path: Path, serve: Callable[[Trained], str]
 ) -> None:
     (exchange,) = await exchanges(tmp_path, serve(Trained(style, size)), style, size)
-    boxes, expected_values = drawn(exchange), sizes_of(exchange, size)
+    boxes, expected_values = crops_run(exchange), sizes_of(exchange, size)
     assert [image for image, _ in boxes] == ["img:1", "img:1", "img:1.1"][: TURNS[style]]
     for (image, box), shares in zip(boxes, MEANT, strict=False):
         values = [share * side for share, side in zip(shares, expected_values[image] * 2, strict=True)]
@@ -256,7 +256,7 @@ async def test_a_server_with_a_parser_is_the_same_to_it(
     model = Trained(style, (300, 4000), parser=True)
     (exchange,) = await exchanges(tmp_path, serve(model), style, (300, 4000))
     assert "Answer: (A)" in exchange.reply.text
-    assert len(drawn(exchange)) == TURNS[style]
+    assert len(crops_run(exchange)) == TURNS[style]
     if style != "qwen3-vl":
         contents = [message["content"] for message in model.asked[-1]["messages"] if message["role"] == "assistant"]
         assert contents == [CALLS[style](turn, (300, 4000)) for turn in range(TURNS[style])]

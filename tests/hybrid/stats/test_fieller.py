@@ -21,7 +21,9 @@ def test_its_ends_are_the_ratios_that_a_t_test_just_does_not_reject() -> None:
     for end in (result.low, result.high):
         remaining, size = np.array(above) - end * np.array(below), sum(y * y for y in below) / sum(below)
         variance = len(remaining) * remaining.var(ddof=1) + size**2 * ((1 - end) ** 2 + end**2)
-        assert abs(remaining.sum()) / math.sqrt(variance) == pytest.approx(student.ppf(0.975, len(remaining) - 1), rel=1e-9)
+        assert abs(remaining.sum()) / math.sqrt(variance) == pytest.approx(
+            student.ppf(0.975, len(remaining) - 1), rel=1e-9
+        )
     assert result.low < sum(above) / sum(below) < result.high
 
 
@@ -34,7 +36,9 @@ def test_a_denominator_that_does_not_differ_from_zero_bounds_nothing(below: list
 
 def test_rows_of_a_cluster_count_as_one() -> None:
     above, below = [1.0, 0.0, 1.0, 1.0], [1.0, 1.0, 1.0, 2.0]
-    assert of([*above, *above], [*below, *below], [*"abcd", *"abcd"]) == of([2 * item for item in above], [2.0, 2, 2, 4])
+    assert of([*above, *above], [*below, *below], [*"abcd", *"abcd"]) == of(
+        [2 * item for item in above], [2.0, 2, 2, 4]
+    )
     assert of([1.0, 1.0], [1.0, 1.0], ["a", "a"]) is None
 
 

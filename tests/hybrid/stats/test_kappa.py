@@ -107,7 +107,9 @@ def test_kappa_is_symmetric_bounded_and_blind_to_order_and_to_what_is_called_rig
         assert other.value == pytest.approx(result.value)
         assert (other.interval is None) == (result.interval is None)
         if result.interval and other.interval:
-            assert (other.interval.low, other.interval.high) == pytest.approx((result.interval.low, result.interval.high))
+            assert (other.interval.low, other.interval.high) == pytest.approx(
+                (result.interval.low, result.interval.high)
+            )
     assert result.n == len(rows)
     assert result.agreed == sum(x == y for x, y in zip(a, b, strict=True))
     if result.value is not None:
@@ -214,7 +216,13 @@ def test_one_stratum_is_fisher_s_exact_test(table: list[list[int]]) -> None:
 
 def test_nothing_shared_where_nothing_is_wrong() -> None:
     mistakes = shared_mistakes([True] * 4, [False, True, True, False], list("xxyy"))
-    assert (mistakes.both_wrong, mistakes.expected, mistakes.ratio, mistakes.p_value, mistakes.test) == (0, 0, None, None, "none")
+    assert (mistakes.both_wrong, mistakes.expected, mistakes.ratio, mistakes.p_value, mistakes.test) == (
+        0,
+        0,
+        None,
+        None,
+        "none",
+    )
     assert shared_mistakes([], [], []).expected == 0
     in_pairs = shared_mistakes([True] * 4, [True] * 4, list("xxyy"), list("aabb"))
     assert (in_pairs.p_value, in_pairs.test) == (None, "none")

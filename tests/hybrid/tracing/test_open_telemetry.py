@@ -55,7 +55,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
     )
 
 
-def asked(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[ReadableSpan, ...], RunEnd]:
+def trace_run(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[ReadableSpan, ...], RunEnd]:
     """Carry a run out with a model of the test's own; the spans, in the order of their ends."""
     assert run.resources.model is not None
     model.metadata = run.resources.model.metadata
@@ -80,7 +80,7 @@ def tree(spans: Sequence[ReadableSpan]) -> list[Row]:
     return below(None)
 
 
-def named(spans: Sequence[ReadableSpan], start: str) -> list[Mapping[str, Any]]:
+def spans_named(spans: Sequence[ReadableSpan], start: str) -> list[Mapping[str, Any]]:
     return [dict(item.attributes or {}) for item in spans if item.name.startswith(start)]
 
 
@@ -90,7 +90,7 @@ def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(
         [answered("", call), *(answered("Answer: (A)") for _ in range(4))], name="openai:org/words", provider="openai"
     )
     run = prepare(config)
-    spans, end = asked(run, model)
+    spans, end = trace_run(run, model)
     assert end.failures == ()
     chat: Row = ("chat org/words", [])
     (top,) = tree(spans)
@@ -102,14 +102,14 @@ def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(
     ]
     assert [name for name, _ in top[1][4:]] == ["question specialist"] * 2
 
-    chats = named(spans, "chat ")
+    chats = spans_named(spans, "chat ")
     attempts = [attempt for name in run.solvers for attempt in run.folder.attempts(name)]
     used = sum((exchange.reply.usage for item in attempts for exchange in item.exchanges), Usage())
     assert sum(entry["gen_ai.usage.input_tokens"] for entry in chats) == used.input_tokens == 500
     assert sum(value["gen_ai.usage.output_tokens"] for value in chats) == used.output_tokens == 35
     assert sum(first_chat["hybrid.cost_usd"] for first_chat in chats) == pytest.approx(used.cost_usd)
     assert len(chats) == used.model_calls
-    assert len(named(spans, "execute_tool ")) == used.tool_calls
+    assert len(spans_named(spans, "execute_tool ")) == used.tool_calls
 
 
 def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
@@ -118,9 +118,9 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
         [answered("", call), *(answered("Answer: (A)") for _ in range(2))], name="openai:org/words", provider="openai"
     )
     run = prepare(replace(config, solvers=("controller",)))
-    spans, _ = asked(run, model)
+    spans, _ = trace_run(run, model)
     payload = {"hybrid.core.images.sha256": (run.sound[0].images[0].sha256[:12],)}
-    assert named(spans, "chat ")[0] == {
+    assert spans_named(spans, "chat ")[0] == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "org/words",
@@ -133,7 +133,7 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
         "hybrid.cost_usd": pytest.approx(114e-6),
         "hybrid.requests": 1,
     }
-    (tool,) = named(spans, "execute_tool ")
+    (tool,) = spans_named(spans, "execute_tool ")
     assert tool == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "crop",
@@ -143,7 +143,7 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
         "hybrid.tool.version": tool["hybrid.tool.version"],
         "hybrid.tool.cached": False,
     }
-    assert named(spans, "question ")[0] == {
+    assert spans_named(spans, "question ")[0] == {
         "hybrid.solver": "controller",
         "hybrid.question.id": "val_Spatial_Relation_1",
         "hybrid.task": "Spatial_Relation",
@@ -162,7 +162,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
     call = ToolCall("c1", "crop", CROP)
     values = [answered(f"{CANARY} {KEY}", call), answered("Answer: (A)"), answered("Answer: (A)")]
     run = prepare(replace(config, solvers=("controller",)))
-    spans, _ = asked(run, fakes.QueueModel(values), text=text)
+    spans, _ = trace_run(run, fakes.QueueModel(values), text=text)
     everything = "\n".join(item.to_json() for item in spans)
     for message in (CANARY, json.dumps(run.sound[0].text.splitlines()[0])[1:-1], "img:1"):
         assert (message in everything) is text
@@ -175,7 +175,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
         else set()
     )
     if text:
-        (reply,) = json.loads(named(spans, "chat ")[0]["gen_ai.output.messages"])
+        (reply,) = json.loads(spans_named(spans, "chat ")[0]["gen_ai.output.messages"])
         assert reply["role"] == "assistant"
         assert [part["type"] for part in reply["parts"]] == ["text", "tool_call"]
 

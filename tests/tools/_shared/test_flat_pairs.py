@@ -119,7 +119,7 @@ def test_wrong_points_fail_the_checks_and_the_real_ones_pass(name: str, backends
     assert check_case.wrong(real.finish(request, pair, output)) is None
     for mutation, change in WRONG_POINTS.items():
         assert check_case.output(change(output)) is not None, mutation
-    changed = Changed(real.real, found=shuffled)
+    changed = Changed(real.real, change=shuffled)
     changed.kept = real.kept
     (checked,) = run_known(tool, changed)
     assert "matches are right" in checked.wrong
@@ -171,7 +171,7 @@ def test_a_picture_that_reaches_the_extractor_in_another_way_is_named(
     name: str, given: str, backends: dict[str, Changed], unanswered: None
 ) -> None:
     change, text = GIVEN[given]
-    (seen,) = run_probes(load("tools", name), Changed(backends[name].real, given=change))
+    (seen,) = run_probes(load("tools", name), Changed(backends[name].real, options=change))
     assert seen.network.endswith("extractor")
     assert (seen.wrong is None) if text is None else (text in str(seen.wrong)), seen
 

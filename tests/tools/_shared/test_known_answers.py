@@ -34,14 +34,16 @@ def cases_of(name: str) -> tuple[CheckCase, ...]:
     return tuple(check.pose() for check in load("tools", name).checks)
 
 
-def drawn(name: str) -> Tool:
+def tool_with_checks(name: str) -> Tool:
     """The tool with those questions."""
 
-    def kept(place: int) -> Callable[[], CheckCase]:
+    def fixed_case(place: int) -> Callable[[], CheckCase]:
         return lambda: cases_of(name)[place]
 
     tool = load("tools", name)
-    return replace(tool, checks=tuple(replace(check, pose=kept(place)) for place, check in enumerate(tool.checks)))
+    return replace(
+        tool, checks=tuple(replace(check, pose=fixed_case(place)) for place, check in enumerate(tool.checks))
+    )
 
 
 @cache
@@ -59,7 +61,7 @@ LARGE = 1_200_000
 
 def depth_tool(sign: int) -> Tool:
     learned = replace(TOOL.card.backends[0], make=lambda: Rendered(depth_scenes(), lambda values: sign * values))
-    return replace(drawn("depth"), card=replace(TOOL.card, backends=(learned,)))
+    return replace(tool_with_checks("depth"), card=replace(TOOL.card, backends=(learned,)))
 
 
 def folder(tmp_path: Path) -> str:
@@ -83,7 +85,7 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Checkpo
 
 
 @pytest.fixture
-def told(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def run_arguments(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A command that runs depth in this process: what a worker says is asked in other tests."""
 
     def here(*other_names: Any, isolated: bool, **more: Any) -> ServiceOptions:
@@ -96,12 +98,12 @@ def told(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.Monk
     return [*words, "--weights", str(depth_checkpoint("depth_anything"))]
 
 
-def test_on_the_command_line_random_weights_are_refused(told: list[str]) -> None:
-    assert isinstance(CliRunner().invoke(cli, told).exception, WeightsError)
+def test_on_the_command_line_random_weights_are_refused(run_arguments: list[str]) -> None:
+    assert isinstance(CliRunner().invoke(cli, run_arguments).exception, WeightsError)
 
 
-def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(told: list[str]) -> None:
-    selected = CliRunner().invoke(cli, [*told, "--unchecked-weights"])
+def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(run_arguments: list[str]) -> None:
+    selected = CliRunner().invoke(cli, [*run_arguments, "--unchecked-weights"])
     assert selected.exit_code == 0, selected.output
     assert "learned backend" in selected.stdout
     assert selected.stderr.endswith("note: depth: its weights were not asked for known answers (--unchecked-weights)\n")
@@ -116,7 +118,7 @@ def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_s
 @pytest.mark.system
 @pytest.mark.parametrize("name", ["correspondence", "motion", "saliency", "segmentation"])
 def test_the_weight_free_backend_passes(name: str) -> None:
-    tool = drawn(name)
+    tool = tool_with_checks(name)
     backend = tool.backend("classical").make()
     backend.setup("cpu", None)
     result = run_checks(tool, backend)
@@ -127,7 +129,7 @@ def test_the_weight_free_backend_passes(name: str) -> None:
 @pytest.mark.system
 def test_colours_alone_do_not_pass_for_likeness() -> None:
     """The weight-free backend compares colours and edges: what is unlike has the colours of the first picture."""
-    tool = drawn("similarity")
+    tool = tool_with_checks("similarity")
     backend = tool.backend("classical").make()
     assert sum(check.wrong is None for check in run_checks(tool, backend)) <= 2
 
@@ -238,7 +240,7 @@ class Heat:
 
 @pytest.mark.system
 def test_a_search_that_sees_colours_passes_and_one_with_channels_swapped_does_not() -> None:
-    tool = drawn("scanpath")
+    tool = tool_with_checks("scanpath")
     for channels, missed in (({"red": 0, "blue": 2}, 0), ({"red": 2, "blue": 0}, 2)):
         backend = TargetSearch()
         backend._model = Heat(channels)

@@ -163,7 +163,7 @@ def shades(width: int, height: int, seed: int = 0) -> Pixels:
     return cv2.resize(rng.integers(0, 256, (5, 6, 3), np.uint8), (width, height), interpolation=cv2.INTER_CUBIC)
 
 
-def given(model: MatchModel, first: Pixels, second: Pixels) -> Any:
+def prepare_values(model: MatchModel, first: Pixels, second: Pixels) -> Any:
     return model.prepare((view_of(first), view_of(second))).values
 
 
@@ -176,7 +176,7 @@ def test_pictures_of_the_processors_shape_reach_the_network_as_the_processor_mak
     size = processor.size
     pair = [shades(3 * size["width"], 3 * size["height"], seed) for seed in (1, 2)]
     reference = processor(images=pair, return_tensors="pt", input_data_format="channels_last")["pixel_values"]
-    values = given(model, *pair)
+    values = prepare_values(model, *pair)
     assert values.shape == reference.shape
     assert torch.equal(values, reference)
     assert 0.1 < float(values.std()) < 0.4
@@ -189,7 +189,7 @@ def test_the_shape_of_each_picture_is_kept_and_the_rest_is_black(family, checkpo
     model = MatchModel(str(checkpoint(family)), "cpu")
     longest = max(model.network.checkpoint.processor.size[side] for side in ("height", "width"))
     lying, upright = shades(4 * longest, 2 * longest, 1), shades(longest, 3 * longest, 2)
-    values = given(model, lying, upright)[0]
+    values = prepare_values(model, lying, upright)[0]
     assert values.shape[-2:] == (longest, longest)
     for tensor, (width, height), pixels in zip(
         values, ((longest, longest / 2), (longest / 3, longest)), (lying, upright), strict=True

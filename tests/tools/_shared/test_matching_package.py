@@ -34,7 +34,7 @@ def installed(test: Callable[..., None]) -> Callable[..., None]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def converted_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ALIKED-n16 and LightGlue, converted once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
@@ -42,8 +42,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(kept: Path) -> MatchModel:
-    return MatchModel(str(kept), "cpu")
+def model(converted_weights: Path) -> MatchModel:
+    return MatchModel(str(converted_weights), "cpu")
 
 
 def collage(seed: int, width: int = 256, height: int = 192) -> Pixels:
@@ -65,11 +65,11 @@ def test_without_the_package_it_is_named_and_the_default_weights_are_wanted() ->
 
 
 @installed
-def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept: Path) -> None:
+def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(converted_weights: Path) -> None:
     import torch
     from safetensors.torch import load_file
 
-    tensors = load_file(kept / WEIGHTS)
+    tensors = load_file(converted_weights / WEIGHTS)
     published = torch.load(FOLDER / "aliked_lightglue.pth", weights_only=True)
     assert len(tensors) == len(published) + len(torch.load(FOLDER / "aliked-n16.pth", weights_only=True))
     old = published.get("self_attn.3.Wqkv.weight", published.get("transformers.3.self_attn.Wqkv.weight"))
@@ -78,22 +78,22 @@ def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept
 
 @installed
 @pytest.mark.parametrize("name", ["config.json", WEIGHTS, "source.json"])
-def test_a_damaged_file_is_made_again_the_same_as_before(name: str, kept: Path, hybrid_home: Path) -> None:
-    current = hybrid_home / "weights" / kept.name
+def test_a_damaged_file_is_made_again_the_same_as_before(name: str, converted_weights: Path, hybrid_home: Path) -> None:
+    current = hybrid_home / "weights" / converted_weights.name
     current.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(kept, current)
+    shutil.copytree(converted_weights, current)
     (current / name).write_bytes((current / name).read_bytes()[:-3])
     assert converted() == current
-    assert all((current / path.name).read_bytes() == path.read_bytes() for path in kept.iterdir())
+    assert all((current / path.name).read_bytes() == path.read_bytes() for path in converted_weights.iterdir())
 
 
 @installed
-def test_several_may_convert_at_once(kept: Path, hybrid_home: Path) -> None:
+def test_several_may_convert_at_once(converted_weights: Path, hybrid_home: Path) -> None:
     ready, results = threading.Barrier(2), []
 
     def convert() -> None:
         ready.wait()
-        results.append((converted() / WEIGHTS).read_bytes() == (kept / WEIGHTS).read_bytes())
+        results.append((converted() / WEIGHTS).read_bytes() == (converted_weights / WEIGHTS).read_bytes())
 
     threads = [threading.Thread(target=convert) for _ in range(2)]
     for thread in threads:
@@ -101,12 +101,12 @@ def test_several_may_convert_at_once(kept: Path, hybrid_home: Path) -> None:
     for thread in threads:
         thread.join()
     assert results == [True, True]
-    assert len(list((hybrid_home / "weights" / kept.name).iterdir())) == 3
+    assert len(list((hybrid_home / "weights" / converted_weights.name).iterdir())) == 3
 
 
 @installed
 def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_is_kept(
-    kept: Path, tmp_path: Path, hybrid_home: Path
+    converted_weights: Path, tmp_path: Path, hybrid_home: Path
 ) -> None:
     for path in FOLDER.glob("*.pth"):
         (tmp_path / path.name).symlink_to(path)
@@ -119,7 +119,7 @@ def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_
     with pytest.raises(WeightsError, match=r"aliked-n16\.pth is not the published file: its sha256 begins with"):
         converted(source=tmp_path)
     assert not list(hybrid_home.rglob("*.safetensors"))
-    shutil.copytree(kept, hybrid_home / "weights" / kept.name)
+    shutil.copytree(converted_weights, hybrid_home / "weights" / converted_weights.name)
     with pytest.raises(WeightsError, match="is not the published file"):
         converted(source=tmp_path)
 
@@ -154,7 +154,7 @@ def test_the_other_wheel_of_cv2_is_neither_asked_for_nor_pinned() -> None:
 
 @installed
 @pytest.mark.parametrize("extractor", sorted(SETS))
-def test_every_set_of_the_package_matches(extractor: str, kept: Path, hybrid_home: Path) -> None:
+def test_every_set_of_the_package_matches(extractor: str, converted_weights: Path, hybrid_home: Path) -> None:
     model = MatchModel(str(converted(extractor)), "cpu")
     full = collage(3, 160, 120)
     result = model.predict([model.prepare((view_of(full), view_of(full[8:, 16:])))])[0]
@@ -234,9 +234,9 @@ def test_a_picture_without_any_point_has_no_matches(model: MatchModel) -> None:
 
 
 @installed
-def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Path) -> None:
+def test_a_folder_that_does_not_fit_is_refused_by_name(converted_weights: Path, tmp_path: Path) -> None:
     current = tmp_path / "own"
-    shutil.copytree(kept, current)
+    shutil.copytree(converted_weights, current)
     config = json.loads((current / "config.json").read_text())
     for extractor in ("superpoint", None):
         (current / "config.json").write_text(json.dumps({**config, "extractor": extractor}))
@@ -248,11 +248,11 @@ def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Pat
 
 
 @installed
-def test_tensors_that_do_not_fit_are_refused_by_name(kept: Path, tmp_path: Path) -> None:
+def test_tensors_that_do_not_fit_are_refused_by_name(converted_weights: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     current = tmp_path / "own"
-    shutil.copytree(kept, current)
+    shutil.copytree(converted_weights, current)
     tensors = load_file(current / WEIGHTS)
     gone = tensors.pop("matcher.posenc.Wr.weight")
     save_file(tensors, current / WEIGHTS)

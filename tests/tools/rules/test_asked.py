@@ -36,7 +36,7 @@ class Case:
 CASES = [Case(*row) for row in cases(__file__, "cases", list, choices=tuple)[1]]
 
 
-def shown(count: int) -> tuple[ImageRef, ...]:
+def image_refs(count: int) -> tuple[ImageRef, ...]:
     return tuple(
         ImageRef(f"img:{place}", StoredImage("0" * 64, 400, 200, "image/png")) for place in range(1, count + 1)
     )
@@ -45,7 +45,7 @@ def shown(count: int) -> tuple[ImageRef, ...]:
 def blink(case: Case, choices: tuple[str, ...]) -> Prompt:
     letters = "\n".join(f"({letter}) {choice}" for letter, choice in zip("ABCD", choices, strict=False))
     text = f"{case.text}\nSelect from the following choices.\n{letters}"
-    return Prompt((text, *shown(case.images)), Kind.CHOICE, choices, route=case.route)
+    return Prompt((text, *image_refs(case.images)), Kind.CHOICE, choices, route=case.route)
 
 
 @pytest.mark.parametrize("is_turned", [False, True])
@@ -78,7 +78,7 @@ def boxes_in_order(*labels: int) -> Finding:
 
 def gaze(route: str, kind: Kind, text: str) -> Prompt:
     choices = () if kind in (Kind.INTEGER, Kind.SCANPATH) else options(text)
-    return Prompt((text, *shown(1)), kind, choices, given=facts_of(route, text, (400, 200), "xyxy"), route=route)
+    return Prompt((text, *image_refs(1)), kind, choices, given=facts_of(route, text, (400, 200), "xyxy"), route=route)
 
 
 SEARCH = (
@@ -94,7 +94,10 @@ async def test_where_people_look(
 ) -> None:
     """A finding is the order of its boxes, or its data."""
     request = gaze(route, kind, text)
-    values = [boxes_in_order(*finding) if isinstance(finding, list) else Finding("", finding, 0.5, "c", "1") for finding in findings]
+    values = [
+        boxes_in_order(*finding) if isinstance(finding, list) else Finding("", finding, 0.5, "c", "1")
+        for finding in findings
+    ]
     message = await ask_rules(request, fakes.context_of(request, findings=values))
     assert parse(message.answer, kind, request.choices).value == wanted
 
@@ -128,7 +131,7 @@ async def test_a_scanpath_of_as_many_fixations(fakes: Any, route: str, text: str
 @pytest.mark.parametrize(("seen", "word"), [(True, "no"), (False, "yes")])
 async def test_whether_more_has_to_be_seen(fakes: Any, seen: bool, word: str) -> None:
     text = "The question about the whole picture is: Where is the umbrella?\nDo you need to see more of the picture?"
-    request = Prompt((*shown(1), text), Kind.CONTINUE, (), route=Kind.CONTINUE)
+    request = Prompt((*image_refs(1), text), Kind.CONTINUE, (), route=Kind.CONTINUE)
     rows: list[Json] = [{"name": "umbrella", "score_0_1": 0.9, "box_px": [0, 0, 9, 9]}] if seen else []
     ctx = fakes.context_of(request, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
     assert (await ask_rules(request, ctx)).answer == word

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hybrid.core.errors import NoBackend
 from hybrid.core.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tests.tables import cases
-from tests.tools.rules.asking import said
+from tests.tools.rules.asking import ask_rules
 from tests.tools.specialist_run import specialist_run
 from tools._shared.question_words import asked_question, asks_for_text, named_things
-from tools.rules import ask_specialists as ask_rules
+from tools.rules import ask_specialists
 from tools.rules._shared.options_in_words import refusing, written_choice
 from tools.rules.mvp_bench import statement_of
 
@@ -39,26 +39,26 @@ def fits(best: int, *scores: float, compares: bool = False) -> Finding:
 
 async def test_a_named_thing_that_is_not_there_is_refused(fakes: Any) -> None:
     request = prompt("What stands next to the red cube?", ("A tree", REFUSAL, "A dog"))
-    specialist_answer, calls = await said(fakes, request, counts(red_cube=0))
+    specialist_answer, calls = await ask_rules(fakes, request, counts(red_cube=0))
     assert (specialist_answer.letter, specialist_answer.tool, len(calls)) == ("B", "detection", 1)
     without = prompt("What stands next to the red cube?", ("A tree", "A dog"))
-    assert (await said(fakes, without, counts(red_cube=0)))[0] is None
+    assert (await ask_rules(fakes, without, counts(red_cube=0)))[0] is None
 
 
 async def test_a_count_is_the_choice_that_states_it(fakes: Any) -> None:
     request = prompt("How many red cars are in the picture?", ("2", "three", REFUSAL))
-    assert (await said(fakes, request, counts(red_car=3)))[0].letter == "B"
-    assert (await said(fakes, request, counts(red_car=5)))[0] is None
-    assert (await said(fakes, request, counts(red_car=0)))[0].letter == "C"
+    assert (await ask_rules(fakes, request, counts(red_car=3)))[0].letter == "B"
+    assert (await ask_rules(fakes, request, counts(red_car=5)))[0] is None
+    assert (await ask_rules(fakes, request, counts(red_car=0)))[0].letter == "C"
 
 
 async def test_what_is_written_is_read(fakes: Any) -> None:
     request = prompt("What is written on it?", ("Book Shop", "BAKERY", REFUSAL))
     read = Finding("", {"text": "OLD BAKERY\n1920"}, 0.8, "learned", "1")
-    specialist_answer, _ = await said(fakes, request, read)
+    specialist_answer, _ = await ask_rules(fakes, request, read)
     assert (specialist_answer.letter, specialist_answer.tool) == ("B", "ocr")
     unread = Finding("", {"text": "?"}, 0.5, "learned", "1")
-    specialist_answer, _ = await said(fakes, request, unread, fits(0, 0.9, 0.1))
+    specialist_answer, _ = await ask_rules(fakes, request, unread, fits(0, 0.9, 0.1))
     assert (specialist_answer.letter, specialist_answer.tool) == ("A", "attributes")
 
 
@@ -70,7 +70,7 @@ async def test_an_abstention_says_why(
     item = prompt(*asked)
     values = [ABSENT if data is None else Finding("", data, 0.7, "learned", "1") for data in findings]
     ctx = fakes.context_of(item, findings=values)
-    assert await ask_rules(item, ctx) is None
+    assert await ask_specialists(item, ctx) is None
     assert tuple((step.name, step.text) for step in ctx.log.steps if step.kind == "rule") == notes
     assert not ctx.tool.findings
 

@@ -20,7 +20,7 @@ from tests.tools.rules.wordings import prompt
 from tools.detection import report
 from tools.detection.models import Detection
 from tools.markers import MarkersArgs, locate
-from tools.rules import ask_specialists as ask_rules
+from tools.rules import ask_specialists
 
 
 def finding(data: Mapping[str, Json]) -> Finding:
@@ -34,10 +34,10 @@ def seen(*boxes: tuple[str, float, tuple[float, ...]], names: Sequence[str] = ()
     return finding(report(np.zeros((480, 640, 3), np.uint8), items, detections, 0.1).data)
 
 
-async def said(fakes: Any, item: Prompt, *findings: Finding | Exception) -> tuple[str | None, Any, str]:
+async def ask_rules(fakes: Any, item: Prompt, *findings: Finding | Exception) -> tuple[str | None, Any, str]:
     """The answer (the choice's words where there are choices), the calls, and the last note."""
     ctx = fakes.context_of(item, findings=list(findings))
-    answer = await ask_rules(item, ctx)
+    answer = await ask_specialists(item, ctx)
     assert not ctx.tool.findings
     notes = [step.name for step in ctx.log.steps if step.kind == "rule"]
     words = None if answer is None else answer.answer if answer.choice is None else item.choices[answer.choice]
@@ -60,7 +60,7 @@ async def test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is(
 ) -> None:
     item, items = prompt(question, *choices, kind=kind), list(map(finding, findings))
     ctx = fakes.context_of(item, findings=list(items))
-    result = await ask_rules(item, ctx)
+    result = await ask_specialists(item, ctx)
     assert result is not None
     assert (result.answer, result.tool, result.on_card) == (f"Answer: {answer}", tool, on_card)
     assert result.finding is items[-1]
@@ -75,7 +75,7 @@ async def test_an_abstention_says_why(
     item = prompt(question, *choices, kind=kind)
     values = [ToolError(data["error"], Fault.BAD_ARGUMENTS) if "error" in data else finding(data) for data in findings]
     ctx = fakes.context_of(item, findings=values)
-    assert await ask_rules(item, ctx) is None
+    assert await ask_specialists(item, ctx) is None
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [(note, text)]
     assert not ctx.tool.findings
 
@@ -86,7 +86,7 @@ async def test_existence_is_whether_detection_finds_one(fakes: Any, is_there: bo
     item = prompt("Is there a cup in the image?", *(("No", "Yes") if kind is Kind.CHOICE else ()), kind=kind)
     boxes = seen(("cup", 0.9, (0, 0, 9, 9))) if is_there else seen(names=["cup"])
     answers = ("Yes", "No") if kind is Kind.CHOICE else ("Answer: yes", "Answer: no")
-    assert (await said(fakes, item, boxes))[0] == answers[0 if is_there else 1]
+    assert (await ask_rules(fakes, item, boxes))[0] == answers[0 if is_there else 1]
 
 
 @pytest.mark.parametrize(("size", "cut"), [((1500, 900), False), ((1501, 900), True)])
@@ -102,7 +102,7 @@ async def test_a_large_image_is_searched_in_quarters_within_eight_calls(
     quarters = replace(finding({}), images=(overlay, *parts))
     none, result = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
     findings = [none, quarters, none, result, none, none, finding({"best": 1})] if cut else [none]
-    words, calls, note = await said(fakes, item, *findings)
+    words, calls, note = await ask_rules(fakes, item, *findings)
     assert len(calls) <= Limits().tool_calls
     if cut:
         assert words == "blue"
@@ -123,7 +123,7 @@ async def test_what_a_quarter_shows_is_what_the_answer_rests_on(fakes: Any) -> N
         ([none, quarters, ToolError("unknown", Fault.BAD_ARGUMENTS), result], result, "yes"),
     ):
         ctx = fakes.context_of(item, findings=list(findings))
-        specialist_answer = await ask_rules(item, ctx)
+        specialist_answer = await ask_specialists(item, ctx)
         assert specialist_answer is not None
         assert specialist_answer.answer == f"Answer: {answer}"
         assert specialist_answer.finding is rests_on

@@ -26,7 +26,7 @@ from tests.hybrid.benchmarks import mounted
 from tests.saved import saved
 from tests.tables import cases
 
-asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
+asked, sound = partial(mounted.read_questions, BENCHMARK), partial(mounted.sound, BENCHMARK)
 
 MADE = ("counting", "geo_loc")
 PER_TASK = 3

@@ -18,10 +18,10 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.core.images import ImageStore
 from hybrid.core.types import Kind, Outcome, Prompt, Question, Reply
 from hybrid.running.data import mount, questions
-from tests.hybrid.benchmarks.mounted import held
+from tests.hybrid.benchmarks.mounted import hold_dialogue
 from tests.tables import cases
 
-run = partial(held, BENCHMARK)
+run = partial(hold_dialogue, BENCHMARK)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def question_of(folder: Path, store: ImageStore, **given_settings: str) -> Quest
     return question
 
 
-def shown(question: Question, prompt: Prompt) -> list[str]:
+def picture_names(question: Question, prompt: Prompt) -> list[str]:
     """The pictures of a prompt: `full`, `lines` or the number of a part, in order."""
     names = {image.sha256: ("full", "lines", "1", "2", "3", "4")[place] for place, image in enumerate(question.images)}
     assert [ref.name for ref in prompt.images] == [f"img:{number}" for number in range(1, len(prompt.images) + 1)]
@@ -52,13 +52,13 @@ def shown(question: Question, prompt: Prompt) -> list[str]:
 
 
 def asks(question: Question, replies: Sequence[str]) -> list[tuple[Kind, list[str]]]:
-    return [(item.prompt.kind, shown(question, item.prompt)) for item in run(question, replies)]
+    return [(item.prompt.kind, picture_names(question, item.prompt)) for item in run(question, replies)]
 
 
 def test_full(folder: Path, store: ImageStore) -> None:
     question = question_of(folder, store, mode="full")
     (exchange,) = run(question, ["A"])
-    assert shown(question, exchange.prompt) == ["full"]
+    assert picture_names(question, exchange.prompt) == ["full"]
     assert exchange.prompt.choices == question.choices
     assert question.text in exchange.prompt.text
     assert f"Options: A. {question.choices[0]}; B. {question.choices[1]}" in exchange.prompt.text
@@ -123,8 +123,8 @@ def test_concatenated_parts(folder: Path, store: ImageStore) -> None:
     assert (picture.image.width, picture.image.height) == (3 * part.width, part.height)
     pixels, upper_right = store.pixels(picture.image), store.pixels(question.images[4])
     assert (pixels[:, part.width : 2 * part.width] == upper_right).all()
-    assert shown(question, run(question, ["2", "A"])[1].prompt) == ["2"]
-    assert shown(question, run(question, ["none", "A"])[1].prompt) == ["full"]
+    assert picture_names(question, run(question, ["2", "A"])[1].prompt) == ["2"]
+    assert picture_names(question, run(question, ["none", "A"])[1].prompt) == ["full"]
 
 
 def test_any_view_on_average_is_for_zoom_and_shifting_concatenates(folder: Path, store: ImageStore) -> None:
@@ -159,7 +159,7 @@ def test_described_parts(folder: Path, store: ImageStore) -> None:
         Kind.CONTINUE,
         Kind.CHOICE,
     ]
-    assert [shown(question, item.prompt) for item in exchanges] == [["1"], ["1"], ["2"], ["2"], ["3"], ["3"]]
+    assert [picture_names(question, item.prompt) for item in exchanges] == [["1"], ["1"], ["2"], ["2"], ["3"], ["3"]]
     assert "A description of part 1 (upper left): a grey wall" in exchanges[-1].prompt.text
     assert "part 2 (lower left): a door" in exchanges[-1].prompt.text
     assert question.text not in exchanges[1].prompt.text
@@ -183,7 +183,7 @@ def test_any_replies_lead_to_an_answer_that_can_be_retraced(
     assert exchanges[-1].prompt.kind is Kind.CHOICE
     trail = retrace(dialogue_of(question, BENCHMARK.texts), [exchange.reply for exchange in exchanges])
     assert trail is not None
-    seen = {name for name in shown(question, exchanges[-1].prompt) if name.isdigit()}
+    seen = {name for name in picture_names(question, exchanges[-1].prompt) if name.isdigit()}
     assert seen == {str(number) for number in trail.shown}
     score = BENCHMARK.score(question, exchanges, ScoreOptions())
     assert score.values["views"] == len(trail.shown)

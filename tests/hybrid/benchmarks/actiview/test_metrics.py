@@ -17,7 +17,7 @@ from hybrid.core.images import ImageStore
 from hybrid.core.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score, StoredImage
 from hybrid.running.data import mount, questions
 from hybrid.scoring.published import published
-from tests.hybrid.benchmarks.mounted import held
+from tests.hybrid.benchmarks.mounted import hold_dialogue
 
 CLUE_VIEWS = 859
 RECALLS = [row for row in published("actiview") if row.source == "Table 13" and row.metric.startswith("recall")]
@@ -58,11 +58,11 @@ def question_of(
 
 
 def scored(question: Question, replies: Sequence[str], parse: str = "strict") -> Score:
-    exchanges = held(BENCHMARK, question, replies)
+    exchanges = hold_dialogue(BENCHMARK, question, replies)
     return BENCHMARK.score(question, exchanges, ScoreOptions(parse="official" if parse == "official" else "strict"))
 
 
-def named(scores: Sequence[Score]) -> dict[str, Metric]:
+def metrics_by_name(scores: Sequence[Score]) -> dict[str, Metric]:
     return {metric.name: metric for metric in BENCHMARK.summarise(scores)}
 
 
@@ -78,7 +78,7 @@ def test_28_of_the_30_printed_recalls_are_so_many_of_859_views() -> None:
 def test_the_printed_ceiling_of_shifting_comes_from_counting_views_from_0(shared_data: Path) -> None:
     clues = json.loads((shared_data / "actiview" / "groundtruth_views.json").read_text())
     scores = [scored(question_of(n, views, "shift", start="R"), ["yes"]) for n, views in enumerate(clues)]
-    result = named(scores)
+    result = metrics_by_name(scores)
     assert result["views.mean"].value == 4.0
     assert result["recall_shift"].value == 1.0
     assert sum(score.values["hits_as_printed"] for score in scores) == 641
@@ -97,7 +97,7 @@ def test_zoom_recall_is_micro(shared_data: Path) -> None:
     replies = ["Answer: 1, 2", "Answer: 4"]
     scores = [scored(question_of(n, views), [replies[n % 2], "A"]) for n, views in enumerate(clues)]
     expected = sum(len(set(views) & ({1, 2} if n % 2 == 0 else {4})) for n, views in enumerate(clues))
-    metric = named(scores)["recall_zoom"]
+    metric = metrics_by_name(scores)["recall_zoom"]
     assert metric.value == pytest.approx(expected / CLUE_VIEWS)
     assert sum(cell.denominator for cell in metric.cells) == CLUE_VIEWS
 
@@ -109,7 +109,7 @@ def test_recall_counts_views(seen: list[tuple[set[int], set[int]]]) -> None:
     for number, (text, clues) in enumerate(seen):
         reply = ", ".join(map(str, sorted(text))) or "none"
         scores.append(scored(question_of(number, sorted(clues)), [reply, "A"]))
-    result = named(scores)
+    result = metrics_by_name(scores)
     hit = sum(len(rendered & clues) for rendered, clues in seen)
     assert result["recall_zoom"].value == pytest.approx(hit / sum(len(clues) for _, clues in seen))
     assert result["zooms.mean"].value == result["views.mean"].value

@@ -84,7 +84,7 @@ def test_the_official_parse_finds_offered_letters_in_a_sentence(text: str, choic
         assert text in (result, f"({result})")
 
 
-def asked(letters: str = "AB", target: str = "(A)") -> Question:
+def make_question(letters: str = "AB", target: str = "(A)") -> Question:
     choices = tuple(f"choice {letter}" for letter in letters)
     return Question("val_Jigsaw_1", "Jigsaw", (), "?", Kind.CHOICE, choices, target, "Jigsaw")
 
@@ -96,7 +96,7 @@ def exchange(text: str, outcome: Outcome = Outcome.ANSWERED) -> tuple[Exchange, 
 @settings(max_examples=200)
 @given(LETTERED, st.sampled_from([STRICT, OFFICIAL]), st.sampled_from("AB"))
 def test_a_verdict_is_right_exactly_for_the_target(text: str, options: ScoreOptions, target: str) -> None:
-    score = BENCHMARK.score(asked(target=f"({target})"), exchange(text), options)
+    score = BENCHMARK.score(make_question(target=f"({target})"), exchange(text), options)
     assert score.correct == float(score.answer == target)
     assert (score.outcome is Outcome.UNPARSED) == (score.answer is None)
     assert (score.rule == "none") == (score.answer is None)
@@ -104,7 +104,7 @@ def test_a_verdict_is_right_exactly_for_the_target(text: str, options: ScoreOpti
 
 def test_a_hidden_answer_is_not_scored() -> None:
     with pytest.raises(UsageError, match="hidden"):
-        BENCHMARK.score(asked(target="hidden"), exchange("(A)"), STRICT)
+        BENCHMARK.score(make_question(target="hidden"), exchange("(A)"), STRICT)
 
 
 def test_the_card_has_all_questions() -> None:

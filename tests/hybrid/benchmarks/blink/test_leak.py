@@ -39,4 +39,8 @@ async def test_what_the_scorer_knows_leaves_every_prompt_as_it_is(
     question = replace(fakes.question("q1"), images=(fakes.stored(ImageStore(tmp_path / "store"), 1),))
     variant = replace(question, target=target, task=task, groups=groups, cluster=cluster)
     assert await prompts_of(variant) == await prompts_of(question)
-    assert (variant.without_target().target, variant.without_target().task, variant.without_target().groups) == (None, "", {})
+    assert (variant.without_target().target, variant.without_target().task, variant.without_target().groups) == (
+        None,
+        "",
+        {},
+    )

@@ -25,7 +25,7 @@ from tests.hybrid.benchmarks import mounted
 from tests.saved import saved
 from tests.tables import cases
 
-asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
+asked, sound = partial(mounted.read_questions, BENCHMARK), partial(mounted.sound, BENCHMARK)
 
 PER_SET = 3
 OPTIONS = ["red", "green", "blue", "white", REFUSAL]

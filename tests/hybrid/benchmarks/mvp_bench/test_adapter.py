@@ -89,8 +89,8 @@ def test_empty_replies_and_failures_are_never_right(sample: Path, store: ImageSt
         chance = 0.5 if question.kind is Kind.YES_NO else 0.2
         assert verdicts(question, Reply("", Outcome.ABSTAINED)) == [(0.0, Outcome.ABSTAINED)] * 2
         for text, outcome in (("", Outcome.ABSTAINED), ("", Outcome.BUDGET), ("Hm.", Outcome.ANSWERED)):
-            UNPARSED = Outcome.UNPARSED if outcome is Outcome.ANSWERED else outcome
-            assert verdicts(question, Reply(text, outcome), "guess") == [(chance, UNPARSED)] * 2
+            expected = Outcome.UNPARSED if outcome is Outcome.ANSWERED else outcome
+            assert verdicts(question, Reply(text, outcome), "guess") == [(chance, expected)] * 2
         assert BENCHMARK.score_stored(question, "Hm.", ScoreOptions(unanswered="guess")).correct == chance
         assert verdicts(question, Reply("", Outcome.OUTAGE), "guess") == [(0.0, Outcome.OUTAGE)] * 2
 
@@ -140,7 +140,11 @@ def test_a_rotation_must_be_numbered_as_its_id_says(
         row["index"] = index if row["question_id"] == first else row["index"]
 
     broken = copy(sample, tmp_path, change, "mcq_questions.json")
-    (fault,) = (question for question in questions(BENCHMARK, source(broken, store), None) if isinstance(question, BrokenQuestion))
+    (fault,) = (
+        question
+        for question in questions(BENCHMARK, source(broken, store), None)
+        if isinstance(question, BrokenQuestion)
+    )
     assert fault.task == "cross"
     assert "mcq_questions.json, line 1, field index" in fault.error
 

@@ -63,26 +63,28 @@ class Made:
                         writer.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
         return path
 
-    def asked(self, data: Path, benchmark: str = "questions", **options: Any) -> Sequence[Question | BrokenQuestion]:
+    def read_questions(
+        self, data: Path, benchmark: str = "questions", **options: Any
+    ) -> Sequence[Question | BrokenQuestion]:
         bench = load("hybrid.benchmarks", benchmark)
         store = ImageStore(self.folder / "store")
         payload = {"split": None, "tasks": (), "settings": {}, **options}
         return list(questions(bench, mount(bench, str(data), store=store, **payload).source, payload.get("limit")))
 
     def sound(self, data: Path, benchmark: str = "questions", **options: Any) -> list[Question]:
-        result = self.asked(data, benchmark, **options)
+        result = self.read_questions(data, benchmark, **options)
         assert all(isinstance(question, Question) for question in result), result
         return [question for question in result if isinstance(question, Question)]
 
     def why(self, **changed: object) -> str:
         """The error of a row that differs so from a sound one."""
-        (broken,) = self.asked(self.table([self.row(**changed)]))
+        (broken,) = self.read_questions(self.table([self.row(**changed)]))
         assert isinstance(broken, BrokenQuestion), broken
         return broken.error
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
+def table_writer(tmp_path: Path) -> Made:
     return Made(tmp_path / "data")
 
 

@@ -29,23 +29,23 @@ def joined(built: Any, table: list[list[str]], separator: str, ending: str) -> P
 
 def read(built: Any, path: Path) -> dict[str, str]:
     """The text or the error of each question."""
-    return {item.id: item.text if isinstance(item, Question) else item.error for item in built.asked(path)}
+    return {item.id: item.text if isinstance(item, Question) else item.error for item in built.read_questions(path)}
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table"))
-def test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table(made: Any, lines: list[str]) -> None:
-    path = made.folder / "questions.csv"
+def test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table(table_writer: Any, lines: list[str]) -> None:
+    path = table_writer.folder / "questions.csv"
     path.write_text("\n".join(lines) + "\n")
-    (at, first), *rest = table_of(made.folder, path).scan(())
+    (at, first), *rest = table_of(table_writer.folder, path).scan(())
     assert at.line == 2
     assert isinstance(first, DataError)
     assert len(rest) == sum(bool(line) for line in lines[2:])
 
 
-def test_a_mark_inside_of_a_text_is_its_own(made: Any) -> None:
+def test_a_mark_inside_of_a_text_is_its_own(table_writer: Any) -> None:
     table = rows(3)
     table[1][2] = '"Left" or "right"?'
-    parsed = read(made, joined(made, table, "\t", ".tsv"))
+    parsed = read(table_writer, joined(table_writer, table, "\t", ".tsv"))
     assert parsed["q2"].startswith('Left or "right"?')
     assert len(parsed) == 3
 
@@ -81,18 +81,18 @@ def test_what_a_writer_has_quoted_is_read_as_it_was(
     ],
 )
 def test_a_table_that_is_not_read_is_named_with_the_way_to_convert_it(
-    made: Any, ending: str, content: bytes, message: str
+    table_writer: Any, ending: str, content: bytes, message: str
 ) -> None:
-    path = made.folder / f"questions{ending}"
+    path = table_writer.folder / f"questions{ending}"
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
-        made.asked(path)
+        table_writer.read_questions(path)
 
 
-def test_a_list_of_objects_is_read(made: Any) -> None:
-    path = made.folder / "questions.json"
-    path.write_text(json.dumps([made.row(id="q1"), 7, made.row(id="q3", answer=["one"])]))
-    first, missing, third = made.asked(path)
+def test_a_list_of_objects_is_read(table_writer: Any) -> None:
+    path = table_writer.folder / "questions.json"
+    path.write_text(json.dumps([table_writer.row(id="q1"), 7, table_writer.row(id="q3", answer=["one"])]))
+    first, missing, third = table_writer.read_questions(path)
     assert isinstance(first, Question)
     assert first.id == "q1"
     assert isinstance(missing, BrokenQuestion)

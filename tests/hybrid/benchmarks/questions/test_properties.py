@@ -24,10 +24,10 @@ ROW = st.fixed_dictionaries({}, optional=dict.fromkeys(COLUMNS, CELL))
 
 @settings(max_examples=50)
 @given(rows=st.lists(ROW, min_size=1, max_size=4))
-def test_any_json_is_read(made: Any, rows: list[dict[str, object]]) -> None:
-    path = made.table([made.row(), *rows])
+def test_any_json_is_read(table_writer: Any, rows: list[dict[str, object]]) -> None:
+    path = table_writer.table([table_writer.row(), *rows])
     try:
-        result = made.asked(path)
+        result = table_writer.read_questions(path)
     except DataError:
         return
     assert len(result) == len(rows) + 1
@@ -37,11 +37,11 @@ def test_any_json_is_read(made: Any, rows: list[dict[str, object]]) -> None:
 
 @settings(max_examples=50)
 @given(content=st.binary(max_size=200), ending=st.sampled_from([".jsonl", ".csv", ".tsv", ".parquet"]))
-def test_any_bytes_are_read_or_refused(made: Any, content: bytes, ending: str) -> None:
-    path = made.folder / f"any{ending}"
+def test_any_bytes_are_read_or_refused(table_writer: Any, content: bytes, ending: str) -> None:
+    path = table_writer.folder / f"any{ending}"
     path.write_bytes(b"id,question,answer,image\n" + content if ending == ".csv" else content)
     try:
-        result = made.asked(path)
+        result = table_writer.read_questions(path)
     except DataError:
         return
     assert all(isinstance(item, Question | BrokenQuestion) for item in result)

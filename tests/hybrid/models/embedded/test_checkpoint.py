@@ -29,7 +29,7 @@ LINE = FORMAT_LINES[Kind.CHOICE]
 
 
 @pytest.fixture
-async def opened(store: ImageStore) -> AsyncIterator[Callable[..., ChatModel]]:
+async def open_checkpoint(store: ImageStore) -> AsyncIterator[Callable[..., ChatModel]]:
     models: list[ChatModel] = []
 
     def open_one(**settings: Any) -> ChatModel:
@@ -58,10 +58,10 @@ def test_its_weights_are_at_most_twelve_megabytes() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("protocol", ["auto", "text"])
 async def test_it_calls_the_tool_and_answers_what_the_finding_says(
-    opened: Callable[..., ChatModel], picture: ImageRef, protocol: str
+    open_checkpoint: Callable[..., ChatModel], picture: ImageRef, protocol: str
 ) -> None:
     """Both protocols, both answers: what it says follows the finding and not a habit."""
-    model = opened(tool_calling=protocol)
+    model = open_checkpoint(tool_calling=protocol)
     conversation = [SystemMessage(TOLD), user_message([DEPTH, picture, SIZES, LINE])]
     reply = await model.chat(conversation, tools_offered(), CallKey("q"))
     assert [call.name for call in reply.calls] == ["depth"]
@@ -78,9 +78,11 @@ async def test_it_calls_the_tool_and_answers_what_the_finding_says(
 
 
 @pytest.mark.system
-async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatModel], picture: ImageRef) -> None:
+async def test_the_same_call_gives_the_same_message(
+    open_checkpoint: Callable[..., ChatModel], picture: ImageRef
+) -> None:
     opening = user_message([DEPTH, picture, LINE])
-    first, second = [await opened().chat([opening], (), CallKey("q")) for _ in range(2)]
+    first, second = [await open_checkpoint().chat([opening], (), CallKey("q")) for _ in range(2)]
     assert first == second
     assert isinstance(first, AssistantMessage)
     assert first.usage is not None
@@ -88,8 +90,8 @@ async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatMo
 
 
 @pytest.mark.system
-async def test_pictures_reach_the_network(opened: Callable[..., ChatModel], store: ImageStore) -> None:
-    model = opened()
+async def test_pictures_reach_the_network(open_checkpoint: Callable[..., ChatModel], store: ImageStore) -> None:
+    model = open_checkpoint()
     assert isinstance(model, Likelihoods)
     results = []
     for colour in ((160, 10, 10), (10, 20, 160)):

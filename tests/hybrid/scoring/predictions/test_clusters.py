@@ -32,7 +32,7 @@ def command(*words: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Path]]:
+def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Path]]:
     """By limit the table of the questions and a run of it; each is made once."""
     folder = tmp_path_factory.mktemp("shared")
     for place in range(PICTURES):
@@ -76,9 +76,9 @@ def units(scored: Scored) -> dict[str, str]:
 @pytest.mark.parametrize("limit", [None, 6, 3])
 @pytest.mark.parametrize("form", FORMATS)
 def test_an_export_that_is_read_back_has_the_intervals_of_its_run(
-    asked: Any, form: str, limit: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_run: Any, form: str, limit: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, run = asked(limit)
+    table, run = make_run(limit)
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     name, file = form.split()
     command("export", run / "chance", "--to", name, "-o", tmp_path / file)
@@ -106,9 +106,9 @@ def without_clusters(sheet: Path) -> Path:
 
 @pytest.mark.parametrize("limit", [None, 6, 3])
 def test_pictures_of_the_data_cluster_the_rows_of_another_harness(
-    asked: Any, limit: int | None, tmp_path: Path
+    make_run: Any, limit: int | None, tmp_path: Path
 ) -> None:
-    table, run = asked(limit)
+    table, run = make_run(limit)
     command("export", run / "chance", "--to", "vlmevalkit", "-o", tmp_path / "s.tsv")
     (scored,) = score_run(RunFolder(run), OPTIONS, keep=False)
     benchmark = load("hybrid.benchmarks", "questions")
@@ -119,8 +119,8 @@ def test_pictures_of_the_data_cluster_the_rows_of_another_harness(
     assert not any("pictures" in note for note in back.origin.notes)
 
 
-def test_a_picture_that_is_not_there_costs_no_prediction_and_is_counted(asked: Any, tmp_path: Path) -> None:
-    table, run = asked()
+def test_a_picture_that_is_not_there_costs_no_prediction_and_is_counted(make_run: Any, tmp_path: Path) -> None:
+    table, run = make_run()
     command("export", run / "chance", "--to", "vlmevalkit", "-o", tmp_path / "s.tsv")
     (tmp_path / "questions.jsonl").write_text(table.read_text())
     for place in range(PICTURES - 1):
@@ -136,11 +136,11 @@ def test_a_picture_that_is_not_there_costs_no_prediction_and_is_counted(asked: A
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_solvers_of_a_comparison_have_the_clusters_that_one_of_them_knows(
-    asked: Any, order: int, tmp_path: Path
+    make_run: Any, order: int, tmp_path: Path
 ) -> None:
     """A run of six questions knows of two that share a picture with others of the whole."""
-    _, run = asked()
-    _, few = asked(3)
+    _, run = make_run()
+    _, few = make_run(3)
     paths = [run, few][::order]
     first, second = compare_paths(paths).solvers
     assert {name: unit for name, unit in units(first).items() if name in units(second)} == {
@@ -157,10 +157,10 @@ def test_solvers_of_a_comparison_have_the_clusters_that_one_of_them_knows(
     assert align_clusters((first, second)) == (first, second)
 
 
-def test_metrics_follow_clusters_that_another_solver_knows(asked: Any) -> None:
-    _, run = asked()
+def test_metrics_follow_clusters_that_another_solver_knows(make_run: Any) -> None:
+    _, run = make_run()
     (scored,) = score_run(RunFolder(run), OPTIONS, keep=False)
-    _, few = asked(3)
+    _, few = make_run(3)
     (alone,) = score_run(RunFolder(few), OPTIONS, keep=False)
     expected_values, aligned = align_clusters((scored, alone))
     assert expected_values is scored
@@ -171,8 +171,8 @@ def test_metrics_follow_clusters_that_another_solver_knows(asked: Any) -> None:
         assert ends_of(interval(metric)) != (None, None)
 
 
-def test_files_that_are_named_like_repetitions_are_repetitions(asked: Any, tmp_path: Path) -> None:
-    table, run = asked()
+def test_files_that_are_named_like_repetitions_are_repetitions(make_run: Any, tmp_path: Path) -> None:
+    table, run = make_run()
     for name in ("guess.tsv", "guess@2.tsv"):
         command("export", run / "chance", "--to", "vlmevalkit", "-o", tmp_path / name)
     paths = [tmp_path / "guess.tsv", tmp_path / "guess@2.tsv"]

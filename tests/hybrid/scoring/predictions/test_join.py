@@ -65,7 +65,10 @@ def test_an_order_that_is_not_proven_is_not_used(result: list[PredictedRow]) -> 
 
 
 def test_ids_come_first_and_strangers_are_listed() -> None:
-    values = (PredictedRow("line 1", "x", id="val_Jigsaw_2", answer="B"), PredictedRow("line 2", "y", id="val_Jigsaw_9"))
+    values = (
+        PredictedRow("line 1", "x", id="val_Jigsaw_2", answer="B"),
+        PredictedRow("line 2", "y", id="val_Jigsaw_9"),
+    )
     joined = join(Recognised("f", values), card(2), puzzles("AB"))
     assert replies(joined) == {"val_Jigsaw_2": "x"}
     assert (joined.origin.missing, joined.origin.extra) == (("val_Jigsaw_1",), ("val_Jigsaw_9",))

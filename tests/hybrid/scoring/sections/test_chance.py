@@ -25,7 +25,7 @@ ANSWERS = {"Jigsaw": "AABA", "Counting": "CCDA"}
 OPTIONS = {"Jigsaw": ("the second image", "the third image"), "Counting": ("1", "2", "3", "4")}
 
 
-def asked() -> dict[str, Question]:
+def make_questions() -> dict[str, Question]:
     return {
         f"val_{task}_{n}": Question(f"val_{task}_{n}", task, (), "Which?", Kind.CHOICE, OPTIONS[task], f"({letter})")
         for task, letters in ANSWERS.items()
@@ -35,7 +35,7 @@ def asked() -> dict[str, Question]:
 
 def both(data: Data = VAL) -> Comparison:
     messages = {"mllm": {"Jigsaw": "rrrr", "Counting": "rrru"}, "specialist": {"Jigsaw": "wfwr", "Counting": "rr.."}}
-    facts: dict[str, Any] = {"prefix": "val_", "unanswered": "wrong", "questions": asked()}
+    facts: dict[str, Any] = {"prefix": "val_", "unanswered": "wrong", "questions": make_questions()}
     return compare([solver(name, letters, data, **facts) for name, letters in messages.items()])
 
 

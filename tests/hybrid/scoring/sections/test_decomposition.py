@@ -39,7 +39,7 @@ def test_the_parts_add_up_in_the_sample_and_in_every_resample(
 ) -> None:
     clusters = sorted({question.cluster for question in questions})
     sample = random.Random(seed).choices(clusters, k=len(clusters))
-    resample = [item for cluster in sample for item in questions if one.cluster == cluster]
+    resample = [item for cluster in sample for item in questions if item.cluster == cluster]
     for current in (questions, resample):
         result = values(current, how)
         total = sum(sign * result[part] for part, sign in zip(PARTS, SIGNS, strict=True))

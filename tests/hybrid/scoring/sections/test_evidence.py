@@ -36,7 +36,7 @@ def prompt(route: str) -> Prompt:
     return Prompt(("Which image fits?", *refs), Kind.CHOICE, CHOICES, route=route)
 
 
-def called(tool: str = "jigsaw", best: int | None = None, fault: Fault | None = None, seconds: float = 0.5) -> Step:
+def make_call(tool: str = "jigsaw", best: int | None = None, fault: Fault | None = None, seconds: float = 0.5) -> Step:
     options: dict[str, Json] = {"data": {"best": best}, "confidence": 0.9, "backend": "classical", "version": "1"}
     call: dict[str, Json] = {"images": list(NAMES), "args": {}}
     return Step("tool", tool, "", seconds, fault, call if fault else {**call, **options})
@@ -44,10 +44,10 @@ def called(tool: str = "jigsaw", best: int | None = None, fault: Fault | None = 
 
 # A letter for what tools say: right, wrong, undecided, another tool, nothing.
 STEPS: Mapping[str, tuple[Step, ...]] = {
-    "r": (called(best=0),),
-    "w": (called(best=1),),
-    "u": (called(best=None),),
-    "x": (called("crop", 0),),
+    "r": (make_call(best=0),),
+    "w": (make_call(best=1),),
+    "u": (make_call(best=None),),
+    "x": (make_call("crop", 0),),
     "-": (),
 }
 

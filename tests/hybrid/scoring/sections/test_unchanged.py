@@ -37,7 +37,7 @@ def content_of(run: RunFolder) -> dict[str, Any]:
 
 
 @pytest.fixture
-def made(tmp_path: Path, made_up_runs: Any) -> Any:
+def section_of(tmp_path: Path, made_up_runs: Any) -> Any:
     """The rows over all and the conclusion of a controller and its MLLM alone that answer Jigsaw so."""
 
     def section(hybrid: str, alone: str, with_cost: Costing) -> tuple[Mapping[str, Result], str]:
@@ -50,8 +50,8 @@ def made(tmp_path: Path, made_up_runs: Any) -> Any:
     return section
 
 
-def test_without_a_call_there_is_no_row(made: Any) -> None:
-    assert made("rw", "rw", costing("00")) == ({}, "")
+def test_without_a_call_there_is_no_row(section_of: Any) -> None:
+    assert section_of("rw", "rw", costing("00")) == ({}, "")
 
 
 def test_a_question_without_a_readable_trace_is_left_out(tmp_path: Path, made_up_runs: Any) -> None:

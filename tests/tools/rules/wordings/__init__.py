@@ -66,10 +66,10 @@ def wordings(name: str) -> Iterator[Wording]:
 def recognised(prompt: Prompt) -> str:
     """The rule's reading of a prompt, in the words of these files."""
     result = recognise_question(prompt)
-    return "-" if isinstance(result, Unclear) else _told(result)
+    return "-" if isinstance(result, Unclear) else _describe(result)
 
 
-def _told(question: RecognisedQuestion) -> str:
+def _describe(question: RecognisedQuestion) -> str:
     match question:
         case ExistenceQuestion(name) | CountQuestion(name):
             return f"{'existence' if isinstance(question, ExistenceQuestion) else 'counting'} : {name}"
