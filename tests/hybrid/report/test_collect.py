@@ -119,7 +119,8 @@ def test_cost_and_outcomes_are_those_of_the_attempts(large_folder: Path, pages: 
     assert {(row.a, row.quantity) for row in costs} == {(n, q) for n in SOLVERS for q in ("USD per question", "value")}
     for row in costs:
         if row.quantity == "value":
-            assert row.value == pytest.approx(math.fsum(by_task(read_scores(large_folder / "run")[row.a]).values()) / 14)
+            shares = by_task(read_scores(large_folder / "run")[row.a]).values()
+            assert row.value == pytest.approx(math.fsum(shares) / 14)
             continue
         usage = [
             e["reply"]["usage"]

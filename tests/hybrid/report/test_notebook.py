@@ -72,5 +72,5 @@ def test_what_a_tool_says_is_text_in_a_notebook(browser: Browser, rendered_outpu
     # A parser of HTML has no place for a null.
     for text in TEXTS:
         assert any(text.replace("\0", "") in line.replace("\ufffd", "").replace("\0", "") for line in lines)
-    assert (page.title(), question, wrong) == ("notebook", [], [])
+    assert (page.title(), requests, wrong) == ("notebook", [], [])
     page.close()
