@@ -170,7 +170,7 @@ def resident_mb(root: int) -> float:
 
 def used_mb(root: int) -> float:
     """Memory of a process and its descendants, in MB; a page of a file counts once. 0 when they are gone."""
-    current, shared = 0, dict[tuple[str, str, str], int]()
+    own_bytes, shared = 0, dict[tuple[str, str, str], int]()
     for item in family(root):
         try:
             lines = Path(f"/proc/{item}/smaps").read_text().splitlines()
@@ -183,12 +183,12 @@ def used_mb(root: int) -> float:
                 case "Rss:":
                     resident = int(rest[0])
                 case "Anonymous:":
-                    current += int(rest[0])
+                    own_bytes += int(rest[0])
                     shared[place] = max(shared.get(place, 0), resident - int(rest[0]))
                 case _ if not name.endswith(":"):
                     _, offset, device, inode = rest[:4]
                     place = device, inode, offset
-    return (current + sum(shared.values())) * 1024 / 1e6
+    return (own_bytes + sum(shared.values())) * 1024 / 1e6
 
 
 def measured(

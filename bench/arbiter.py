@@ -219,11 +219,11 @@ def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Ta
         best = max(RIVALS, key=of.__getitem__)
         error = stdev(entry["arbiter"] - entry[best] for entry in group) / len(group) ** 0.5
         results.append((of["arbiter"] - of[best], of["arbiter"] - of["better part"]))
-        less, adjacent = (f"{value:+.4f}" for value in results[-1])
-        rows.append((name, *(f"{of[rule]:.3f}" for rule in RULES), less, f"{error:.4f}", adjacent))
+        less, neighbour = (f"{value:+.4f}" for value in results[-1])
+        rows.append((name, *(f"{of[rule]:.3f}" for rule in RULES), less, f"{error:.4f}", neighbour))
     for word, of_all in (("mean", mean), ("least", min)):
-        less, adjacent = (f"{of_all(first_item):+.4f}" for first_item in zip(*results, strict=True))
-        rows.append((word, *[""] * len(RULES), less, "", adjacent))
+        less, neighbour = (f"{of_all(first_item):+.4f}" for first_item in zip(*results, strict=True))
+        rows.append((word, *[""] * len(RULES), less, "", neighbour))
     heads = (*RULES, "less the best rival", "standard error", "less the better part")
     return Table(title, (Column("", "left"), *map(Column, heads)), tuple(rows))
 

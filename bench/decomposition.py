@@ -131,11 +131,11 @@ def truths(model: Model, blocks: int = 100) -> dict[str, Truth]:
 
 def draw_questions(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQuestion]:
     """The questions of one simulation."""
-    current, shared = model(rng, design.questions), model(rng, design.questions // design.rows)
+    individual, shared = model(rng, design.questions), model(rng, design.questions // design.rows)
     cluster = np.arange(design.questions) // design.rows
     copies = (rng.random(design.questions) < 0.5) & (design.rows > 1)
     alone, right, call = (
-        np.where(copies, item[cluster], entry).tolist() for item, entry in zip(shared, current, strict=True)
+        np.where(copies, item[cluster], entry).tolist() for item, entry in zip(shared, individual, strict=True)
     )
     first = (rng.random(design.questions) < FIRST).tolist()
     tasks = [task for task, size in enumerate(design.sizes) for _ in range(size)]

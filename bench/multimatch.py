@@ -72,10 +72,10 @@ def pairs_of(questions: int) -> Ints:
     """Which of the paths are compared: first come the predictions, then the human ones, question by question."""
     number = np.arange(questions)
     humans = questions + number[:, None] * SUBJECTS + np.arange(SUBJECTS)
-    remaining, right = np.nonzero(~np.eye(SUBJECTS, dtype=bool))
+    first_path, right = np.nonzero(~np.eye(SUBJECTS, dtype=bool))
     sides = (
         (np.repeat(number, SUBJECTS), humans.ravel()),
-        (humans[:, remaining].ravel(), humans[:, right].ravel()),
+        (humans[:, first_path].ravel(), humans[:, right].ravel()),
         (np.repeat(np.roll(humans[:, 0], 1), SUBJECTS), humans.ravel()),
     )
     return np.concatenate([np.stack(side, axis=1) for side in sides])

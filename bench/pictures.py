@@ -177,8 +177,8 @@ class _Browser:
 
 def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
     """Write a picture in the form that its name says, small: PNG with few colours, WebP with loss."""
-    with Image.open(io.BytesIO(encoded)) as browser_page:
-        picture = browser_page.convert("RGB")
+    with Image.open(io.BytesIO(encoded)) as image:
+        picture = image.convert("RGB")
     if longest_px is not None:
         picture.thumbnail((longest_px, longest_px), Image.Resampling.LANCZOS)
     if path.suffix == ".png":

@@ -49,13 +49,13 @@ def slope(result: Accuracies) -> float:
     pair = squares = 0.0
     for task, cells in result.items():
         for model, (value, n) in cells.items():
-            source_points = log_odds((value * n + 1) / (n + 2)) - log_odds(usual[task])
+            lead = log_odds((value * n + 1) / (n + 2)) - log_odds(usual[task])
             for other in result.keys() - {task}:
                 if model in result[other]:
                     text, items = result[other][model]
                     shrunk = (text * items + MODEL_WEIGHT * usual[other]) / (items + MODEL_WEIGHT)
-                    target_points = log_odds(shrunk) - log_odds(usual[other])
-                    pair, squares = pair + source_points * target_points, squares + target_points * target_points
+                    other_lead = log_odds(shrunk) - log_odds(usual[other])
+                    pair, squares = pair + lead * other_lead, squares + other_lead * other_lead
     return pair / squares
 
 

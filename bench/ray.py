@@ -75,9 +75,9 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     end = asyncio.run(run_until_complete(run, progress, lambda line: print(line, file=sys.stderr), opener))
     if end.failures or end.stopped:
         raise SystemExit(f"the run failed: {end.stopped or end.failures[0]}")
-    window, cpu, current = (after - previous for previous, after in zip(*seen, strict=True))
+    window, cpu, workers_cpu = (after - previous for previous, after in zip(*seen, strict=True))
     many = questions - IN_FLIGHT
-    return ClusterRow(cpus, many / window, cpu / window, 1000 * cpu / many, 1000 * current / many, load)
+    return ClusterRow(cpus, many / window, cpu / window, 1000 * cpu / many, 1000 * workers_cpu / many, load)
 
 
 def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:

@@ -76,14 +76,14 @@ def rows() -> tuple[Row, ...]:
     )
 
 
-def read_here(name: str, askeds: Sequence[Asked]) -> Letters:
+def read_here(name: str, questions: Sequence[Asked]) -> Letters:
     """The letters that the official rule, without its call to GPT-3.5, or our parser reads."""
     if name == "official":
-        return [analyze_answer(reply, len(choices)) for choices, reply in askeds]
-    return [parse_letter(reply, choices).value for choices, reply in askeds]
+        return [analyze_answer(reply, len(choices)) for choices, reply in questions]
+    return [parse_letter(reply, choices).value for choices, reply in questions]
 
 
-def read_there(name: str, folder: Path, askeds: Sequence[Asked]) -> Letters:
+def read_there(name: str, folder: Path, questions: Sequence[Asked]) -> Letters:
     """The letters that a pinned package reads, in its own environment below `folder`."""
     python = folder / name / "bin" / "python"
     if not python.exists():
@@ -91,7 +91,7 @@ def read_there(name: str, folder: Path, askeds: Sequence[Asked]) -> Letters:
         install = ["uv", "pip", "install", "--quiet", "--python", python, *PACKAGES[name]]
         subprocess.run(install, check=True)  # noqa: S603
     command = [python, "-I", HERE / "_scorer_readers.py", name]
-    result = subprocess.run(command, input=json.dumps(askeds), capture_output=True, text=True, check=False)  # noqa: S603
+    result = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=False)  # noqa: S603
     if result.returncode:
         raise SystemExit(f"the reader of {name} ({PACKAGES[name][-1]}) failed:\n{result.stderr[-2000:]}")
     names: list[str | None] = json.loads(result.stdout)
@@ -100,13 +100,13 @@ def read_there(name: str, folder: Path, askeds: Sequence[Asked]) -> Letters:
 
 def saved(data: Path, model: str) -> tuple[list[Asked], list[tuple[str, str]]]:
     """The saved replies of a model on BLINK val with their choices, and the task and right letter of each."""
-    askeds: list[Asked] = []
+    questions: list[Asked] = []
     keys: list[tuple[str, str]] = []
     for task, choices in OPTIONS.items():
         for row in json.loads((data / "blink_outputs" / model / f"{task}.json").read_text(encoding="utf-8"))["val"]:
-            askeds.append((choices, row["full_prediction"] or ""))
+            questions.append((choices, row["full_prediction"] or ""))
             keys.append((task, row["answer"].strip("()")))
-    return askeds, keys
+    return questions, keys
 
 
 def accuracy(letters: Letters, keys: Sequence[tuple[str, str]]) -> float:
@@ -121,8 +121,8 @@ def measure(data: Path | None, mapping: Mapping[str, Any]) -> dict[str, Any]:
     """Run all readers on the table, and on the saved replies where `data` is given; else these results are kept."""
     with tempfile.TemporaryDirectory() as folder:
 
-        def read(name: str, askeds: Sequence[Asked]) -> Letters:
-            return read_there(name, Path(folder), askeds) if name in PACKAGES else read_here(name, askeds)
+        def read(name: str, questions: Sequence[Asked]) -> Letters:
+            return read_there(name, Path(folder), questions) if name in PACKAGES else read_here(name, questions)
 
         pairs = [(row.choices, row.reply) for row in rows()]
         results: dict[str, Any] = {**mapping, "letters": {name: list(read(name, pairs)) for name in READERS}}

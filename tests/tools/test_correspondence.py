@@ -48,10 +48,10 @@ def flat_pair(difficulty, answer: int, seed: int = 7) -> tuple[tuple[Pixels, Pix
     """Two views with marks: REF, and A to D; REF's place in the first and in the second."""
     rng = np.random.default_rng(seed)
     pair = warped_pair(rng, SCENE, "planar", difficulty)
-    ref, (target_points, *others) = points_of(rng, pair)
-    others.insert(answer, target_points)
+    ref, (target_point, *others) = points_of(rng, pair)
+    others.insert(answer, target_point)
     marked = ringed(pair.images[1], list(zip(others, "ABCD", strict=True)))
-    return (ringed(pair.images[0], [(ref, "REF")]), marked), ref, target_points
+    return (ringed(pair.images[0], [(ref, "REF")]), marked), ref, target_point
 
 
 @pytest.mark.system
@@ -109,8 +109,8 @@ def test_a_choice_is_a_probability_and_a_hit_decides(found, candidates, data) ->
     assert choice.best is None or 0 <= choice.best < len(candidates)
     if choice.method in ("homography", "local_affine") and choice.best is not None:
         spot = candidates[choice.best]
-        offset = np.hypot(spot.x - choice.transfer.x, spot.y - choice.transfer.y)
-        assert offset <= (10 if choice.confidence > 0.6 else 30)
+        error_px = np.hypot(spot.x - choice.transfer.x, spot.y - choice.transfer.y)
+        assert error_px <= (10 if choice.confidence > 0.6 else 30)
 
 
 def test_descriptors_are_compared_only_where_the_matches_decide_nothing() -> None:
@@ -149,8 +149,8 @@ def test_exact_matches_of_a_homography_transfer_any_point(seed: int, x: float, y
     first = rng.uniform((0, 0), (300, 200), (80, 2))
     second = cv2.perspectiveTransform(first[None], homography)[0]
     best = transfers((x, y), Matches(first, second, np.ones(80), "exact"), ((200, 300), (200, 300)))[0]
-    target_points = cv2.perspectiveTransform(np.array([[[x, y]]]), homography)[0, 0]
-    assert np.hypot(best.x - target_points[0], best.y - target_points[1]) < 1
+    target_point = cv2.perspectiveTransform(np.array([[[x, y]]]), homography)[0, 0]
+    assert np.hypot(best.x - target_point[0], best.y - target_point[1]) < 1
     assert best.method == "homography"
 
 
@@ -178,11 +178,11 @@ def test_the_same_matches_in_larger_pictures_transfer_alike(seed: int, times: in
 def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
     homography = random_homography(np.random.default_rng(2), (400, 300), PLANAR_CHANGES["medium"])
     images = (SCENE, cv2.warpPerspective(SCENE, homography, (400, 300)))
-    target_points = cv2.perspectiveTransform(np.array([[[200.0, 180.0]]]), homography)[0, 0]
+    target_point = cv2.perspectiveTransform(np.array([[[200.0, 180.0]]]), homography)[0, 0]
     results = []
     for scale in (2.4, 7.2):
         sized = [cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for image in images]
-        spots = at(*((x * scale, y * scale) for x, y in (target_points, (40, 40), (350, 260))))
+        spots = at(*((x * scale, y * scale) for x, y in (target_point, (40, 40), (350, 260))))
         args = CorrespondenceArgs(point=PointArg(x=200 * scale, y=180 * scale), candidates=spots)
         results.append(ask((sized[0], sized[1]), args))
     assert [entry.data["best"] for entry in results] == ["A"] * 2

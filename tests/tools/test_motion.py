@@ -82,12 +82,12 @@ def test_the_same_matches_in_larger_pictures_say_the_same(turn: float, sign: int
     matches = exact(*cameras(sign * turn), seed=seed, noise=0.4)
     large = Matches((matches.first + 0.5) * times - 0.5, (matches.second + 0.5) * times - 0.5, matches.scores, "exact")
     size = (SIZE[0] * times, SIZE[1] * times)
-    source_points, target_points = best_motion(matches, SIZE, SIZE, (1.1,)), best_motion(large, size, size, (1.1,))
-    assert source_points is not None
-    assert target_points is not None
-    assert (source_points.inliers, source_points.in_front_0_1) == (target_points.inliers, target_points.in_front_0_1)
-    assert source_points.parallax == pytest.approx(target_points.parallax, rel=1e-6)
-    assert judge(source_points, 150).confidence == pytest.approx(judge(target_points, 150).confidence, rel=1e-6)
+    small_motion, large_motion = best_motion(matches, SIZE, SIZE, (1.1,)), best_motion(large, size, size, (1.1,))
+    assert small_motion is not None
+    assert large_motion is not None
+    assert (small_motion.inliers, small_motion.in_front_0_1) == (large_motion.inliers, large_motion.in_front_0_1)
+    assert small_motion.parallax == pytest.approx(large_motion.parallax, rel=1e-6)
+    assert judge(small_motion, 150).confidence == pytest.approx(judge(large_motion, 150).confidence, rel=1e-6)
 
 
 @pytest.mark.system
@@ -144,8 +144,8 @@ def solve_motion(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> E
 
 
 def mapped(points: np.ndarray, *rows: tuple[float, float, float]) -> np.ndarray:
-    target_points = np.hstack([points, np.ones((len(points), 1))]) @ np.array(rows).T
-    return target_points[:, :2] / target_points[:, 2:]
+    large_motion = np.hstack([points, np.ones((len(points), 1))]) @ np.array(rows).T
+    return large_motion[:, :2] / large_motion[:, 2:]
 
 
 POINTS = cloud(0.0)[0]

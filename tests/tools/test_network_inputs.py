@@ -97,8 +97,8 @@ def test_owlv2_sees_grey_beside_the_picture(things_checkpoint: Checkpoints, size
     processor = model._checkpoint.processor.image_processor
     levels = text * np.array(processor.image_std)[:, None, None] + np.array(processor.image_mean)[:, None, None]
     rows, columns = (round(96 * side / max(size)) for side in size)
-    for adjacent in (levels[:, rows + 4 :], levels[:, :, columns + 4 :]):
-        assert np.abs(adjacent - 0.5).max(initial=0) <= 0.01
+    for edge_band in (levels[:, rows + 4 :], levels[:, :, columns + 4 :]):
+        assert np.abs(edge_band - 0.5).max(initial=0) <= 0.01
     assert levels[0, : rows - 4, : columns - 4].mean() > 0.65
 
 
@@ -204,9 +204,9 @@ def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, in
     short = min(size)
     height, width = (int(256 * side / short) for side in size)
     small = np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR), np.float64) / 255
-    top, remaining = round((height - 224) / 2), round((width - 224) / 2)
+    top, left_edge = round((height - 224) / 2), round((width - 224) / 2)
     mean, deviation = IMAGENET
-    expected = (small[top : top + 224, remaining : remaining + 224] - mean) / deviation
+    expected = (small[top : top + 224, left_edge : left_edge + 224] - mean) / deviation
     assert apart(seen[0]["0"][0], expected.transpose(2, 0, 1)) <= EXACT
 
 

@@ -64,8 +64,8 @@ def test_no_option_unreads_not_this_but_that(form: str) -> None:
 @pytest.mark.parametrize("noun", ["dog", "person", "man", "given point", "due date", "table", "sale", "cat or a dog"])
 def test_the_article_is_no_letter(noun: str) -> None:
     rest = ("is larger because it is near", "stands, since it is tired", "as well, because it is red", "for its colour")
-    for delay, choices in product(rest, (("", "", "", ""), ("yes", "no"))):
-        text = f"A {noun} {delay}."
+    for ending, choices in product(rest, (("", "", "", ""), ("yes", "no"))):
+        text = f"A {noun} {ending}."
         assert (text, choices, parse_letter(text, choices).value) == (text, choices, None)
 
 

@@ -214,10 +214,10 @@ def test_an_interruption_is_one_line_and_130(
     INTERRUPTING.below = str(tmp_path)
     try:
         result = command(*words, *base)
-        browser_page = INTERRUPTING.below is None
+        was_opened = INTERRUPTING.below is None
     finally:
         INTERRUPTING.below = None
     assert "Traceback" not in result.err
-    if browser_page:
+    if was_opened:
         assert result.code == 130, result.err
         assert result.err.rstrip().splitlines()[-1].strip().startswith("interrupted")

@@ -82,18 +82,18 @@ def test_the_manifest_says_where_the_rules_lie(command: Command, run: Path) -> N
 def test_rules_that_are_gone_are_said_and_not_counted_as_nothing(
     command: Command, run: Path, change: str, reason: str
 ) -> None:
-    current, target_points = run.parent / "own", run.parent / "own"
+    current, moved = run.parent / "own", run.parent / "own"
     if change == "edit":
         (current / "nearer.py").write_text((current / "nearer.py").read_text() + "# Another version.\n")
     else:
-        target_points = current.rename(run.parent / "elsewhere")
+        moved = current.rename(run.parent / "elsewhere")
     text, counts = evidence(command, run)
     assert text.startswith("No finding of arbiter could be judged right or wrong. Not judged: 8 questions of arbiter")
     assert f"the rules of nearer are missing: {'' if change == 'edit' else 'there is no folder '}{current}" in text
     assert reason in text
     assert counts["unread"] == 8
     # A folder that the user names is taken as it is.
-    text, counts = evidence(command, run, "--path", target_points)
+    text, counts = evidence(command, run, "--path", moved)
     assert text.startswith("arbiter took up ")
     assert counts["right findings rate"] == 0.5
 

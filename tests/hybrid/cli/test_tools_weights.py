@@ -79,11 +79,9 @@ def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
     assert hub.contents == []
     result = command("tools", "fetch", "eye", *eye_arguments, "-o", "weights.json", code=0)
     snapshot = tmp_path / "cache" / "models--made--tiny" / "snapshots" / sha
-    first, licence, trained, source_points, hashed, answers, following = (
-        line.split() for line in result.out.splitlines()
-    )
+    first, licence, trained, installed, hashed, answers, following = (line.split() for line in result.out.splitlines())
     assert " ".join(first) == text
-    assert (licence, trained, source_points) == (["licence", "MIT"], ["trained", "on", "COCO"], ["here", str(snapshot)])
+    assert (licence, trained, installed) == (["licence", "MIT"], ["trained", "on", "COCO"], ["here", str(snapshot)])
     assert answers[:2] == ["answers", "right,"]
     assert following == ["next:", "hybrid", "tools", "run", "eye", "PICTURE_1"]
     assert {path.name for path in snapshot.iterdir()} == sizes.keys(), "no other format comes"

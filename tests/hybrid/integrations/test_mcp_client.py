@@ -145,16 +145,16 @@ async def test_who_waits_when_it_is_closed_gets_an_outage(store: ImageStore, ref
 async def test_a_server_that_is_gone_costs_calls_until_it_is_back(
     store: ImageStore, ref: ImageRef, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target_points = tmp_path / "there.py"
-    target_points.write_text(PLAIN.read_text())
-    async with tools(store, plain(script=target_points)) as runner:
-        target_points.unlink()
+    module = tmp_path / "there.py"
+    module.write_text(PLAIN.read_text())
+    async with tools(store, plain(script=module)) as runner:
+        module.unlink()
         monkeypatch.setattr(client, "AWAY_S", 0.5)
         for _ in range(2):
             # The question stays open: it is not one that was answered without the tool.
             with pytest.raises(Outage, match=r"the MCP server .* cannot be used: .*; it said: "):
                 await call_tool(runner, "plain_look", ref)
-        target_points.write_text(PLAIN.read_text())
+        module.write_text(PLAIN.read_text())
         assert (await call_tool(runner, "plain_look", ref)).backend == "mcp"
 
 

@@ -36,12 +36,12 @@ QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Path:
     """A folder with a picture in it, and a picture beside it to which a link leads."""
-    adjacent = tmp_path_factory.mktemp("images")
-    pictures = adjacent / "pictures"
+    image_folder = tmp_path_factory.mktemp("images")
+    pictures = image_folder / "pictures"
     pictures.mkdir()
     (pictures / "one.png").write_bytes(fakes.encoded(fakes.pixels(0, (64, 48))))
-    (adjacent / "outside.png").write_bytes(fakes.encoded(fakes.pixels(1, (64, 48))))
-    (pictures / "link.png").symlink_to(adjacent / "outside.png")
+    (image_folder / "outside.png").write_bytes(fakes.encoded(fakes.pixels(1, (64, 48))))
+    (pictures / "link.png").symlink_to(image_folder / "outside.png")
     return pictures
 
 

@@ -53,10 +53,10 @@ def test_every_dialect_has_a_row() -> None:
 
 
 def write_call(dialect: str, name: str, args: dict[str, Any]) -> str:
-    browser_page, field, closed = DATA["written"][dialect]
+    opening, field, closed = DATA["written"][dialect]
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in args.items()}
     fields = (field.format(key=key, text=text, json=json.dumps(args[key])) for key, text in texts.items())
-    return str(browser_page.replace("NAME", name) + ("".join(fields) if field else json.dumps(args)) + closed)
+    return str(opening.replace("NAME", name) + ("".join(fields) if field else json.dumps(args)) + closed)
 
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="<>`\r\x85"), max_size=12).filter(

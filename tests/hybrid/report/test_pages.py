@@ -420,10 +420,10 @@ def test_new_answers_are_shown_without_losing_ones_place(open_page: Any, tmp_pat
 
     write(waiting)
     item, another = open_page(alone=True), open_page(alone=True)
-    with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as remaining:
+    with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as stack:
         # Or they would go on asking a server that is gone.
         for watched in (item, another):
-            remaining.callback(watched.page.context.close)
+            stack.callback(watched.page.context.close)
         page = item.open(f"{server.url}/#/blink/list?verdict=controller%2Fopen")
         expect(page.locator(".count")).to_have_attribute("data-count", "7")
         page.evaluate("window.kept = true")

@@ -261,9 +261,9 @@ def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel
             return len(server.behaviour.refusals) < count and states[-1:] == ["begun"]
 
         for ends in ("cancel", "goes on"):
-            remaining = len(server.behaviour.refusals)
+            refusals_left = len(server.behaviour.refusals)
             process = started(config, server)
-            until(partial(refused, remaining))
+            until(partial(refused, refusals_left))
             process.kill()
             process.communicate()
             if ends == "cancel":

@@ -174,12 +174,12 @@ def test_a_server_that_is_gone_leaves_its_questions_open(
     planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are asked again when it is back; none is answered without the tool."""
-    target_points = tmp_path / "there.py"
-    target_points.write_text(PLAIN.read_text())
+    server_file = tmp_path / "there.py"
+    server_file.write_text(PLAIN.read_text())
     run = planned(
-        (plain(script=target_points),), calls(("plain_look", {"image": "img:1"})), "Answer: (A)", tools=("plain_look",)
+        (plain(script=server_file),), calls(("plain_look", {"image": "img:1"})), "Answer: (A)", tools=("plain_look",)
     )
-    target_points.unlink()
+    server_file.unlink()
     monkeypatch.setattr(client, "AWAY_S", 0.5)
     end = carried_out(run)
     (failure,) = end.failures

@@ -313,11 +313,11 @@ def test_a_file_of_results_without_end_is_read_no_further(config: RunConfig, mod
         assert sizes(server) == [6, 6]
 
 
-@pytest.mark.parametrize("target_points", ["http://127.0.0.1:9/x", "ftp://127.0.0.1:9/x", "https://other:9/x"])
-async def test_no_step_leads_from_https_to_another_host_or_scheme(target_points: str) -> None:
+@pytest.mark.parametrize("location", ["http://127.0.0.1:9/x", "ftp://127.0.0.1:9/x", "https://other:9/x"])
+async def test_no_step_leads_from_https_to_another_host_or_scheme(location: str) -> None:
     from hybrid.models.chat_completions.wire import Address
 
     http = batch_http.Http(Address("https://127.0.0.1:9/v1/chat/completions", {"key": "secret"}), 5)
     with pytest.raises(UnreadableReplyError, match="points"):
-        await http.say("POST", target_points, {})
+        await http.say("POST", location, {})
     await http.close()

@@ -49,10 +49,10 @@ def test_a_run_that_saw_the_data_is_refused_with_the_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "remaining"), [(("overlap",), "--allow non-commercial"), (("non-commercial",), "--allow overlap")]
+    ("allowed", "still_closed"), [(("overlap",), "--allow non-commercial"), (("non-commercial",), "--allow overlap")]
 )
-def test_one_opened_gate_does_not_open_the_other(allowed: tuple[str, ...], remaining: str) -> None:
-    with pytest.raises(UsageError, match=remaining) as caught:
+def test_one_opened_gate_does_not_open_the_other(allowed: tuple[str, ...], still_closed: str) -> None:
+    with pytest.raises(UsageError, match=still_closed) as caught:
         permissions.check(closed(tool("DIW", non_commercial=True)), allowed)
     assert f"(--allow {allowed[0]})" not in str(caught.value)
 

@@ -27,8 +27,8 @@ def test_a_configuration_of_python_stays_without_options() -> None:
     assert changed(RunConfig("blink"), CHANGES).options_as_used == {}
 
 
-@pytest.mark.parametrize(("target_points", "folder"), [("", "blank-tools"), ("format-only", "format-only")])
-def test_a_run_goes_on_in_the_folder_of_its_former_name(tmp_path: Path, target_points: str, folder: str) -> None:
-    (tmp_path / target_points).mkdir(exist_ok=True)
+@pytest.mark.parametrize(("former", "folder"), [("", "blank-tools"), ("format-only", "format-only")])
+def test_a_run_goes_on_in_the_folder_of_its_former_name(tmp_path: Path, former: str, folder: str) -> None:
+    (tmp_path / former).mkdir(exist_ok=True)
     planned = PlannedRun("blank-tools", "", {"tool_output": "blank"}, "format-only")
     assert planned.config(RunConfig("blink"), tmp_path).out == tmp_path / folder

@@ -36,9 +36,9 @@ async def return_number(number: int) -> int:
     return number
 
 
-async def when(browser_page: asyncio.Event, number: int) -> int:
+async def when(gate: asyncio.Event, number: int) -> int:
     """A number that is made when the event is set."""
-    await browser_page.wait()
+    await gate.wait()
     return number
 
 

@@ -64,9 +64,9 @@ def test_no_file_outside_of_the_store_is_removed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
     selected = filled(tmp_path, 1)
-    target_points = tmp_path / "findings" / "ab" / f"{KEY}.json"
-    target_points.parent.mkdir()
-    target_points.write_bytes(finding_bytes(str(victim)))
+    entry_path = tmp_path / "findings" / "ab" / f"{KEY}.json"
+    entry_path.parent.mkdir()
+    entry_path.write_bytes(finding_bytes(str(victim)))
     assert selected.get(KEY) is None
     assert prune(selected, older_than_days=0) == 2
     assert victim.read_bytes() == b"precious"

@@ -145,9 +145,9 @@ def texts_of(findings: Sequence[Finding | Exception]) -> list[str]:
     return [item.text if isinstance(item, Finding) else str(item) for item in findings]
 
 
-def until(browser_page: threading.Event) -> Callable[[Staged], None]:
+def until(gate: threading.Event) -> Callable[[Staged], None]:
     def wait(_: Staged) -> None:
-        browser_page.wait(PATIENCE_S)
+        gate.wait(PATIENCE_S)
 
     return wait
 

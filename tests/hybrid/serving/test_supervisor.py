@@ -205,9 +205,9 @@ async def test_findings_are_those_of_a_service_in_this_process(
         return [codec(Finding).dump_json(item) for item in output]
 
     service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
-    target_points = make()
-    assert await every_finding(target_points) == await every_finding(service)
-    assert (target_points.computed, service.computed) == (9, 9)
+    service_there = make()
+    assert await every_finding(service_there) == await every_finding(service)
+    assert (service_there.computed, service.computed) == (9, 9)
     service.close()
 
 

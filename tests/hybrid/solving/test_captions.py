@@ -92,11 +92,11 @@ async def test_what_is_kept_is_read_by_the_next_run_of_the_same_captioner(tmp_pa
 
 async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
-    browser_page, numbers = Opened(path), range(20)
-    book = browser_page.captions
+    opened_file, numbers = Opened(path), range(20)
+    book = opened_file.captions
     assert [await book.take(image(number)) for number in numbers] == [None] * 20
     await asyncio.gather(*(book.keep(image(number), f"picture {number}") for number in numbers))
-    browser_page.close()
+    opened_file.close()
     assert on_disk(path) == {image(number).sha256: f"picture {number}" for number in numbers}
     # After the end nothing is written: its place may be another file's.
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -109,12 +109,12 @@ def test_captions_come_back_as_they_were(tmp_path_factory: Any, said: list[tuple
     path = tmp_path_factory.mktemp("captions") / "replies.jsonl"
 
     async def write() -> dict[str, str]:
-        browser_page = Opened(path)
+        opened_file = Opened(path)
         for number, text in said:
-            if await browser_page.captions.take(image(number)) is None:
-                await browser_page.captions.keep(image(number), text)
-        browser_page.close()
-        return {image(number).sha256: await browser_page.captions.take(image(number)) or "" for number, _ in said}
+            if await opened_file.captions.take(image(number)) is None:
+                await opened_file.captions.keep(image(number), text)
+        opened_file.close()
+        return {image(number).sha256: await opened_file.captions.take(image(number)) or "" for number, _ in said}
 
     result = asyncio.run(write())
     assert on_disk(path) == result
@@ -122,12 +122,12 @@ def test_captions_come_back_as_they_were(tmp_path_factory: Any, said: list[tuple
 
 async def test_no_secret_is_kept_or_shown(tmp_path: Path) -> None:
     keep_secret("sk-very-secret-value")
-    browser_page = Opened(tmp_path / "replies.jsonl")
-    await browser_page.captions.take(image(1))
-    text = await browser_page.captions.keep(image(1), "a sign: sk-very-secret-value")
+    opened_file = Opened(tmp_path / "replies.jsonl")
+    await opened_file.captions.take(image(1))
+    text = await opened_file.captions.keep(image(1), "a sign: sk-very-secret-value")
     assert "sk-very-secret-value" not in text
-    assert await browser_page.captions.take(image(1)) == text
-    browser_page.close()
+    assert await opened_file.captions.take(image(1)) == text
+    opened_file.close()
     assert b"sk-very" not in (tmp_path / "replies.jsonl").read_bytes()
 
 

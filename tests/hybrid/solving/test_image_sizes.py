@@ -17,18 +17,18 @@ def stored(width: int, height: int) -> StoredImage:
 def pair(width: int, height: int) -> tuple[ImageRef, ImageRef, ImageRef]:
     """A picture that is two side by side, and its halves as tools are given them."""
     full = stored(width, height)
-    remaining, right = (half_box(full, half) for half in (0, 1))
+    left_text, right = (half_box(full, half) for half in (0, 1))
     return (
         ImageRef("img:1", full),
-        ImageRef("img:1.1", stored(int(remaining.x1 - remaining.x0), height), "img:1", remaining),
+        ImageRef("img:1.1", stored(int(left_text.x1 - left_text.x0), height), "img:1", left_text),
         ImageRef("img:1.2", stored(int(right.x1 - right.x0), height), "img:1", right),
     )
 
 
 @given(st.integers(2, 4000), st.integers(1, 4000))
 def test_the_halves_of_any_pair_picture_are_called_left_and_right(width: int, height: int) -> None:
-    _, remaining, right = image_sizes(pair(width, height), CoordinateSystem()).split("; ")
-    assert remaining.startswith("img:1.1, the left half of img:1 (x 0 to ")
+    _, left_text, right = image_sizes(pair(width, height), CoordinateSystem()).split("; ")
+    assert left_text.startswith("img:1.1, the left half of img:1 (x 0 to ")
     assert right.startswith("img:1.2, the right half of img:1 (x ")
     assert f" to {width}), {width // 2} x {height} px" in right
 

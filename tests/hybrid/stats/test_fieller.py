@@ -19,10 +19,10 @@ def test_its_ends_are_the_ratios_that_a_t_test_just_does_not_reject() -> None:
     assert result is not None
     assert result.method == FIELLER
     for end in (result.low, result.high):
-        remaining, size = np.array(above) - end * np.array(below), sum(y * y for y in below) / sum(below)
-        variance = len(remaining) * remaining.var(ddof=1) + size**2 * ((1 - end) ** 2 + end**2)
-        assert abs(remaining.sum()) / math.sqrt(variance) == pytest.approx(
-            student.ppf(0.975, len(remaining) - 1), rel=1e-9
+        residual, size = np.array(above) - end * np.array(below), sum(y * y for y in below) / sum(below)
+        variance = len(residual) * residual.var(ddof=1) + size**2 * ((1 - end) ** 2 + end**2)
+        assert abs(residual.sum()) / math.sqrt(variance) == pytest.approx(
+            student.ppf(0.975, len(residual) - 1), rel=1e-9
         )
     assert result.low < sum(above) / sum(below) < result.high
 

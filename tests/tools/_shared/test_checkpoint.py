@@ -156,8 +156,8 @@ def test_pictures_are_made_on_the_host_wherever_the_network_is(depth_checkpoint:
 
     loaded = load(depth_checkpoint("depth_anything"))
     picture = np.arange(90 * 120 * 3, dtype=np.uint8).reshape(90, 120, 3)
-    source_points, target_points = (
+    on_host, on_card = (
         item.process(images=[picture])["pixel_values"] for item in (loaded, replace(loaded, device="cuda:0"))
     )
-    assert target_points.device.type == "cpu"
-    assert torch.equal(source_points, target_points)
+    assert on_card.device.type == "cpu"
+    assert torch.equal(on_host, on_card)

@@ -158,9 +158,9 @@ def test_every_set_of_the_package_matches(extractor: str, converted_weights: Pat
     model = MatchModel(str(converted(extractor)), "cpu")
     full = collage(3, 160, 120)
     result = model.predict([model.prepare((view_of(full), view_of(full[8:, 16:])))])[0]
-    offset = np.hypot(*(result.first - result.second - (16, 8)).T)
+    error_px = np.hypot(*(result.first - result.second - (16, 8)).T)
     assert len(result) > 20
-    assert np.mean(offset < 2) > 0.95
+    assert np.mean(error_px < 2) > 0.95
 
 
 @installed
@@ -186,8 +186,8 @@ def test_a_mirror_image_is_matched_as_one_though_half_of_the_picture_is_symmetri
     views = view_of(picture), view_of(np.ascontiguousarray(picture[:, ::-1]))
     result, plain = (model.predict([model.prepare((views[0], second))])[0] for second in (views[1], views[0]))
     assert (result.mirrored, plain.mirrored) == (True, False)
-    offset = np.hypot(159 - result.first[:, 0] - result.second[:, 0], result.first[:, 1] - result.second[:, 1])
-    assert np.mean(offset < 1) > 0.9
+    error_px = np.hypot(159 - result.first[:, 0] - result.second[:, 0], result.first[:, 1] - result.second[:, 1])
+    assert np.mean(error_px < 1) > 0.9
     motion = solve(Request((picture, picture[:, ::-1]), MotionArgs()), views, result)
     assert (motion.data["degenerate"], motion.data["moved"], motion.data["mainly"]) == ("mirror", None, [])
 

@@ -102,11 +102,11 @@ async def test_depth_is_asked_at_what_was_detected(service: Callable[..., Cached
     refs = [ImageRef("img:1", shared.store.put_pixels(pixels))]
     tool: Tool = load("tools", "relation")
     args = {"subject": "person", "reference": "person"}
-    delay = await shared.call(tool, tool.args.model_validate({**args, "relation": "behind"}), refs)
-    assert delay.data["degree_0_1"] is not None
+    behind_finding = await shared.call(tool, tool.args.model_validate({**args, "relation": "behind"}), refs)
+    assert behind_finding.data["degree_0_1"] is not None
     # Relation, detection, depth and the marks that depth removes.
     assert shared.computed == 4
-    adjacent = await shared.call(tool, tool.args.model_validate({**args, "relation": "next to"}), refs)
+    beside_finding = await shared.call(tool, tool.args.model_validate({**args, "relation": "next to"}), refs)
     assert shared.computed == 5
-    assert delay.data["subject"] == adjacent.data["subject"]
-    assert delay.images[0].parent == "img:1"
+    assert behind_finding.data["subject"] == beside_finding.data["subject"]
+    assert behind_finding.images[0].parent == "img:1"

@@ -63,11 +63,11 @@ def copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None], name:
 @given(st.integers(2, 5000), st.integers(1, 5000))
 def test_halves_are_equally_wide_and_do_not_meet(width: int, height: int) -> None:
     pair = StoredImage("0" * 64, width, height, "image/png")
-    remaining, right = half_box(pair, 0), half_box(pair, 1)
-    assert remaining.x1 - remaining.x0 == right.x1 - right.x0 == width // 2
-    assert (remaining.x0, right.x1) == (0, width)
-    assert right.x0 - remaining.x1 == width % 2
-    assert {remaining.y0, right.y0, remaining.y1, right.y1} == {0, height}
+    left_half, right = half_box(pair, 0), half_box(pair, 1)
+    assert left_half.x1 - left_half.x0 == right.x1 - right.x0 == width // 2
+    assert (left_half.x0, right.x1) == (0, width)
+    assert right.x0 - left_half.x1 == width % 2
+    assert {left_half.y0, right.y0, left_half.y1, right.y1} == {0, height}
 
 
 def verdicts(
