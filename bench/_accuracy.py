@@ -52,10 +52,10 @@ def finding_of(
     card = tool.backend(backend)
     if card is None:
         raise SystemExit(f"{tool.card.name} has no backend {backend}")
-    made = card.make()
-    made.setup("cpu", None)
-    (found,) = made.run([Request((pixels,), args, needs or {})])
-    return Finding(found.text, found.data, found.confidence, card.name, card.version)
+    built = card.make()
+    built.setup("cpu", None)
+    (result,) = built.run([Request((pixels,), args, needs or {})])
+    return Finding(result.text, result.data, result.confidence, card.name, card.version)
 
 
 def marks_on(pixels: Pixels, **args: Any) -> Finding:
@@ -66,21 +66,21 @@ def marks_on(pixels: Pixels, **args: Any) -> Finding:
 
 def by_confidence(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> list[Bin]:
     """The bins that hold an answer; each has a confidence and how right it is, 0..1."""
-    known, found = list(answers), []
+    items, results = list(answers), []
     for low, high in zip(edges, (*edges[1:], 1.01), strict=True):
-        inside = [one for one in known if low <= one[0] < high]
+        inside = [item for item in items if low <= item[0] < high]
         if inside:
             n = len(inside)
-            found.append(Bin(low, high, sum(right for _, right in inside), n, sum(said for said, _ in inside) / n))
-    return found
+            results.append(Bin(low, high, sum(right for _, right in inside), n, sum(text for text, _ in inside) / n))
+    return results
 
 
 def bins(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> str:
     """The bins as they stand in a card."""
     rows = by_confidence(answers, edges)
-    return ", ".join(f"{{confidence = {one.low}, right = {round(one.right)}, n = {one.n}}}" for one in rows)
+    return ", ".join(f"{{confidence = {row.low}, right = {round(row.right)}, n = {row.n}}}" for row in rows)
 
 
-def counted(right: int, n: int) -> str:
+def format_share(right: int, n: int) -> str:
     """As `0.867 [0.70, 0.95] 26/30`; the interval is Wilson's of 95 %."""
     return f"{right / n:.3f} {bounds(wilson(right, n))} {right}/{n}" if n else "-"

@@ -42,27 +42,27 @@ def content(prompt: str, picture: str) -> list[dict[str, Any]]:
     return [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": prompt}]
 
 
-async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offered: Any) -> None:
+async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offers: Any) -> None:
     """One POST a question; where a tool is offered, the first gets a call of the crop and a second carries it."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {KEY}"}) as session:
 
-        async def said(messages: list[dict[str, Any]]) -> dict[str, Any]:
-            body = {"model": "mock", "messages": messages, **offered}
+        async def ask_server(messages: list[dict[str, Any]]) -> dict[str, Any]:
+            body = {"model": "mock", "messages": messages, **offers}
             async with session.post(f"{url}/chat/completions", json=body) as reply:
                 return dict((await reply.json())["choices"][0]["message"])
 
         async def ask(prompt: str, picture: str) -> str:
             messages: list[dict[str, Any]] = [{"role": "user", "content": content(prompt, picture)}]
-            message = await said(messages)
+            message = await ask_server(messages)
             for call in message.get("tool_calls", ()):
                 box = json.loads(call["function"]["arguments"])["box"]
                 part = await asyncio.to_thread(jpeg_of, picture, box)
                 messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": "img:1 enlarged"}]
                 messages.append({"role": "user", "content": content("img:1.1", part)})
-                message = await said(messages)
+                message = await ask_server(messages)
             return str(message["content"])
 
         await run(ask)
@@ -115,10 +115,10 @@ def enlarged(data: bytes, box: Mapping[str, int]) -> Any:
     return part.resize((round(part.width * scale), round(part.height * scale)), Image.Resampling.LANCZOS)
 
 
-def encoded(image: Any, kind: str = "PNG", **how: int) -> bytes:
+def encoded(image: Any, kind: str = "PNG", **count: int) -> bytes:
     """An image file."""
     buffer = io.BytesIO()
-    image.save(buffer, kind, **how)
+    image.save(buffer, kind, **count)
     return buffer.getvalue()
 
 
@@ -160,10 +160,10 @@ async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: P
 
 def main() -> None:
     """Run one client."""
-    given = options(
+    flags = options(
         __doc__, {"client": tuple(CLIENTS), "--url": str, "--questions": ..., "--in-flight": 64, "--out": ...}
     )
-    asyncio.run(answer_all(given.client, given.url, given.questions, given.in_flight, given.out))
+    asyncio.run(answer_all(flags.client, flags.url, flags.questions, flags.in_flight, flags.out))
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def bare_loop(name: str, folder: Path, device: str, pictures: Sequence[Pixels], 
 
     def forward(inputs: Mapping[str, Any]) -> None:
         with torch.inference_mode():
-            there = {key: value.to(device) for key, value in inputs.items() if key not in ON_HOST}
-            outputs = model(**there, **row.get("asked", {}))
+            by_input = {key: value.to(device) for key, value in inputs.items() if key not in ON_HOST}
+            outputs = model(**by_input, **row.get("asked", {}))
             for path in row["reads"]:
                 _read(path, processor, outputs)
 
@@ -56,16 +56,16 @@ ON_HOST = ("original_sizes", "reshaped_input_sizes")
 
 def _ready(row: Mapping[str, Any], processor: Any, group: Sequence[Pixels]) -> Mapping[str, Any]:
     """The output of a processor for one batch of images."""
-    given = {**row.get("given", {}), **{name: [one] * len(group) for name, one in row.get("each", {}).items()}}
+    options = {**row.get("given", {}), **{name: [value] * len(group) for name, value in row.get("each", {}).items()}}
     if "patches" in row:
         # Whole pictures with so many patches of 14 px along the long side, as tools ask for them.
         height, width = group[0].shape[:2]
         scale = 14 * row["patches"] / max(height, width)
-        given["size"] = {"height": 14 * round(height * scale / 14), "width": 14 * round(width * scale / 14)}
+        options["size"] = {"height": 14 * round(height * scale / 14), "width": 14 * round(width * scale / 14)}
     images: list[Any] = list(group)
     if row.get("pairs"):
         images = [list(pair) for pair in zip(group[::2], group[1::2], strict=True)]
-    return dict(processor(images=images, return_tensors="pt", **given))
+    return dict(processor(images=images, return_tensors="pt", **options))
 
 
 def _read(path: str, processor: Any, outputs: Any) -> None:
@@ -98,7 +98,7 @@ def _forensics(folder: Path, device: str, pictures: Sequence[Pixels], batch: int
     model.to(device).eval()
     transform = timm.data.create_transform(input_size=side, crop_pct=config["pretrained_cfg"]["crop_pct"])
     groups = [pictures[start : start + batch] for start in range(0, len(pictures), batch)]
-    batches = tuple(torch.stack([transform(Image.fromarray(one)) for one in group]) for group in groups)
+    batches = tuple(torch.stack([transform(Image.fromarray(item)) for item in group]) for group in groups)
 
     def forward(values: Any) -> None:
         with torch.inference_mode():
@@ -122,10 +122,10 @@ def _local_features(folder: Path, device: str, pictures: Sequence[Pixels]) -> Ba
         "matcher": kornia.feature.LightGlue(features=None, input_dim=64 if name == "aliked-t16" else 128),
     }
     for part, module in parts.items():
-        own = {key.removeprefix(f"{part}."): value for key, value in tensors.items() if key.startswith(f"{part}.")}
-        module.load_state_dict(own, strict=False)
+        mapping = {key.removeprefix(f"{part}."): value for key, value in tensors.items() if key.startswith(f"{part}.")}
+        module.load_state_dict(mapping, strict=False)
         module.to(device).eval()
-    views = [torch.from_numpy(one).permute(2, 0, 1)[None].contiguous() / 255 for one in pictures]
+    views = [torch.from_numpy(picture).permute(2, 0, 1)[None].contiguous() / 255 for picture in pictures]
 
     def forward(pair: Any) -> None:
         with torch.inference_mode():
@@ -133,10 +133,10 @@ def _local_features(folder: Path, device: str, pictures: Sequence[Pixels]) -> Ba
             for side, view in enumerate(pair):
                 (seen,) = parts["extractor"](view.to(device))
                 size = torch.tensor([[view.shape[-1], view.shape[-2]]], dtype=torch.float32, device=device)
-                given = {"keypoints": seen.keypoints[None], "descriptors": seen.descriptors[None], "image_size": size}
-                inputs[f"image{side}"] = given
-            found = parts["matcher"](inputs)
-            found["matches"][0].cpu()
-            found["scores"][0].cpu()
+                options = {"keypoints": seen.keypoints[None], "descriptors": seen.descriptors[None], "image_size": size}
+                inputs[f"image{side}"] = options
+            result = parts["matcher"](inputs)
+            result["matches"][0].cpu()
+            result["scores"][0].cpu()
 
     return BareLoop(tuple(zip(views[::2], views[1::2], strict=True)), len(pictures), forward)

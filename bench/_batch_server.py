@@ -113,7 +113,7 @@ class BatchServer:
         prefix = {"openai": "batch_", "anthropic": "msgbatch_", "google": "batches/"}[word]
         batch = Batch(f"{prefix}{number}", number, name, requests, time.time())
         self.batches[batch.id] = batch
-        waiting = sum(len(one.requests) for one in self.batches.values() if one.state == "in_progress")
+        waiting = sum(len(item.requests) for item in self.batches.values() if item.state == "in_progress")
         if self.behaviour.queue and waiting > self.behaviour.queue:
             batch.errors = [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached", "line": None}]
         elif len(requests) > self.behaviour.most:
@@ -156,10 +156,10 @@ class BatchServer:
             # A file: /v1/files/in-ID, /v1beta/files/in-ID.
             del self.files[re.sub("^/(v1/files|v1beta)/", "", place)]
             return _said({})
-        made = self._got(place) if method == b"GET" else self._posted(place, head, body)
-        if isinstance(made, bytes) and made.startswith(b"HTTP/"):
-            return made
-        return _said(made, packed=self.behaviour.packed)
+        built = self._got(place) if method == b"GET" else self._posted(place, head, body)
+        if isinstance(built, bytes) and built.startswith(b"HTTP/"):
+            return built
+        return _said(built, packed=self.behaviour.packed)
 
     def _got(self, path: str) -> object:
         """Lists, looks and results."""
@@ -167,12 +167,12 @@ class BatchServer:
         if word is None or path.endswith("/results"):
             # /v1/files/out-ID/content, /download/v1beta/files/out-ID:download, /v1/messages/batches/ID/results
             number = int(re.findall(r"(?:out-|msgbatch_)(\d+)", path)[-1])
-            batch = next(one for one in self.batches.values() if one.number == number)
+            batch = next(item for item in self.batches.values() if item.number == number)
             return self.behaviour.rewrite(number, batch.results)
         if path == LISTS[word]:
-            known = [batch for batch in self.batches.values() if self.behaviour.listed(batch.number)]
-            told = [view(word, batch) for batch in reversed(known)]
-            return {"operations" if word == "google" else "data": told}
+            batches = [batch for batch in self.batches.values() if self.behaviour.listed(batch.number)]
+            values = [view(word, batch) for batch in reversed(batches)]
+            return {"operations" if word == "google" else "data": values}
         name = path.removeprefix(f"{LISTS[word]}/")
         batch = self.look(f"batches/{name}" if word == "google" else name, word)
         if self.behaviour.unknown(batch.number, batch.looks - 1):
@@ -213,20 +213,20 @@ class BatchServer:
         self.files[name] = data
         return name
 
-    def _taken(self, path: str, asked: dict[str, Any]) -> tuple[str, Batch]:
+    def _taken(self, path: str, request: dict[str, Any]) -> tuple[str, Batch]:
         if path == LISTS["anthropic"]:
-            requests = [(one["custom_id"], json.dumps(one["params"]).encode()) for one in asked["requests"]]
+            requests = [(item["custom_id"], json.dumps(item["params"]).encode()) for item in request["requests"]]
             if not all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", identity) for identity, _ in requests):
                 raise ValueError("an id that Anthropic does not take")
             return "anthropic", self.take("anthropic", "", requests)
         openai = path == LISTS["openai"]
-        file = asked["input_file_id"] if openai else asked["batch"]["inputConfig"]["fileName"]
+        file = request["input_file_id"] if openai else request["batch"]["inputConfig"]["fileName"]
         lines = [json.loads(line) for line in self.files[file].splitlines() if line]
-        if openai and any((line["url"], line["method"]) != (asked["endpoint"], "POST") for line in lines):
+        if openai and any((line["url"], line["method"]) != (request["endpoint"], "POST") for line in lines):
             raise ValueError("a line of another endpoint than its batch")
         identity, content = ("custom_id", "body") if openai else ("key", "request")
         requests = [(line[identity], json.dumps(line[content]).encode()) for line in lines]
-        name = asked["metadata"]["hybrid_batch"] if openai else asked["batch"]["displayName"]
+        name = request["metadata"]["hybrid_batch"] if openai else request["batch"]["displayName"]
         word = "openai" if openai else "google"
         batch = self.take(word, name, requests)
         batch.file = file
@@ -245,8 +245,8 @@ def said(word: str, body: bytes) -> dict[str, Any]:
         text = PROBE_NUMBER
     elif ORDER_TEXT.encode() in body:
         text = " ".join(ORDER_NUMBERS)
-    elif (told := CALL_PROBE_TEXT.search(body)) is not None:
-        call, arguments = told[1].decode(), {"images": ["img:1"]}
+    elif (match := CALL_PROBE_TEXT.search(body)) is not None:
+        call, arguments = match[1].decode(), {"images": ["img:1"]}
     elif b'"crop"' in body and not any(kind in body.replace(b": ", b":") for kind in RESULTS):
         call, arguments = "crop", {"images": ["img:1"], "box": BOX}
     return reply_of(word, text, call, arguments)
@@ -254,72 +254,74 @@ def said(word: str, body: bytes) -> dict[str, Any]:
 
 def reply_of(wire: str, text: str, call: str = "", arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The body of a complete reply of an API: a text, or a call of the tool `call`."""
-    given = dict(arguments or {})
+    values = dict(arguments or {})
     match wire:
         case "openai":
-            message = tool_call(json.dumps(given), call) if call else {"content": text}
+            message = tool_call(json.dumps(values), call) if call else {"content": text}
             reply = answer_body(message, "tool_calls" if call else "stop", input_tokens=1000, output_tokens=100)
             return dict(json.loads(reply))
         case "anthropic":
-            part = {"type": "tool_use", "id": "toolu_1", "name": call, "input": given} if call else {}
+            part = {"type": "tool_use", "id": "toolu_1", "name": call, "input": values} if call else {}
             part = part or {"type": "text", "text": text}
             return {**MESSAGE, "content": [part], "stop_reason": "tool_use" if call else "end_turn"}
         case "responses":
             item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": call, "status": "completed"}
-            item |= {"arguments": json.dumps(given)}
+            item |= {"arguments": json.dumps(values)}
             parts = [{"type": "output_text", "text": text, "annotations": []}]
             words = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": parts}
             return {**RESPONSE, "output": [item if call else words]}
         case "ollama":
-            calls = {"tool_calls": [{"function": {"name": call, "arguments": given}}]} if call else {}
+            calls = {"tool_calls": [{"function": {"name": call, "arguments": values}}]} if call else {}
             return {**CHAT, "message": {"role": "assistant", "content": text, **calls}}
-    part = {"functionCall": {"name": call, "args": given}} if call else {"text": text}
+    part = {"functionCall": {"name": call, "args": values}} if call else {"text": text}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
     return {"candidates": [candidate], "usageMetadata": METADATA, "modelVersion": "m"}
 
 
 def result(word: str, identity: str, fate: str, body: bytes) -> dict[str, Any]:
     """The line of a request in the results of its batch."""
-    done = said(word, body) if fate == "succeeded" else None
+    finished = said(word, body) if fate == "succeeded" else None
     match word:
         case "openai":
             line = {"id": "r", "custom_id": identity, "response": None, "error": None}
             if fate in ("expired", "cancelled"):
                 return {**line, "error": {"code": f"batch_{fate}", **UNEXECUTED}}
-            ended = {"status_code": 200, "body": done} if done else {"status_code": 500, "body": OPENAI_FAILED}
-            return {**line, "response": {"request_id": "q", **ended}}
+            payload = (
+                {"status_code": 200, "body": finished} if finished else {"status_code": 500, "body": OPENAI_FAILED}
+            )
+            return {**line, "response": {"request_id": "q", **payload}}
         case "anthropic":
-            more = {"message": done} if done else {"error": ANTHROPIC_FAILED} if fate == "errored" else {}
+            more = {"message": finished} if finished else {"error": ANTHROPIC_FAILED} if fate == "errored" else {}
             return {"custom_id": identity, "result": {"type": {"cancelled": "canceled"}.get(fate, fate), **more}}
     code = {"expired": 4, "cancelled": 1}.get(fate, 13)
-    return {"key": identity, **({"response": done} if done else {"error": {"code": code, "message": fate}})}
+    return {"key": identity, **({"response": finished} if finished else {"error": {"code": code, "message": fate}})}
 
 
 def view(word: str, batch: Batch) -> dict[str, Any]:
     """A batch as the server tells of it."""
-    ended, count = bool(batch.results), len(batch.requests)
+    flag, count = bool(batch.results), len(batch.requests)
     match word:
         case "openai":
-            told: dict[str, Any] = {"id": batch.id, "object": "batch", "status": batch.state, "error_file_id": None}
-            told |= {"metadata": {"hybrid_batch": batch.name}, "input_file_id": batch.file}
-            told["request_counts"] = {"total": count, "completed": count if ended else 0, "failed": 0}
-            told["output_file_id"] = f"out-{batch.number}" if ended else None
-            return {**told, "errors": {"object": "list", "data": batch.errors} if batch.errors else None}
+            options: dict[str, Any] = {"id": batch.id, "object": "batch", "status": batch.state, "error_file_id": None}
+            options |= {"metadata": {"hybrid_batch": batch.name}, "input_file_id": batch.file}
+            options["request_counts"] = {"total": count, "completed": count if flag else 0, "failed": 0}
+            options["output_file_id"] = f"out-{batch.number}" if flag else None
+            return {**options, "errors": {"object": "list", "data": batch.errors} if batch.errors else None}
         case "anthropic":
-            status = "ended" if ended else "canceling" if batch.state == "cancelling" else "in_progress"
+            status = "ended" if flag else "canceling" if batch.state == "cancelling" else "in_progress"
             counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
-            told = {"id": batch.id, "type": "message_batch", "processing_status": status}
-            told["request_counts"] = {**counts, "succeeded" if ended else "processing": count}
-            told["created_at"] = datetime.fromtimestamp(batch.created, UTC).isoformat().replace("+00:00", "Z")
+            options = {"id": batch.id, "type": "message_batch", "processing_status": status}
+            options["request_counts"] = {**counts, "succeeded" if flag else "processing": count}
+            options["created_at"] = datetime.fromtimestamp(batch.created, UTC).isoformat().replace("+00:00", "Z")
             url = f"https://api.anthropic.com/v1/messages/batches/{batch.id}/results"
-            return {**told, "results_url": url if ended else None}
+            return {**options, "results_url": url if flag else None}
     state = {"in_progress": "RUNNING", "completed": "SUCCEEDED", "cancelling": "RUNNING"}.get(batch.state)
-    told = {"displayName": batch.name, "state": f"BATCH_STATE_{state or batch.state.upper()}"}
-    told["inputConfig"] = {"fileName": batch.file}
-    if ended:
-        told["output"] = {"responsesFile": f"files/out-{batch.number}"}
-        told["batchStats"] = {"requestCount": str(count), "successfulRequestCount": "0"}
-    return {"name": batch.id, "metadata": told, "done": ended}
+    options = {"displayName": batch.name, "state": f"BATCH_STATE_{state or batch.state.upper()}"}
+    options["inputConfig"] = {"fileName": batch.file}
+    if flag:
+        options["output"] = {"responsesFile": f"files/out-{batch.number}"}
+        options["batchStats"] = {"requestCount": str(count), "successfulRequestCount": "0"}
+    return {"name": batch.id, "metadata": options, "done": flag}
 
 
 LISTS = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches", "google": "/v1beta/batches"}

@@ -97,7 +97,7 @@ def chat_server(latency_s: float) -> Iterator[ChatServer]:
 @contextmanager
 def on_thread(answer: Answer) -> Iterator[str]:
     """Address of a server on a thread of this process. What `answer` raises is raised at the end of the block."""
-    defects, begun = list[Exception](), queue.SimpleQueue[tuple[int, Callable[[], object]]]()
+    defects, started_ids = list[Exception](), queue.SimpleQueue[tuple[int, Callable[[], object]]]()
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -107,14 +107,14 @@ def on_thread(answer: Answer) -> Iterator[str]:
             writer.close()
 
     async def serve() -> None:
-        server, ended, loop = await _listening(connection), asyncio.Event(), asyncio.get_running_loop()
-        begun.put((server.sockets[0].getsockname()[1], lambda: loop.call_soon_threadsafe(ended.set)))
-        await ended.wait()
+        server, event, loop = await _listening(connection), asyncio.Event(), asyncio.get_running_loop()
+        started_ids.put((server.sockets[0].getsockname()[1], lambda: loop.call_soon_threadsafe(event.set)))
+        await event.wait()
         server.close()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    port, end = begun.get()
+    port, end = started_ids.get()
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -132,8 +132,8 @@ async def answered(answer: Answer, reader: asyncio.StreamReader, writer: asyncio
     """Answer every request of one connection, until either side closes it."""
     with suppress(ConnectionError):
         while (request := await read_request(reader)) is not None:
-            found = answer(*request)
-            reply = await found if inspect.isawaitable(found) else found
+            result = answer(*request)
+            reply = await result if inspect.isawaitable(result) else result
             for piece in (reply,) if isinstance(reply, bytes) else reply:
                 writer.write(piece)
                 await writer.drain()
@@ -162,8 +162,8 @@ async def read_request(reader: asyncio.StreamReader) -> tuple[bytes, bytes] | No
 
 def framed(body: bytes, status: str = "200 OK", headers: Mapping[str, str] | None = None) -> bytes:
     """An HTTP/1.1 response with a JSON body."""
-    told = {"Content-Type": "application/json", "Content-Length": len(body), **(headers or {})}
-    lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in told.items()), "", ""]
+    payload = {"Content-Type": "application/json", "Content-Length": len(body), **(headers or {})}
+    lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in payload.items()), "", ""]
     return "\r\n".join(lines).encode() + body
 
 
@@ -189,10 +189,10 @@ def sight(body: bytes) -> bytes | None:
         return framed(answer_body({"content": PROBE_NUMBER}, "stop"))
     if ORDER_TEXT.encode() in body:
         return framed(answer_body({"content": " ".join(ORDER_NUMBERS)}, "stop"))
-    told = CALL_PROBE_TEXT.search(body)
-    if told is None or not offers_tools(body):
+    match = CALL_PROBE_TEXT.search(body)
+    if match is None or not offers_tools(body):
         return None
-    return framed(answer_body(tool_call('{"images": ["img:1"]}', told[1].decode()), "tool_calls"))
+    return framed(answer_body(tool_call('{"images": ["img:1"]}', match[1].decode()), "tool_calls"))
 
 
 def tool_call(arguments: str, name: str = "crop", identity: str = "call_1") -> dict[str, Any]:
@@ -218,10 +218,10 @@ class _Mock:
             return framed(json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}).encode())
         if (seen := sight(body)) is not None:
             return seen
-        began = time.time()
-        named, results = QUESTION.search(body), tool_results(body)
+        start = time.time()
+        match, results = QUESTION.search(body), tool_results(body)
         await asyncio.sleep(self._latency_s)
-        self._served.append(Served(int(named[1]) if named else -1, results, len(body), began, time.time()))
+        self._served.append(Served(int(match[1]) if match else -1, results, len(body), start, time.time()))
         return self._call if offers_tools(body) and not results else self._answer
 
 

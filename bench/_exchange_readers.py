@@ -144,13 +144,15 @@ def read_every_eval_ever(path: Path) -> Reading:
     below = [file.relative_to(path) for file in files]
     for folder, names in ((path, below), (Path("/"), [file.resolve() for file in files])):
         command = [program, "validate", "--format", "json", *names]
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
-        if ended.returncode:
-            raise SystemExit(f"every_eval_ever refuses files of {path}:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
-        if [file["valid"] for file in json.loads(ended.stdout)] != [True] * len(files):
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
+        if result.returncode:
+            raise SystemExit(
+                f"every_eval_ever refuses files of {path}:\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
+            )
+        if [file["valid"] for file in json.loads(result.stdout)] != [True] * len(files):
             raise SystemExit(f"every_eval_ever did not check each of {len(files)} files")
-    (whole,) = (file for file in files if file.suffix == ".json")
-    results = json.loads(whole.read_text(encoding="utf-8"))["evaluation_results"]
+    (value,) = (file for file in files if file.suffix == ".json")
+    results = json.loads(value.read_text(encoding="utf-8"))["evaluation_results"]
     rows = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files if file.suffix == ".jsonl")
     return {"rows": rows, "score": results[0]["score_details"]["score"]}
 

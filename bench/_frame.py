@@ -38,33 +38,33 @@ def parser(doc: str | None, flags: Mapping[str, Any]) -> argparse.ArgumentParser
     the choices, of which the first is the default, a list a type or choices that may be given several times, and `...`
     is a path that must be given. A name that ends in `...` takes several words, a mapping is handed to argparse.
     """
-    made = argparse.ArgumentParser(description=doc, formatter_class=_Formatter)
+    argument_parser = argparse.ArgumentParser(description=doc, formatter_class=_Formatter)
     for flag, value in flags.items():
-        how: dict[str, Any]
+        mapping: dict[str, Any]
         match value:
             case dict():
-                how = value
+                mapping = value
             case False:
-                how = {"action": "store_true"}
+                mapping = {"action": "store_true"}
             case type():
-                how = {"type": value}
+                mapping = {"type": value}
             case tuple():
-                how = {"choices": tuple(one for one in value if one is not None), "default": value[0]}
+                mapping = {"choices": tuple(item for item in value if item is not None), "default": value[0]}
             case [type() as one]:
-                how = {"type": one, "action": "append"}
+                mapping = {"type": one, "action": "append"}
             case list():
-                how = {"choices": value, "action": "append"}
+                mapping = {"choices": value, "action": "append"}
             case _ if value is ...:
-                how = {"type": Path, "required": True}
+                mapping = {"type": Path, "required": True}
             case _:
-                how = {"type": type(value), "default": value}
+                mapping = {"type": type(value), "default": value}
         if flag.endswith("..."):
-            how = {"nargs": "+" if flag.startswith("-") else "*", **how}
-            how |= {"default": value[:1]} if isinstance(value, tuple) else {}
+            mapping = {"nargs": "+" if flag.startswith("-") else "*", **mapping}
+            mapping |= {"default": value[:1]} if isinstance(value, tuple) else {}
         names = flag.removesuffix("...").split()
-        told = HELP[names[-1].removeprefix("--")].replace("%", "%%")
-        made.add_argument(*names, **{"help": told, **how})
-    return made
+        variant = HELP[names[-1].removeprefix("--")].replace("%", "%%")
+        argument_parser.add_argument(*names, **{"help": variant, **mapping})
+    return argument_parser
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
@@ -89,7 +89,7 @@ def table(rows: Sequence[Any]) -> str:
     """Dataclasses as text, a column a field."""
     names = [field.name for field in fields(rows[0])] if rows else []
     values = [[getattr(row, name) for name in names] for row in rows]
-    cells = [names, *([f"{one:,.2f}" if isinstance(one, float) else str(one) for one in line] for line in values)]
+    cells = [names, *([f"{item:,.2f}" if isinstance(item, float) else str(item) for item in line] for line in values)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
 
@@ -149,20 +149,20 @@ def family(root: int) -> dict[int, float]:
                 continue
             pid = int(entry.name)
             parents[pid], spent[pid] = int(words[1]), sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
-    found, waiting = dict[int, float](), [root]
+    result, waiting = dict[int, float](), [root]
     while waiting:
-        one = waiting.pop()
-        found[one] = spent.get(one, 0.0)
-        waiting += [child for child, parent in parents.items() if parent == one and child not in found]
-    return found
+        value = waiting.pop()
+        result[value] = spent.get(value, 0.0)
+        waiting += [child for child, parent in parents.items() if parent == value and child not in result]
+    return result
 
 
 def resident_mb(root: int) -> float:
     """Resident memory of a process and its descendants, in MB; 0 when it is gone."""
     pages = 0
-    for one in family(root):
+    for item in family(root):
         try:
-            pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
+            pages += int(Path(f"/proc/{item}/statm").read_text().split()[1])
         except (OSError, IndexError):
             continue
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
@@ -170,10 +170,10 @@ def resident_mb(root: int) -> float:
 
 def used_mb(root: int) -> float:
     """Memory of a process and its descendants, in MB; a page of a file counts once. 0 when they are gone."""
-    own, shared = 0, dict[tuple[str, str, str], int]()
-    for one in family(root):
+    own_bytes, shared = 0, dict[tuple[str, str, str], int]()
+    for item in family(root):
         try:
-            lines = Path(f"/proc/{one}/smaps").read_text().splitlines()
+            lines = Path(f"/proc/{item}/smaps").read_text().splitlines()
         except OSError:
             continue
         place, resident = ("", "", ""), 0
@@ -183,12 +183,12 @@ def used_mb(root: int) -> float:
                 case "Rss:":
                     resident = int(rest[0])
                 case "Anonymous:":
-                    own += int(rest[0])
+                    own_bytes += int(rest[0])
                     shared[place] = max(shared.get(place, 0), resident - int(rest[0]))
                 case _ if not name.endswith(":"):
                     _, offset, device, inode = rest[:4]
                     place = device, inode, offset
-    return (own + sum(shared.values())) * 1024 / 1e6
+    return (own_bytes + sum(shared.values())) * 1024 / 1e6
 
 
 def measured(
@@ -212,7 +212,7 @@ def measured(
         out: takes its output, the log otherwise.
         cwd: its working directory.
     """
-    began, started = time.time(), time.monotonic()
+    start, started = time.time(), time.monotonic()
     with log.open("ab") as messages, (out or log).open("wb" if out else "ab") as output:
         process = subprocess.Popen(  # noqa: S603
             words, env=dict(environment), cwd=cwd, stdout=output, stderr=messages, start_new_session=True
@@ -245,7 +245,7 @@ def measured(
     process.returncode = os.waitstatus_to_exitcode(status)
     largest = usage.ru_maxrss / 1024
     if killed:
-        return Ended(began, killed[0][0], *killed[0][1:], largest, tuple(peaks))
+        return Ended(start, killed[0][0], *killed[0][1:], largest, tuple(peaks))
     if process.returncode:
         raise SystemExit(f"{' '.join(words)} ended with {process.returncode}:\n{log.read_text()[-3000:]}")
-    return Ended(began, None, wall, usage.ru_utime + usage.ru_stime, largest, tuple(peaks))
+    return Ended(start, None, wall, usage.ru_utime + usage.ru_stime, largest, tuple(peaks))

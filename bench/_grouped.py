@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench._simulations import LEVEL, held, markdown, rejected
+from bench._simulations import LEVEL, markdown, rejected, summarise
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.hvsbench.metrics import summarise as hvsbench
 from hybrid.benchmarks.mm_sap import BENCHMARK as MM_SAP
@@ -82,10 +82,10 @@ class Kind:
         else:
             first = rng.choice(np.array(DIFFICULTIES), clusters)
             second = raised(first, self.gain)
-        one, other = (
+        item, other = (
             {metric.name: metric for metric in self.summarise(scores)} for scores in self.draw(rng, (first, second))
         )
-        return {name: (one[name], other[name]) for name in self.metrics}
+        return {name: (item[name], other[name]) for name in self.metrics}
 
 
 def raised(right: Floats, gain: float) -> Floats:
@@ -124,10 +124,10 @@ def of_shuffles(
     for shares, rate in zip(sides, answered, strict=True):
         scores = []
         for question, share in enumerate(shares):
-            said = rng.random(SHUFFLES) < rate
-            correct = said & (rng.random(SHUFFLES) < share)
+            text = rng.random(SHUFFLES) < rate
+            correct = text & (rng.random(SHUFFLES) < share)
             for row in range(SHUFFLES):
-                kk, spoke = float(correct[row]), float(said[row])
+                kk, spoke = float(correct[row]), float(text[row])
                 values = {"kk": kk, "ku": 0.0, "sa": kk, "refused": 1 - spoke, "answered": spoke, "knew": 0.0}
                 scores.append(_score(question, row, "BasicVisQA", kk, values=values))
         yield scores
@@ -137,10 +137,10 @@ def of_scanpaths(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[
     """HVSBench: one similarity in 0..1 for each picture."""
     for shares in sides:
         values = [
-            dict.fromkeys(("m_shape", "m_dir", "m_len", "m_pos"), float(one))
-            for one in rng.beta(8 * shares, 8 * (1 - shares))
+            dict.fromkeys(("m_shape", "m_dir", "m_len", "m_pos"), float(item))
+            for item in rng.beta(8 * shares, 8 * (1 - shares))
         ]
-        yield [_score(place, 0, "Q9", 0.0, values=one) for place, one in enumerate(values)]
+        yield [_score(place, 0, "Q9", 0.0, values=value) for place, value in enumerate(values)]
 
 
 def of_tasks(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list[Score]]:
@@ -174,21 +174,21 @@ def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
     for place, kind in enumerate(kinds()):
         for clusters in CLUSTERS:
             rng = np.random.default_rng([seed, place, clusters])
-            made = [kind.sides(rng, clusters) for _ in range(simulations)]
+            values = [kind.sides(rng, clusters) for _ in range(simulations)]
             for name, powers in kind.metrics.items():
                 truth = sum(expected(power, kind.gain) for power in powers) / len(powers)
                 title = f"{kind.benchmark} {name}"
-                yield measured(title, clusters, kind.setting, truth, [one[name] for one in made])
+                yield measured(title, clusters, kind.setting, truth, [item[name] for item in values])
 
 
 def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequence[Sides]) -> Grouped:
     """Aggregate the simulations of one metric; no interval and no p value count as not covering and not rejected."""
     by_formula = [contrast(a, b, LEVEL) for a, b in pairs]
     by_swapping = [randomisation(a, b, DRAWS, seed=number) for number, (a, b) in enumerate(pairs)]
-    found = held([one.interval for one in by_formula], truth)
-    width = float("nan") if found.width is None else found.width
-    tests = (rejected([one.p_value for one in tested]) for tested in (by_formula, by_swapping))
-    return Grouped(name, clusters, setting, truth, found.coverage, width, *tests)
+    result = summarise([item.interval for item in by_formula], truth)
+    width = float("nan") if result.width is None else result.width
+    tests = (rejected([entry.p_value for entry in tested]) for tested in (by_formula, by_swapping))
+    return Grouped(name, clusters, setting, truth, result.coverage, width, *tests)
 
 
 def printed(rows: Sequence[Grouped]) -> list[str]:
@@ -196,8 +196,8 @@ def printed(rows: Sequence[Grouped]) -> list[str]:
     heads = ("setting", "metric", "clusters", "difference")
     heads += ("coverage (mean width)", "p < 0.05, linearised", "randomised")
     lines = []
-    for one in rows:
-        named = (one.setting, one.metric, str(one.clusters), f"{one.truth:.3f}")
-        rates = (f"{one.coverage:.3f} ({one.width:.2f})", f"{one.linearised:.3f}", f"{one.randomised:.3f}")
-        lines.append((*named, *rates))
+    for row in rows:
+        values = (row.setting, row.metric, str(row.clusters), f"{row.truth:.3f}")
+        rates = (f"{row.coverage:.3f} ({row.width:.2f})", f"{row.linearised:.3f}", f"{row.randomised:.3f}")
+        lines.append((*values, *rates))
     return markdown(heads, lines)

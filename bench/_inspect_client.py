@@ -51,23 +51,23 @@ def remember_picture() -> Any:
 
 def samples(folder: Path) -> list[Sample]:
     """The questions of a folder."""
-    found = []
+    results = []
     for line in (folder / "questions.jsonl").read_text().splitlines():
         row = json.loads(line)
         picture = str(folder / f"{row['number']}.jpg")
         parts = [ContentImage(image=picture), ContentText(text=row["prompt"])]
-        found.append(Sample([ChatMessageUser(content=parts)], id=row["number"], metadata={"picture": picture}))
-    return found
+        results.append(Sample([ChatMessageUser(content=parts)], id=row["number"], metadata={"picture": picture}))
+    return results
 
 
 def main() -> None:
     """Ask every question. Raises `SystemExit` if Inspect reports that it did not succeed."""
-    given = options(__doc__, {"--url": str, "--questions": ..., "--in-flight": 64, "--out": ...})
-    model = get_model("openai/mock", base_url=given.url, api_key=KEY, responses_api=False)
+    flags = options(__doc__, {"--url": str, "--questions": ..., "--in-flight": 64, "--out": ...})
+    model = get_model("openai/mock", base_url=flags.url, api_key=KEY, responses_api=False)
     remember, crops = solver(remember_picture), tool(crop)
-    task = Task(dataset=samples(given.questions), solver=[remember(), use_tools(crops()), generate()])
-    in_flight = {"max_connections": given.in_flight, "max_samples": given.in_flight}
-    (log,) = eval(task, model=model, log_dir=str(given.out), display="none", **in_flight)
+    task = Task(dataset=samples(flags.questions), solver=[remember(), use_tools(crops()), generate()])
+    in_flight = {"max_connections": flags.in_flight, "max_samples": flags.in_flight}
+    (log,) = eval(task, model=model, log_dir=str(flags.out), display="none", **in_flight)
     if log.status != "success":
         raise SystemExit(f"Inspect ended with {log.status}: {log.error}")
 

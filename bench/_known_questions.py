@@ -62,9 +62,9 @@ def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Judge
     return Question(tuple(jpeg(pixels) for pixels in pictures), args, right)
 
 
-def _is(key: str, wanted: Json) -> Judgement:
+def _is(key: str, expected: Json) -> Judgement:
     """Whether a field of `data` has a value; None where it is null."""
-    return lambda found, _: None if found.data[key] is None else found.data[key] == wanted
+    return lambda result, _: None if result.data[key] is None else result.data[key] == expected
 
 
 def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.random.Generator, PopOutScene]:
@@ -75,10 +75,10 @@ def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.ra
 def attributes(index: int, seed: int) -> Question:
     """A disc of one colour and two descriptions."""
     colours = {"red": (220, 30, 30), "blue": (30, 30, 220), "green": (30, 160, 40), "yellow": (230, 210, 30)}
-    one, other = generator("evaluate", seed, index).permutation(list(colours))[:2]
-    texts = [f"a {one} circle", f"a {other} circle"]
+    value, other = generator("evaluate", seed, index).permutation(list(colours))[:2]
+    texts = [f"a {value} circle", f"a {other} circle"]
     return _question(
-        [disc(colours[str(one)])], {"texts": list(texts[:: 1 if index % 2 else -1])}, _is("best", 1 - index % 2)
+        [disc(colours[str(value)])], {"texts": list(texts[:: 1 if index % 2 else -1])}, _is("best", 1 - index % 2)
     )
 
 
@@ -86,8 +86,8 @@ def _blink_form(task: str, key: str, answers: Sequence[Json], args: Mapping[str,
     """Generated questions of a task of BLINK; the field `key` of the finding is to be one of `answers`."""
 
     def make(index: int, seed: int) -> Question:
-        made = item(task, index, seed)
-        return _question(made.images, args, _is(key, answers[made.answer]))
+        drawn_item = item(task, index, seed)
+        return _question(drawn_item.images, args, _is(key, answers[drawn_item.answer]))
 
     return make
 
@@ -96,39 +96,39 @@ def crop(index: int, seed: int) -> Question:
     """A box at its own size."""
     _, scene = _scene(index, seed)
     pixels, edges = scene.draw(), [int(edge) for edge in scene.things[0].box]
-    wanted = pixels[edges[1] : edges[3], edges[0] : edges[2]]
+    pixel = pixels[edges[1] : edges[3], edges[0] : edges[2]]
 
     def same(finding: Finding, store: ImageStore) -> bool:
-        return np.array_equal(store.pixels(finding.images[0].image), wanted)
+        return np.array_equal(store.pixels(finding.images[0].image), pixel)
 
     return Question((encode(pixels),), {"box": box_arg(edges), "scale": 1.0}, same)
 
 
 def detection(index: int, seed: int) -> Question:
     """How many things of a name there are."""
-    made = item("Counting", index, seed)
-    assert isinstance(made.facts, CountFacts)  # noqa: S101 - what this task makes
-    name, count = str(made.facts.name), len(made.facts.boxes)
+    drawn_item = item("Counting", index, seed)
+    assert isinstance(drawn_item.facts, CountFacts)  # noqa: S101 - what this task makes
+    name, count = str(drawn_item.facts.name), len(drawn_item.facts.boxes)
 
-    def counted(finding: Finding, _: ImageStore) -> bool:
+    def has_count(finding: Finding, _: ImageStore) -> bool:
         counts = finding.data["counts"]
         return isinstance(counts, Mapping) and counts.get(name) == count
 
-    return _question(made.images, {"names": [name]}, counted)
+    return _question(drawn_item.images, {"names": [name]}, has_count)
 
 
 def forensics(index: int, seed: int) -> Question:
     """A generated picture and its copy: neither is a photograph, so nothing is right."""
     _, scene = _scene(index, seed)
-    return _question([scene.draw(), item("Relative_Depth", index, seed).images[0]], {}, lambda found, _: None)
+    return _question([scene.draw(), item("Relative_Depth", index, seed).images[0]], {}, lambda result, _: None)
 
 
 def localization(index: int, seed: int) -> Question:
     """BLINK's form: two drawn boxes."""
-    made = item("Object_Localization", index, seed)
-    assert isinstance(made.facts, BoxFacts)  # noqa: S101 - what this task makes
-    args: dict[str, Json] = {"name": str(made.facts.name), "labels": ["A", "B"]}
-    return _question(made.images, args, _is("best", "AB"[made.answer]))
+    drawn_item = item("Object_Localization", index, seed)
+    assert isinstance(drawn_item.facts, BoxFacts)  # noqa: S101 - what this task makes
+    args: dict[str, Json] = {"name": str(drawn_item.facts.name), "labels": ["A", "B"]}
+    return _question(drawn_item.images, args, _is("best", "AB"[drawn_item.answer]))
 
 
 def markers(index: int, seed: int) -> Question:
@@ -151,38 +151,38 @@ def markers(index: int, seed: int) -> Question:
 def ocr(index: int, seed: int) -> Question:
     """A word and a number in plain capitals."""
     rng = generator("evaluate", seed, index)
-    written = f"{rng.choice(WORDS)} {rng.integers(10, 100)}"
+    text = f"{rng.choice(WORDS)} {rng.integers(10, 100)}"
     canvas = np.full((160, 560, 3), int(rng.integers(200, 250)), np.uint8)
-    cv2.putText(canvas, written, (40, 100), cv2.FONT_HERSHEY_SIMPLEX, 2.0, (20, 20, 20), 4, cv2.LINE_AA)
+    cv2.putText(canvas, text, (40, 100), cv2.FONT_HERSHEY_SIMPLEX, 2.0, (20, 20, 20), 4, cv2.LINE_AA)
 
     def read(finding: Finding, _: ImageStore) -> bool:
-        return re.sub(r"\W", "", str(finding.data["text"])).upper() == written.replace(" ", "")
+        return re.sub(r"\W", "", str(finding.data["text"])).upper() == text.replace(" ", "")
 
     return _question([canvas], {}, read)
 
 
 def reflectance(index: int, seed: int) -> Question:
     """BLINK's form: two marked points under light and shade; A, B or the same."""
-    made = item("Relative_Reflectance", index, seed)
+    drawn_item = item("Relative_Reflectance", index, seed)
 
     def judged(finding: Finding, _: ImageStore) -> bool | None:
         verdict = "C" if finding.data["same"] else finding.data["darker"]
-        return None if verdict is None else verdict == "ABC"[made.answer]
+        return None if verdict is None else verdict == "ABC"[drawn_item.answer]
 
-    return _question(made.images, {"labels": ["A", "B"]}, judged)
+    return _question(drawn_item.images, {"labels": ["A", "B"]}, judged)
 
 
 def relation(index: int, seed: int) -> Question:
     """Whether a thing is above, beneath, left or right of another."""
-    made = item("Spatial_Relation", index, seed)
-    facts = made.facts
+    drawn_item = item("Spatial_Relation", index, seed)
+    facts = drawn_item.facts
     assert isinstance(facts, RelationFacts)  # noqa: S101 - what this task makes
     args: dict[str, Json] = {
         "subject": str(facts.first),
         "relation": PHRASES[facts.relation],
         "reference": str(facts.second),
     }
-    return _question(made.images, args, _is("holds", facts.holds))
+    return _question(drawn_item.images, args, _is("holds", facts.holds))
 
 
 def saliency(index: int, seed: int) -> Question:
@@ -194,30 +194,30 @@ def saliency(index: int, seed: int) -> Question:
 
 def scanpath(index: int, seed: int) -> Question:
     """Where people would look is not known of a generated picture."""
-    return _question([_scene(index, seed)[1].draw()], {}, lambda found, _: None)
+    return _question([_scene(index, seed)[1].draw()], {}, lambda result, _: None)
 
 
 def segmentation(index: int, seed: int) -> Question:
     """A plain coloured shape, from the box around it."""
     _, scene = _scene(index, seed, 2, 4)
-    thing = scene.things[0]
-    wanted, whole = Box(*thing.box), shape_area(thing)
+    name = scene.things[0]
+    expected, full = Box(*name.box), shape_area(name)
 
     def cut_out(finding: Finding, _: ImageStore) -> bool:
         box, pixels = finding.data["box_px"], finding.data["area_px"]
         if not isinstance(box, list) or not isinstance(pixels, int | float):
             return False
         found_box = Box(*(float(str(edge)) for edge in box))
-        return overlap(found_box, wanted) >= MIN_OVERLAP and abs(pixels / whole - 1) <= AREA_OFF
+        return overlap(found_box, expected) >= MIN_OVERLAP and abs(pixels / full - 1) <= AREA_OFF
 
-    return _question([scene.draw()], {"box": box_arg(thing.box)}, cut_out)
+    return _question([scene.draw()], {"box": box_arg(name.box)}, cut_out)
 
 
 def semantic_correspondence(index: int, seed: int) -> Question:
     """One of three things, and its darker copy."""
     _, scene = _scene(index, seed, 3, 4)
     picture = scene.draw()
-    centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (thing.box for thing in scene.things)]
+    centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (name.box for name in scene.things)]
     points = point_args(centres)
     args: dict[str, Json] = {"point": points[index % 3], "candidates": points}
     return _question([picture, darker(picture)], args, _is("best_index", index % 3))

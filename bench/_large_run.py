@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from bench._frame import options
-from bench._runs import written
+from bench._runs import write_run as write_attempts
 from hybrid.core.images import ImageStore, home
 from hybrid.core.types import (
     Attempt,
@@ -57,18 +57,18 @@ class Shown:
 
 def pictures(store: ImageStore) -> list[Shown]:
     """Smooth noise in colour, each with a bar over it."""
-    found = []
+    results = []
     for number in range(PICTURES):
         rng = np.random.default_rng(number)
         coarse = rng.integers(0, 256, (SIZE_PX[1] // 12, SIZE_PX[0] // 12, 3), dtype=np.uint8)
         plain = np.kron(coarse, np.ones((12, 12, 1), dtype=np.uint8))
         overlay = plain.copy()
         overlay[30:36, 10:80] = (255, 0, 0)
-        found.append(Shown(store.put_pixels(plain), store.put_pixels(overlay)))
-    return found
+        results.append(Shown(store.put_pixels(plain), store.put_pixels(overlay)))
+    return results
 
 
-def questions(count: int, shown: list[Shown]) -> Iterator[Question]:
+def questions(count: int, showns: list[Shown]) -> Iterator[Question]:
     """So many, round-robin over BLINK's tasks."""
     tasks = tuple(load("hybrid.benchmarks", "blink").card.tasks)
     for number in range(count):
@@ -78,7 +78,7 @@ def questions(count: int, shown: list[Shown]) -> Iterator[Question]:
             f"Question {number} of this set: look at the marked points and say which of the following describes the "
             f"picture.\nSelect from the following choices.\n(A) {choices[0]}\n(B) {choices[1]}"
         )
-        identity, images = f"val_{task}_{number // len(tasks) + 1}", (shown[number % len(shown)].plain,)
+        identity, images = f"val_{task}_{number // len(tasks) + 1}", (showns[number % len(showns)].plain,)
         target = f"({LETTERS[number % 2]})"
         yield Question(identity, task, images, text, Kind.CHOICE, choices, target, task, groups={"images": "1"})
 
@@ -110,27 +110,27 @@ def _tool_step(draw: Draw) -> Step:
 def _model_step(draw: Draw, text: str, *, calls: bool = False) -> Step:
     sent: Json = {"name": "img:1", "sha256": draw.shown.plain.sha256, "width": SIZE_PX[0], "height": SIZE_PX[1]}
     data: dict[str, Json] = {"images_sent": [sent]}
-    wanted: dict[str, Json] = {"tool_calls": [{"tool": "depth", "args": {"images": ["img:1"]}}]} if calls else {}
-    return Step("model", "made-up:model", text, 1.204, data={**wanted, **data})
+    mapping: dict[str, Json] = {"tool_calls": [{"tool": "depth", "args": {"images": ["img:1"]}}]} if calls else {}
+    return Step("model", "made-up:model", text, 1.204, data={**mapping, **data})
 
 
 def _controller(draw: Draw) -> Reply:
-    said = f"The tool says that the second point is nearer, and the picture agrees.\nAnswer: ({draw.letter})"
+    text = f"The tool says that the second point is nearer, and the picture agrees.\nAnswer: ({draw.letter})"
     looked = (_model_step(draw, "", calls=True), _tool_step(draw)) if draw.calls else ()
     usage = Usage(1 + draw.calls, int(draw.calls), 812, 47, cost_usd=0.0021, seconds=2.4)
-    return Reply(said, usage=usage, steps=(*looked, _model_step(draw, said)))
+    return Reply(text, usage=usage, steps=(*looked, _model_step(draw, text)))
 
 
 def _specialist(draw: Draw) -> Reply:
-    told: dict[str, Json] = {"specialist_answer": {"letter": draw.letter}}
-    steps = (_tool_step(draw), Step("rule", "specialist", f"depth says ({draw.letter})", data=told))
+    payload: dict[str, Json] = {"specialist_answer": {"letter": draw.letter}}
+    steps = (_tool_step(draw), Step("rule", "specialist", f"depth says ({draw.letter})", data=payload))
     return Reply(f"Answer: ({draw.letter})", usage=Usage(0, 1, seconds=0.031), steps=steps)
 
 
 def _alone(draw: Draw) -> Reply:
-    said = f"Answer: ({draw.letter})"
+    text = f"Answer: ({draw.letter})"
     usage = Usage(1, 0, 301, 9, cost_usd=0.0008, seconds=1.1)
-    return Reply(said, usage=usage, steps=(_model_step(draw, said),))
+    return Reply(text, usage=usage, steps=(_model_step(draw, text),))
 
 
 # Each solver's answer, and its probability of being right.
@@ -150,29 +150,29 @@ IDENTITY: Mapping[str, Json] = {
 
 def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
     """Make the run. Its images go to the store in `$HYBRID_HOME`."""
-    shown = pictures(ImageStore(home() / "images"))
-    asked = tuple(questions(count, shown))
+    text = pictures(ImageStore(home() / "images"))
+    items = tuple(questions(count, text))
 
     def attempts(name: str) -> Iterator[Attempt]:
         says, skill = SOLVERS[name]
         rng = random.Random(f"{seed} {name}")
-        for number, question in enumerate(asked):
+        for number, question in enumerate(items):
             right = rng.random() < skill
             letter = LETTERS[(number + (not right)) % 2]
-            draw = Draw(shown[number % len(shown)], letter, rng.random() < CALLS)
+            draw = Draw(text[number % len(text)], letter, rng.random() < CALLS)
             parts = (question.text, ImageRef("img:1", draw.shown.plain))
             prompt = Prompt(parts, question.kind, question.choices, route=question.route)
             yield Attempt(question.id, (Exchange(prompt, says(draw)),), 2.5, started=STARTED + number)
 
     tools: Json = {"depth": {"backend": "classical:cues-2", "code": "0" * 12}}
     solvers: dict[str, Json] = {name: {"tools": {} if name == "mllm" else tools} for name in SOLVERS}
-    return written(out, asked, {name: attempts(name) for name in SOLVERS}, IDENTITY, solvers)
+    return write_attempts(out, items, {name: attempts(name) for name in SOLVERS}, IDENTITY, solvers)
 
 
 def main() -> None:
     """Make one."""
-    given = options(__doc__, {"run": Path, "--questions": 20_000})
-    write_run(given.run, given.questions)
+    flags = options(__doc__, {"run": Path, "--questions": 20_000})
+    write_run(flags.run, flags.questions)
 
 
 if __name__ == "__main__":

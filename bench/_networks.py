@@ -53,12 +53,12 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
     import transformers
     from tokenizers.pre_tokenizers import ByteLevel
 
-    def made(name: str, *parts: Any, **given: Any) -> Any:
-        return getattr(transformers, classes[name])(*parts, **given)
+    def make_network(name: str, *parts: Any, **options: Any) -> Any:
+        return getattr(transformers, classes[name])(*parts, **options)
 
-    given, parts = _over(classes.get("given", {}), classes[size]), []
-    config = given.get("config", {})
-    if length := given.get("letters"):
+    values, parts = _over(classes.get("given", {}), classes[size]), []
+    config = values.get("config", {})
+    if length := values.get("letters"):
         letters = sorted(ByteLevel.alphabet())
         tokens = [*letters, *(letter + "</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
         vocabulary = {token: place for place, token in enumerate(tokens)}
@@ -66,7 +66,7 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
         ends = {"pad_token_id": 0, "bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
         of_text = {**ends, "vocab_size": len(tokenizer), "max_position_embeddings": length}
         config, parts = _over(config, {"text_config": of_text}), [tokenizer]
-    model = made("model", made("config", **config))
+    model = make_network("model", make_network("config", **config))
     match classes["model"]:
         case "DepthAnythingForDepthEstimation":
             # The last layer ends in a ReLU: without an offset a random network may answer 0 everywhere.
@@ -86,8 +86,10 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
                     best = model.eval()(input_ids=words, pixel_values=soft).logits.amax(dim=-1).flatten()
                 shift.data += math.log(0.1 / 0.9) - best.topk(10).values[-1]
     model.save_pretrained(folder)
-    images = made("images", **given["images"])
-    processor = made("processor", images, *parts, **given.get("more", {})) if "processor" in classes else images
+    images = make_network("images", **values["images"])
+    processor = (
+        make_network("processor", images, *parts, **values.get("more", {})) if "processor" in classes else images
+    )
     processor.save_pretrained(folder)
 
 

@@ -81,83 +81,91 @@ class PictureServer:
 
     def answer(self, _: bytes, body: bytes) -> bytes:
         """The reply to one request."""
-        asked = json.loads(body)
-        self.requests.append(asked)
-        if (refusal := self._refusal(asked["messages"])) is not None:
+        data = json.loads(body)
+        self.requests.append(data)
+        if (refusal := self._refusal(data["messages"])) is not None:
             status, words = refusal
             return framed(json.dumps({"error": {"message": words}}).encode(), f"{status} Refused")
-        prompt, pictures = self._render(asked)
+        prompt, pictures = self._render(data)
         self.prompts.append(prompt)
-        message = self._speak(asked, pictures)
-        shown = sum(len(_pictures(one)) for one in asked["messages"])
-        counted = {"seen": len(pictures), "all": shown}.get(self.treatment.counts, 0)
-        tokens = 90 if self.treatment.counts == "constant" else len(prompt.split()) + PICTURE_TOKENS * counted
+        message = self._speak(data, pictures)
+        total = sum(len(_pictures(item)) for item in data["messages"])
+        value = {"seen": len(pictures), "all": total}.get(self.treatment.counts, 0)
+        tokens = 90 if self.treatment.counts == "constant" else len(prompt.split()) + PICTURE_TOKENS * value
         usage = {"prompt_tokens": tokens, "completion_tokens": 9}
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
-        reply = {"model": asked["model"], "choices": [choice], **({} if self.treatment.uncounted else {"usage": usage})}
+        reply = {"model": data["model"], "choices": [choice], **({} if self.treatment.uncounted else {"usage": usage})}
         return framed(json.dumps(reply).encode())
 
     def _refusal(self, messages: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
-        how = self.treatment
-        if how.inside == "refused" and any(one["role"] == "tool" and _pictures(one) for one in messages):
+        treatment = self.treatment
+        if treatment.inside == "refused" and any(
+            message["role"] == "tool" and _pictures(message) for message in messages
+        ):
             return 400, "image_url is only accepted in messages of the user"
-        behind = any(
-            one["role"] == "user" and messages[at - 1]["role"] == "tool" for at, one in enumerate(messages) if at
+        matches_any = any(
+            item["role"] == "user" and messages[at - 1]["role"] == "tool" for at, item in enumerate(messages) if at
         )
-        if how.beside == "refused" and behind:
+        if treatment.beside == "refused" and matches_any:
             return 400, "Expected last role User or Tool to follow an assistant message, but got user after tool"
-        if sum(len(_pictures(one)) for one in messages) > how.most_pictures:
-            return how.status, how.words
-        for place, one in enumerate(messages):
-            is_made = place > 0 and one is not messages[0] and messages[place - 1]["role"] != "system"
-            least, most = (how.least_side, how.most_ratio) if is_made else (how.least_opening, how.ratio_opening)
-            for url in _pictures(one):
+        if sum(len(_pictures(entry)) for entry in messages) > treatment.most_pictures:
+            return treatment.status, treatment.words
+        for place, value in enumerate(messages):
+            is_made = place > 0 and value is not messages[0] and messages[place - 1]["role"] != "system"
+            least, most = (
+                (treatment.least_side, treatment.most_ratio)
+                if is_made
+                else (treatment.least_opening, treatment.ratio_opening)
+            )
+            for url in _pictures(value):
                 short, long = sorted(_size(url))
-                if url not in _known() and (short < least or (most and long > most * short)):
-                    return how.status, how.words
+                if url not in _probe_numbers() and (short < least or (most and long > most * short)):
+                    return treatment.status, treatment.words
         return None
 
-    def _render(self, asked: Mapping[str, Any]) -> tuple[str, list[str]]:
+    def _render(self, request: Mapping[str, Any]) -> tuple[str, list[str]]:
         """The prompt that the model reads, and the pictures that it sees."""
-        how, messages = self.treatment, asked["messages"]
-        kwargs = asked.get("chat_template_kwargs") or {}
-        keeps = how.keeps or (how.switch is not None and kwargs.get(how.switch[0]) == how.switch[1])
-        last_user = max((at for at, one in enumerate(messages) if one["role"] == "user"), default=-1)
+        treatment, messages = self.treatment, request["messages"]
+        kwargs = request.get("chat_template_kwargs") or {}
+        keeps = treatment.keeps or (
+            treatment.switch is not None and kwargs.get(treatment.switch[0]) == treatment.switch[1]
+        )
+        last_user = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=-1)
         lines, seen = list[str](), list[str]()
-        for at, one in enumerate(messages):
-            lines.append(f"<|{one['role']}|>")
-            thought = one.get(how.thinks_in)
-            if thought and not how.drops_history and (keeps or at > last_user):
+        for at, item in enumerate(messages):
+            lines.append(f"<|{item['role']}|>")
+            thought = item.get(treatment.thinks_in)
+            if thought and not treatment.drops_history and (keeps or at > last_user):
                 lines.append(f"<think> {thought} </think>")
-            content = one.get("content") or ""
+            content = item.get("content") or ""
             parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-            if not (how.drops_history and one.get("tool_calls")):
+            if not (treatment.drops_history and item.get("tool_calls")):
                 lines += [part["text"] for part in parts if part["type"] == "text"]
-            lines += [json.dumps(call["function"]) for call in one.get("tool_calls") or ()]
-            place = "inside" if one["role"] == "tool" else "beside" if at > 1 else "opening"
-            if getattr(how, place) == "taken":
-                lines += ["<|picture|>" for _ in _pictures(one)]
-                seen += _pictures(one)
+            lines += [json.dumps(call["function"]) for call in item.get("tool_calls") or ()]
+            place = "inside" if item["role"] == "tool" else "beside" if at > 1 else "opening"
+            if getattr(treatment, place) == "taken":
+                lines += ["<|picture|>" for _ in _pictures(item)]
+                seen += _pictures(item)
         return "\n".join(lines), seen
 
-    def _speak(self, asked: Mapping[str, Any], pictures: Sequence[str]) -> dict[str, Any]:
-        said: dict[str, Any] = {"role": "assistant", "content": "Answer: (A)"}
-        said |= {self.treatment.thinks_in: THOUGHT} if self.treatment.thinks else {}
-        texts = json.dumps(asked["messages"])
-        read = [_known().get(url, "") for url in pictures]
+    def _speak(self, request: Mapping[str, Any], pictures: Sequence[str]) -> dict[str, Any]:
+        messages: dict[str, Any] = {"role": "assistant", "content": "Answer: (A)"}
+        messages |= {self.treatment.thinks_in: THOUGHT} if self.treatment.thinks else {}
+        texts = json.dumps(request["messages"])
+        read = [_probe_numbers().get(url, "") for url in pictures]
         if ORDER_TEXT in texts:
-            shown = {"kept": read, "reversed": read[::-1], "first": read[:1]}[self.treatment.order]
-            return {**said, "content": " ".join(shown) or "none"}
+            text = {"kept": read, "reversed": read[::-1], "first": read[:1]}[self.treatment.order]
+            return {**messages, "content": " ".join(text) or "none"}
         if PROBE_TEXT in texts or "shows a number" in texts:
-            return {**said, "content": read[-1] if read and read[-1] else "I see no number"}
-        told = re.search(r"Call the tool (\w+)", texts)
-        if asked.get("tools") and not any(one["role"] == "tool" for one in asked["messages"]):
-            name = told[1] if told else "crop"
-            arguments = json.dumps({"images": ["img:1"]} if told else self.treatment.call)
+            return {**messages, "content": read[-1] if read and read[-1] else "I see no number"}
+        match = re.search(r"Call the tool (\w+)", texts)
+        if request.get("tools") and not any(item["role"] == "tool" for item in request["messages"]):
+            name = match[1] if match else "crop"
+            arguments = json.dumps({"images": ["img:1"]} if match else self.treatment.call)
             function = {"name": name, "arguments": arguments}
             call = {"id": "call00001", "type": "function", "function": function}
-            return {**said, "content": None, "tool_calls": [call]}
-        return said
+            return {**messages, "content": None, "tool_calls": [call]}
+        return messages
 
 
 def _pictures(message: Mapping[str, Any]) -> list[str]:
@@ -167,10 +175,10 @@ def _pictures(message: Mapping[str, Any]) -> list[str]:
 
 
 @cache
-def _known() -> dict[str, str]:
+def _probe_numbers() -> dict[str, str]:
     """The numbers in the pictures of probes, by the address in which a request has them."""
     numbers = (PROBE_NUMBER, SECOND_NUMBER, "1306", "2306", *ORDER_NUMBERS)
-    files = ((form, numbered(one, form=form), one) for one in numbers for form in ("PNG", "JPEG", "WEBP"))
+    files = ((form, numbered(item, form=form), item) for item in numbers for form in ("PNG", "JPEG", "WEBP"))
     return {
         f"data:image/{form.lower()};base64,{base64.b64encode(data).decode()}": number for form, data, number in files
     }

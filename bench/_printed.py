@@ -64,7 +64,7 @@ def means(
     parts: Sequence[str],
     weights: Sequence[float] | None = None,
     tolerance: float = ROUNDED,
-    how: str = "mean of the row's cells",
+    mode: str = "mean of the row's cells",
 ) -> Iterator[Derived]:
     """The cells of a column that is the mean of others, weighted by how many questions stand behind each.
 
@@ -74,7 +74,7 @@ def means(
         cell = grid.get(*row, target) if row[0] in tables else None
         values = grid.values(row, parts)
         if cell is not None and values is not None:
-            yield Derived(cell, mean_of(values, weights), how, tolerance)
+            yield Derived(cell, mean_of(values, weights), mode, tolerance)
 
 
 def blink(cells: Sequence[Published]) -> Iterator[Derived]:
@@ -82,7 +82,7 @@ def blink(cells: Sequence[Published]) -> Iterator[Derived]:
     # What was recomputed from outputs is no printed cell.
     grid = Grid([cell for cell in cells if "recomputed" not in cell.note])
     tasks = tuple(BLINK_TASKS)
-    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells")
+    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, mode="mean of the row's 14 cells")
     for cell in cells:
         if cell.kind == "chance":
             chances = {task: 100 / len(facts.choices) for task, facts in BLINK_TASKS.items()}
@@ -142,13 +142,15 @@ def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, 
     size = MM_SAP_SIZES["KnowVisQA"]
     refusals, rate = grid.get(*row, "refusals.KnowVisQA"), grid.get("Table 2", row[1], who, "answer_rate.KnowVisQA")
     unknown = grid.get(first[0], first[1], who, "score_ku.KnowVisQA")
-    known = grid.get(*row, "unknown_knowns_rate")
+    expected_values = grid.get(*row, "unknown_knowns_rate")
     if refusals is not None and rate is not None:
         yield Derived(refusals, (100 - rate.value) * size / 100, "(100 - answer rate of Table 2) of 350", 0.07)
-    if known is not None and refusals is not None and unknown is not None:
+    if expected_values is not None and refusals is not None and unknown is not None:
         value = 100 * (1 - unknown.value * size / 100 / refusals.value)
         # A mean of five runs' ratios against a ratio of their means.
-        yield Derived(known, value, "1 - score_ku of Table 1 / refusals, which averages the five runs first", 1.0)
+        yield Derived(
+            expected_values, value, "1 - score_ku of Table 1 / refusals, which averages the five runs first", 1.0
+        )
 
 
 HVS_FIELDS: Mapping[str, Sequence[str]] = DATA["fields"]["hvsbench"]
@@ -185,14 +187,14 @@ def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
     """Averages, and the sums of right answers over categories that give the averages of types and of everything."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
-    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts")
+    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, mode="zoom and the four shifts")
     for row in grid.rows:
         if row[0] in MODES:
             yield from _view_counts(grid, row)
     # Table 14 prints three cells a row, under one name for several numbers of parts.
     rows = [cell for cell in cells if cell.source == "Table 14"]
-    for zoom, shift, both in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
-        yield Derived(both, mean_of((zoom.value, shift.value)), "mean of the row's two cells")
+    for zoom, shift, pair in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+        yield Derived(pair, mean_of((zoom.value, shift.value)), "mean of the row's two cells")
 
 
 def _view_counts(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
@@ -200,11 +202,11 @@ def _view_counts(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
     for kind, tasks in DATA["fields"]["actiview"].items():
         cells = [grid.get(*row, f"accuracy.{task}") for task in tasks]
         right = sum(round(cell.value * int(cell.n) / 100) for cell in cells if cell is not None)
-        asked = sum(int(cell.n) for cell in cells if cell is not None)
+        count = sum(int(cell.n) for cell in cells if cell is not None)
         total += right
         cell = grid.get(*row, f"accuracy.type_{kind}")
         if cell is not None:
-            yield Derived(cell, 100 * right / asked, f"{right} right of {asked}")
+            yield Derived(cell, 100 * right / count, f"{right} right of {count}")
     for table in ("Table 2", "Table 7"):
         cell = grid.get(table, row[1], row[2], f"accuracy.{MODES[row[0]]}")
         if cell is not None:

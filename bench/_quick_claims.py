@@ -46,47 +46,47 @@ class Sums:
     tasks: Sequence[str]
     clusters: Sequence[str]
 
-    def metric(self, values: NDArray[Any], kept: Flags, *, over_tasks: bool = True) -> Metric:
+    def metric(self, values: NDArray[Any], flags: Flags, *, over_tasks: bool = True) -> Metric:
         """The accuracy over the kept questions, as a mean over tasks if there are several."""
         several = over_tasks and len(set(self.tasks)) > 1
-        rows = zip(self.tasks, self.clusters, values.astype(float).tolist(), kept.tolist(), strict=True)
+        rows = zip(self.tasks, self.clusters, values.astype(float).tolist(), flags.tolist(), strict=True)
         cells = tuple(Cell(task if several else "", unit, value, 1.0) for task, unit, value, keep in rows if keep)
-        how: Combine = "mean_of_ratios" if several else "ratio"
-        return Metric("accuracy", combine(cells, how), len(cells), how, cells)
+        text: Combine = "mean_of_ratios" if several else "ratio"
+        return Metric("accuracy", combine(cells, text), len(cells), text, cells)
 
-    def difference(self, a: NDArray[Any], b: NDArray[Any], kept: Flags, *, over_tasks: bool = True) -> Result:
+    def difference(self, a: NDArray[Any], b: NDArray[Any], flags: Flags, *, over_tasks: bool = True) -> Result:
         """Tested, b minus a."""
-        both = (self.metric(values, kept, over_tasks=over_tasks) for values in (a, b))
-        return contrasted(ROW, *both, None)[0]
+        items = (self.metric(values, flags, over_tasks=over_tasks) for values in (a, b))
+        return contrasted(ROW, *items, None)[0]
 
 
 def claims_of(tasks: Sequence[str], clusters: Sequence[str], alone: Answers, tools: Answers) -> set[str]:
     """The claims of the first sentence, named as in `sentences.toml`."""
-    sums, every = Sums(tasks, clusters), np.ones(len(tasks), bool)
+    sums, values = Sums(tasks, clusters), np.ones(len(tasks), bool)
     a, b = (answers.right & answers.read for answers in (alone, tools))
-    pair = HeadlinePair(NOBODY, NOBODY, rows=(sums.difference(a, b, every),))
+    pair = HeadlinePair(NOBODY, NOBODY, rows=(sums.difference(a, b, values),))
     pair = replace(pair, split=_split(sums, alone, tools))
     if not (alone.read & tools.read).all():
-        guessed = (np.where(own.read, own.right, GUESS) for own in (alone, tools))
-        other = sums.difference(*guessed, every)
+        guessed = (np.where(current.read, current.right, GUESS) for current in (alone, tools))
+        other = sums.difference(*guessed, values)
         pair = replace(pair, other_rule=other if hangs_on_rule(pair, other) else None)
-    over_all = sums.difference(a, b, every, over_tasks=False)
+    over_all = sums.difference(a, b, values, over_tasks=False)
     pair = replace(pair, over_all=over_all if is_uneven(pair, over_all) else None)
     uneven = {"tasks and questions disagree"} if pair.state != "open" else set()
-    found = {"more": {"gain"}, "less": {"loss"}, "uneven": uneven}.get(pair.claim, set())
+    value = {"more": {"gain"}, "less": {"loss"}, "uneven": uneven}.get(pair.claim, set())
     if pair.split is not None and pair.split.matters(pair.state):
-        found |= {"more": {"by answering more"}, "less": {"by answering less"}}.get(shown(pair.split.answering), set())
-    return found
+        value |= {"more": {"by answering more"}, "less": {"by answering less"}}.get(shown(pair.split.answering), set())
+    return value
 
 
 def _split(sums: Sums, alone: Answers, tools: Answers) -> AnswerSplit | None:
-    both, every = alone.read & tools.read, np.ones(len(sums.tasks), bool)
-    if both.all():
+    pair, values = alone.read & tools.read, np.ones(len(sums.tasks), bool)
+    if pair.all():
         return None
     a, b = (answers.right & answers.read for answers in (alone, tools))
-    answering = sums.difference(a & ~both, b & ~both, every)
+    answering = sums.difference(a & ~pair, b & ~pair, values)
     if answering.low is None:
         return None
-    better = sums.difference(a & both, b & both, every)
+    better = sums.difference(a & pair, b & pair, values)
     counts = int((~alone.read).sum()), int((~tools.read).sum())
-    return AnswerSplit(answering, better, sums.difference(a, b, both) if both.any() else None, counts)
+    return AnswerSplit(answering, better, sums.difference(a, b, pair) if pair.any() else None, counts)

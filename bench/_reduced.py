@@ -52,19 +52,19 @@ class Comparison:
     seed: int
 
 
-def differences(one: Json, other: Json, path: str = "", key: str = "") -> Iterator[tuple[str, float | None]]:
+def differences(item: Json, other: Json, path: str = "", key: str = "") -> Iterator[tuple[str, float | None]]:
     """Field by field how far two findings' data are apart; None where a decision is another one."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
-        for name in one:
+    if isinstance(item, Mapping) and isinstance(other, Mapping) and item.keys() == other.keys():
+        for name in item:
             # Counts are by name of the thing.
-            yield from differences(one[name], other[name], f"{path}.{name}", "counts" if key == "counts" else name)
-    elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
-        for first, second in zip(one, other, strict=True):
+            yield from differences(item[name], other[name], f"{path}.{name}", "counts" if key == "counts" else name)
+    elif isinstance(item, list | tuple) and isinstance(other, list | tuple) and len(item) == len(other):
+        for first, second in zip(item, other, strict=True):
             yield from differences(first, second, path, key)
-    elif _measured(one, key) and _measured(other, key):
-        counted = isinstance(one, int) and isinstance(other, int) and "_px" not in path
-        yield path.removeprefix("."), 0.0 if counted else abs(float(str(one)) - float(str(other)))
-    elif one != other:
+    elif _measured(item, key) and _measured(other, key):
+        is_instance = isinstance(item, int) and isinstance(other, int) and "_px" not in path
+        yield path.removeprefix("."), 0.0 if is_instance else abs(float(str(item)) - float(str(other)))
+    elif item != other:
         yield path.removeprefix("."), None
 
 
@@ -81,13 +81,13 @@ def compared(name: str, setting: Comparison) -> list[ReducedPrecision]:
         network.build(checkpoint, setting.real, setting.device)
         trained = bool(network.trained) and setting.real and _installed(network.trained)
         title = network.trained if trained else f"random, of {network.title}"
-        asked = [KNOWN[network.tool].make(index, setting.seed) for index in range(setting.items)]
+        values = [KNOWN[network.tool].make(index, setting.seed) for index in range(setting.items)]
         if name in WORDS:
-            asked = [replace(one, args=WORDS[name]) for one in asked]
-        exact = asyncio.run(_data(network, checkpoint, asked, FLOAT32, setting.device))
+            values = [replace(item, args=WORDS[name]) for item in values]
+        exact = asyncio.run(_data(network, checkpoint, values, FLOAT32, setting.device))
         rows = []
         for dtype in setting.dtypes:
-            reduced = asyncio.run(_data(network, checkpoint, asked, dtype, setting.device))
+            reduced = asyncio.run(_data(network, checkpoint, values, dtype, setting.device))
             rows.append(_row(exact, reduced, ReducedPrecision(dtype, 0, 0, 0.0, "", title, trained, setting.device)))
         return rows
 
@@ -103,20 +103,22 @@ def _installed(package: str) -> bool:
 
 def _row(exact: Sequence[Json], reduced: Sequence[Json], row: ReducedPrecision) -> ReducedPrecision:
     """The row with what was counted; a question that failed in float32 is none."""
-    for one, other in zip(exact, reduced, strict=True):
-        if one is None:
+    for item, other in zip(exact, reduced, strict=True):
+        if item is None:
             continue
-        apart = list(differences(one, other))
-        if any(value is None for _, value in apart):
+        items = list(differences(item, other))
+        if any(value is None for _, value in items):
             row = replace(row, changed=row.changed + 1, questions=row.questions + 1)
             continue
-        of, largest = max(((path, value or 0.0) for path, value in apart), key=lambda pair: pair[1], default=("", 0.0))
+        of, largest = max(((path, value or 0.0) for path, value in items), key=lambda pair: pair[1], default=("", 0.0))
         row = replace(row, questions=row.questions + 1)
         row = replace(row, largest=largest, of=of) if largest > row.largest else row
     return row
 
 
-async def _data(network: Network, checkpoint: Path, asked: Sequence[Question], dtype: Any, device: str) -> list[Json]:
+async def _data(
+    network: Network, checkpoint: Path, questions: Sequence[Question], dtype: Any, device: str
+) -> list[Json]:
     """The `data` of each finding; None where the tool failed."""
     tool: Tool = load("tools", network.tool)
     with tempfile.TemporaryDirectory() as folder:
@@ -126,7 +128,7 @@ async def _data(network: Network, checkpoint: Path, asked: Sequence[Question], d
         )
         service = CachedTools(store, FindingCache(Path(folder) / "findings", store), options)
         try:
-            return await asyncio.gather(*(_one(service, tool, question) for question in asked))
+            return await asyncio.gather(*(_one(service, tool, question) for question in questions))
         finally:
             service.close()
 
@@ -146,10 +148,10 @@ def table(setting: Comparison) -> Table:
     columns = tuple(Column(head, "right" if place in {4, 5} else "left") for place, head in enumerate(heads))
     rows = []
     for name in setting.networks:
-        for one in compared(name, setting):
-            difference = f"{one.largest:.2g}" if one.questions > one.changed else "-"
-            shown = (one.weights, one.dtype, f"{one.changed} of {one.questions}", difference, one.of or "-")
-            rows.append((NETWORKS[name].title, NETWORKS[name].tool, *shown))
+        for item in compared(name, setting):
+            difference = f"{item.largest:.2g}" if item.questions > item.changed else "-"
+            values = (item.weights, item.dtype, f"{item.changed} of {item.questions}", difference, item.of or "-")
+            rows.append((NETWORKS[name].title, NETWORKS[name].tool, *values))
             print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
     size = "real size" if setting.real else "tiny"
     title = f"Answers in fewer bits next to float32: networks of {size}, seed {setting.seed}, {machine(setting.device)}"

@@ -38,7 +38,7 @@ def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) ->
     return plan.folder
 
 
-def written(
+def write_run(
     path: Path,
     questions: Sequence[Question],
     attempts: Mapping[str, Iterable[Attempt | Unfinished]],
@@ -57,13 +57,15 @@ def written(
     folder = RunFolder(path)
     with folder.locked():
         folder.write_questions(questions)
-        for name, own in attempts.items():
+        for name, attempt in attempts.items():
             journal = folder.journal(name)
-            lines = (to_json(Unfinished, one) if isinstance(one, Unfinished) else attempt_line(one) for one in own)
+            lines = (
+                to_json(Unfinished, item) if isinstance(item, Unfinished) else attempt_line(item) for item in attempt
+            )
             while group := tuple(islice(lines, GROUP)):
                 journal.append(*group)
             journal.close()
-        whole: dict[str, Json] = {
+        mapping: dict[str, Json] = {
             "benchmark": "blink",
             "split": "val",
             "settings": {},
@@ -74,10 +76,10 @@ def written(
             "seed": 0,
             **identity,
         }
-        output = whole["tool_output"]
+        output = mapping["tool_output"]
         labels: list[Json] = [] if output == "real" else [f"tool output {output}"]
         parts = (QUESTIONS, *map(attempts_of, attempts))
         files: dict[str, Json] = {part: asdict(folder.measure(part).extent) for part in parts}
-        named = dict(solvers or {name: {} for name in attempts})
-        folder.write_manifest({"identity": whole, "labels": labels, "solvers": named, "files": files})
+        values = dict(solvers or {name: {} for name in attempts})
+        folder.write_manifest({"identity": mapping, "labels": labels, "solvers": values, "files": files})
     return folder

@@ -46,8 +46,8 @@ def vlmevalkit() -> Reader:
     infer = load("vlmeval/utils/matching_util.py", "can_infer_option", "can_infer_text", "can_infer")["can_infer"]
 
     def read(reply: str, choices: list[str]) -> str | None:
-        found = infer(reply, dict(zip(string.ascii_uppercase, choices, strict=False)))
-        return found if found and found != "Z" else None
+        result = infer(reply, dict(zip(string.ascii_uppercase, choices, strict=False)))
+        return result if result and result != "Z" else None
 
     return read
 

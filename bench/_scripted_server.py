@@ -74,14 +74,14 @@ class Scripted:
 
     def streamed(self) -> str:
         """The events of a reply."""
-        said = self.said()
-        for place, call in enumerate(said.get("tool_calls", ())):
+        text = self.said()
+        for place, call in enumerate(text.get("tool_calls", ())):
             call["index"] = place
-        deltas = [json.loads(delta) for delta in self.deltas] or [said]
+        deltas = [json.loads(delta) for delta in self.deltas] or [text]
         choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
         if self.finish or not self.deltas:
             choices.append({"index": 0, "delta": {}, "finish_reason": self.ended()})
-        events = (json.dumps({"id": "1", "object": "chat.completion.chunk", "choices": [one]}) for one in choices)
+        events = (json.dumps({"id": "1", "object": "chat.completion.chunk", "choices": [choice]}) for choice in choices)
         return self.before + "".join(f"data: {event}\n\n" for event in events) + (f"{self.end}\n\n" if self.end else "")
 
 
@@ -116,12 +116,12 @@ class Behaviour:
 
 def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
     """The rows of a data file. Raises `TypeError` for a key that there is not."""
-    found = []
+    results = []
     for row in map(_filled, tomllib.loads(path.read_text())["server"]):
         reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
         first: dict[str, Any] = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
-        found.append(Behaviour(reply=Scripted(**reply), **first, **row))
-    return tuple(found)
+        results.append(Behaviour(reply=Scripted(**reply), **first, **row))
+    return tuple(results)
 
 
 def _filled(value: Any) -> Any:
@@ -154,7 +154,7 @@ CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
         not any((first["role"], second["role"]) == ("tool", "user") for first, second in pairwise(messages))
     ),
     "tools speak text": lambda messages: all(
-        isinstance(one["content"], str) for one in messages if one["role"] == "tool"
+        isinstance(item["content"], str) for item in messages if item["role"] == "tool"
     ),
 }
 
@@ -214,7 +214,7 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
 
     def reply(body: bytes) -> tuple[Scripted, bool]:
         """What it says to a request, and whether as events."""
-        asked = json.loads(body)
+        record = json.loads(body)
         call_probe = CALL_PROBE_TEXT.search(body)
         probe_answer = next((text for probe, text in PROBE_ANSWERS.items() if probe in body), None)
         if behaviour.expect and not behaviour.probes and (call_probe or PROBE_TEXT.encode() in body):
@@ -222,34 +222,36 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
         # The probe of a tool's picture holds the request for a call too, in its first message.
         if behaviour.expect and call_probe and probe_answer is None:
             call = {"name": call_probe[1].decode(), "arguments": '{"images": ["img:1"]}'}
-            return Scripted(calls=[call]), bool(asked.get("stream")) or behaviour.stream == "always"
+            return Scripted(calls=[call]), bool(record.get("stream")) or behaviour.stream == "always"
         if probe_answer is None:
             requests.append(body)
-        if any(key in asked for key in behaviour.rejects):
+        if any(key in record for key in behaviour.rejects):
             return Scripted(status=behaviour.status_of_refusal, body=behaviour.rejection), False
-        if behaviour.stream == "only" and not asked.get("stream"):
+        if behaviour.stream == "only" and not record.get("stream"):
             return Scripted(status=400, error=behaviour.unstreamed), False
-        events = bool(asked.get("stream")) or behaviour.stream == "always"
+        events = bool(record.get("stream")) or behaviour.stream == "always"
         if probe_answer is not None:
             return Scripted(text=probe_answer), events
-        messages = asked["messages"]
+        messages = record["messages"]
         if not any(message["role"] == "assistant" for message in messages):
-            said = firsts.pop() if firsts else behaviour.reply
-            return said, events and said.status == 200 and said.body is None
+            value = firsts.pop() if firsts else behaviour.reply
+            return value, events and value.status == 200 and value.body is None
         # Where nothing of the model's could be read, there is nothing that must come back.
-        kept = behaviour.needs.encode() in body or not _calls(messages)
-        if "tools declared" in behaviour.checks and not asked.get("tools"):
+        selected = behaviour.needs.encode() in body or not _calls(messages)
+        if "tools declared" in behaviour.checks and not record.get("tools"):
             return Scripted(status=behaviour.status_of_refusal, error=behaviour.refusal), False
-        if kept and all(CHECKS[name](messages) for name in behaviour.checks if name in CHECKS):
+        if selected and all(CHECKS[name](messages) for name in behaviour.checks if name in CHECKS):
             return Scripted(text="Answer: (A)"), events
         return Scripted(status=behaviour.status_of_refusal, error=behaviour.refusal), False
 
     def pieces(_: bytes, body: bytes) -> list[bytes]:
-        said, events = reply(body)
-        data = (said.streamed() if events else said.whole()).encode()
-        kind = said.content_type or ("text/event-stream" if events else "application/json")
-        phrase = HTTPStatus(said.status).phrase if said.status in set(HTTPStatus) else "Capacity"
-        head = framed(data, f"{said.status} {phrase}", {"Content-Type": kind, **said.headers})[: -len(data) or None]
+        other_text, events = reply(body)
+        data = (other_text.streamed() if events else other_text.whole()).encode()
+        kind = other_text.content_type or ("text/event-stream" if events else "application/json")
+        phrase = HTTPStatus(other_text.status).phrase if other_text.status in set(HTTPStatus) else "Capacity"
+        head = framed(data, f"{other_text.status} {phrase}", {"Content-Type": kind, **other_text.headers})[
+            : -len(data) or None
+        ]
         return [head, *(data[start : start + behaviour.cut] for start in range(0, len(data), behaviour.cut))]
 
     return pieces

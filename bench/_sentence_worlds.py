@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench._runs import written
+from bench._runs import write_run as write_attempts
 from hybrid.core.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.log.folder import RunFolder
@@ -34,20 +34,20 @@ EXPORTS = (("vlmevalkit", "sheet.tsv"), ("vlmevalkit", "sheet.xlsx"), ("lmms_eva
 
 def questions(size: int, pictures: int = 0, tasks: Sequence[str] = ("Jigsaw",)) -> list[Question]:
     """Questions of BLINK's tasks in turn; with `pictures` so many are shared by all of them in turn."""
-    made = []
+    results = []
     for number in range(size):
-        shown = number % pictures if pictures else number
-        image = StoredImage(f"{shown + 1:064x}", 8, 8, "image/png")
-        cluster = f"picture of val_Jigsaw_{shown + 1}" if pictures else ""
-        asked = (f"Which is it in {number}?", Kind.CHOICE, ("one", "other"), "(A)")
+        text = number % pictures if pictures else number
+        image = StoredImage(f"{text + 1:064x}", 8, 8, "image/png")
+        cluster = f"picture of val_Jigsaw_{text + 1}" if pictures else ""
+        values = (f"Which is it in {number}?", Kind.CHOICE, ("one", "other"), "(A)")
         task = tasks[number % len(tasks)]
-        made.append(Question(f"val_{task}_{number + 1}", task, (image,), *asked, task, cluster=cluster))
-    return made
+        results.append(Question(f"val_{task}_{number + 1}", task, (image,), *values, task, cluster=cluster))
+    return results
 
 
 def write_run(
     path: Path,
-    asked: Sequence[Question],
+    request: Sequence[Question],
     right: Mapping[str, Right],
     *,
     pictured: bool = True,
@@ -69,15 +69,15 @@ def write_run(
         reply = Reply(text, usage=Usage(1, calls), steps=steps)
         return Attempt(question.id, (Exchange(replace(prompt, route=question.route), reply),), 0.5, started=0.0)
 
-    none = np.zeros(len(asked), bool)
-    made = {
+    none = np.zeros(len(request), bool)
+    by_value = {
         name: [
             attempt(name, *row)
-            for row in zip(asked, own.tolist(), (refused or {}).get(name, none).tolist(), strict=True)
+            for row in zip(request, value.tolist(), (refused or {}).get(name, none).tolist(), strict=True)
         ]
-        for name, own in right.items()
+        for name, value in right.items()
     }
-    return written(path, asked, made, {"model": {"model": "drawn"}, "tool_output": "real", **identity})
+    return write_attempts(path, request, by_value, {"model": {"model": "drawn"}, "tool_output": "real", **identity})
 
 
 def nothing_is_luck_at_temperature_0(folder: Path, rng: np.random.Generator) -> bool:
@@ -99,9 +99,9 @@ def recorded_tasks_weigh_the_same(folder: Path, rng: np.random.Generator) -> boo
             writer = csv.writer(file)
             writer.writerow(["id", "task", "correct", "calls"])
             writer.writerows([row[0], row[1], row[place], 1 if row[0] != "x3" else ""] for row in rows)
-    kept = [row for row in rows if row[0] != "x3"]
-    of_task = [[after - before for _, own, before, after in kept if own == task] for task in sizes]
-    truth = sum(sum(own) / len(own) for own in of_task) / len(sizes)
+    values = [row for row in rows if row[0] != "x3"]
+    of_task = [[after - previous for _, current, previous, after in values if current == task] for task in sizes]
+    truth = sum(sum(own_rows) / len(own_rows) for own_rows in of_task) / len(sizes)
     pair = read_pair(folder / "without.csv", folder / "with.csv")
     value = next(row.value for row in decomposed(pair, "a", "b").results if row.quantity == "gain")
     return value is None or abs(value - truth) > 1e-9 or not pair.has_calls
@@ -109,11 +109,11 @@ def recorded_tasks_weigh_the_same(folder: Path, rng: np.random.Generator) -> boo
 
 def no_form_is_tested_without_pictures(folder: Path, rng: np.random.Generator) -> bool:
     """Tools that make no picture: asking as text and as pictures differs in nothing that a form could explain."""
-    asked, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.6, "mllm": rng.random(SIZE) < 0.5}
-    runs = [write_run(folder / "both", asked, answers, pictured=False, show="both").path]
+    request, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.6, "mllm": rng.random(SIZE) < 0.5}
+    runs = [write_run(folder / "both", request, answers, pictured=False, show="both").path]
     for show in ("text", "image"):
-        own = {"controller": rng.random(SIZE) < 0.5}
-        runs.append(write_run(folder / show, asked, own, pictured=False, show=show).path)
+        payload = {"controller": rng.random(SIZE) < 0.5}
+        runs.append(write_run(folder / show, request, payload, pictured=False, show=show).path)
     rows = effects.SECTION.rows(compare(compare_paths(runs).solvers))
     return any(row.quantity in effects.FORMS for row in rows)
 
@@ -123,11 +123,11 @@ def exports_keep_clusters(folder: Path, rng: np.random.Generator) -> bool:
     of_picture = rng.random(4) < 0.5
     answers = {"mllm": np.resize(of_picture, 24)}
     run = ExportedRun.at(write_run(folder / "run", questions(24, 4), answers).path / "mllm")
-    own = {score.id: score.unit for score in run.scored[0].scores}
+    by_id = {score.id: score.unit for score in run.scored[0].scores}
     for name, file in EXPORTS:
         load("hybrid.exporting", name).export(run, folder / file, ExportOptions())
         back = score_predictions(folder / file, run.benchmark, None, run.options)
-        if {score.id: score.unit for score in back.scores} != own:
+        if {score.id: score.unit for score in back.scores} != by_id:
             return True
     return False
 
@@ -145,9 +145,9 @@ def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) ->
 
 def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
     """By default what is refused is wrong, as BLINK's script counts it: values are right answers / questions."""
-    asked, answers = questions(SIZE), {"mllm": rng.random(SIZE) < 0.6, "text_only": rng.random(SIZE) < 0.7}
+    request, answers = questions(SIZE), {"mllm": rng.random(SIZE) < 0.6, "text_only": rng.random(SIZE) < 0.7}
     refused = {"text_only": rng.random(SIZE) < 0.4}
-    run = write_run(folder / "run", asked, answers, refused=refused)
+    run = write_run(folder / "run", request, answers, refused=refused)
     rows = metrics.SECTION.rows(compare(compare_paths([run.path]).solvers))
     values = {row.a: row.value for row in rows if row.metric.startswith("accuracy") and not row.group and row.low}
     truth = {"mllm": answers["mllm"].mean(), "text_only": (answers["text_only"] & ~refused["text_only"]).mean()}
@@ -156,28 +156,28 @@ def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
 
 def a_page_has_one_verdict(folder: Path, rng: np.random.Generator) -> bool:
     """Tasks of a difference near the limit: sections agree on p (Holm), and the sentence names the tasks that hold."""
-    asked = questions(3 * SIZE, tasks=("Counting", "Jigsaw", "Relative_Depth"))
-    effect = np.array([0.4 if question.task == "Jigsaw" else 0.1 for question in asked])
-    alone = rng.random(len(asked)) < 0.5
-    run = write_run(folder / "run", asked, {"controller": alone | (rng.random(len(asked)) < effect), "mllm": alone})
-    found = compare(compare_paths([run.path]).solvers)
-    rows = [row for section in (differences, gain) for row in section.SECTION.rows(found)]
+    request = questions(3 * SIZE, tasks=("Counting", "Jigsaw", "Relative_Depth"))
+    effect = np.array([0.4 if question.task == "Jigsaw" else 0.1 for question in request])
+    alone = rng.random(len(request)) < 0.5
+    run = write_run(folder / "run", request, {"controller": alone | (rng.random(len(request)) < effect), "mllm": alone})
+    comparison = compare(compare_paths([run.path]).solvers)
+    rows = [row for section in (differences, gain) for row in section.SECTION.rows(comparison)]
     of_tasks = [row for row in rows if row.group and row.quantity in ("difference", "gain") and row.p_holm is not None]
     verdicts = {(row.group, round(row.p_holm or 0.0, 9)) for row in of_tasks}
-    (said,) = (sentence.text for sentence in conclusion(found, limits=False) if sentence.id.startswith("tasks"))
-    better = said.partition("better on ")[2]
-    held = {row.group for row in of_tasks if row.holds}
-    return len(verdicts) != 3 or any((task in better) != (task in held) for task, _ in verdicts)
+    (text,) = (sentence.text for sentence in conclusion(comparison, limits=False) if sentence.id.startswith("tasks"))
+    better = text.partition("better on ")[2]
+    groups = {row.group for row in of_tasks if row.holds}
+    return len(verdicts) != 3 or any((task in better) != (task in groups) for task, _ in verdicts)
 
 
 def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
     """The tool of the run lies nowhere any more: its findings are not judged, which the section says."""
     facts: Json = {"path": str(folder / "nowhere"), "sha256": "0" * 64, "routes": ["Jigsaw"]}
-    asked, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
-    run = write_run(folder / "run", asked, answers, tool="nearer")
+    request, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
+    run = write_run(folder / "run", request, answers, tool="nearer")
     run.write_manifest({**run.manifest, "plugins": {"tools/nearer": facts}})
-    found = compare(compare_paths([run.path]).solvers)
-    lead = evidence.SECTION.lead(found, list(evidence.SECTION.rows(found)))
+    comparison = compare(compare_paths([run.path]).solvers)
+    lead = evidence.SECTION.lead(comparison, list(evidence.SECTION.rows(comparison)))
     return "0 of 0" in lead or "are missing" not in lead
 
 
@@ -185,8 +185,8 @@ def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
     """A hybrid that takes 0.6 of a way of 30 of 200 questions: the interval misses in at most about 5 %."""
     del folder
     below = (rng.random(200) < 0.15).astype(float)
-    known = ratio_interval(below * (rng.random(200) < 0.6), below, range(200))
-    return known is not None and not known.low <= 0.6 <= known.high
+    expected_values = ratio_interval(below * (rng.random(200) < 0.6), below, range(200))
+    return expected_values is not None and not expected_values.low <= 0.6 <= expected_values.high
 
 
 WORLDS: Mapping[str, Callable[[Path, np.random.Generator], bool]] = {

@@ -27,12 +27,12 @@ class Held:
     missing: float
 
 
-def held(ends: Sequence[Interval | None], truth: float, slack: float = 1e-12) -> Held:
+def summarise(ends: Sequence[Interval | None], truth: float, slack: float = 1e-12) -> Held:
     """What the intervals of all simulations come to."""
-    known = [found for found in ends if found is not None]
-    inside = sum(found.low - slack <= truth <= found.high + slack for found in known)
-    width = float(np.mean([found.high - found.low for found in known])) if known else None
-    return Held(inside / len(ends), width, 1 - len(known) / len(ends))
+    values = [end for end in ends if end is not None]
+    inside = sum(result.low - slack <= truth <= result.high + slack for result in values)
+    width = float(np.mean([output.high - output.low for output in values])) if values else None
+    return Held(inside / len(ends), width, 1 - len(values) / len(ends))
 
 
 def rejected(p_values: Sequence[float | None]) -> float:
@@ -45,10 +45,10 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(row)} |" for row in rows)]
 
 
-def tell(found: Sequence[Any], given: argparse.Namespace, lines: Callable[[Sequence[Any]], Sequence[str]]) -> None:
+def tell(result: Sequence[Any], options: argparse.Namespace, lines: Callable[[Sequence[Any]], Sequence[str]]) -> None:
     """Print measurements (dataclasses) as JSON with `--json`, else what they were made with and their lines."""
-    if given.json:
-        print(json.dumps(found, default=asdict, indent=1))
+    if options.json:
+        print(json.dumps(result, default=asdict, indent=1))
     else:
-        print(f"{given.simulations:,} simulations for each entry, seed {given.seed}, nominal {LEVEL:.0%}")
-        print("\n".join(lines(found)))
+        print(f"{options.simulations:,} simulations for each entry, seed {options.seed}, nominal {LEVEL:.0%}")
+        print("\n".join(lines(result)))

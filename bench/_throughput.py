@@ -109,8 +109,8 @@ def machine(device: str) -> str:
     threads = torch.get_num_threads()
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    processor = next(named, platform.processor() or platform.machine())
+    texts = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    processor = next(texts, platform.processor() or platform.machine())
     return f"{processor}, {threads} {'thread' if threads == 1 else 'threads'} of torch"
 
 
@@ -125,19 +125,19 @@ def pictures(count: int, seed: int) -> list[Pixels]:
     return images
 
 
-def asked(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]]]:
+def make_requests(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]]]:
     """The pictures that the network is to see, and the images of each of `count` requests."""
     puzzles = tool.card.name == "jigsaw"
-    each = 2 if puzzles else max(1, tool.card.images[0])
-    made = pictures(count * each, seed=2000)
-    groups = [tuple(made[start : start + each]) for start in range(0, len(made), each)]
-    return made, [puzzle(*group) for group in groups] if puzzles else groups
+    largest = 2 if puzzles else max(1, tool.card.images[0])
+    built = pictures(count * largest, seed=2000)
+    groups = [tuple(built[start : start + largest]) for start in range(0, len(built), largest)]
+    return built, [puzzle(*group) for group in groups] if puzzles else groups
 
 
-def puzzle(whole: Pixels, other: Pixels) -> tuple[Pixels, ...]:
+def puzzle(pixels: Pixels, other: Pixels) -> tuple[Pixels, ...]:
     """A picture without its lower-right quarter and two pieces that fit the seams equally, so that features decide."""
     middle, centre = SIZE[1] // 2, SIZE[0] // 2
-    hole, right, wrong = whole.copy(), whole[middle:, centre:].copy(), whole[middle:, centre:].copy()
+    hole, right, wrong = pixels.copy(), pixels[middle:, centre:].copy(), pixels[middle:, centre:].copy()
     hole[middle:, centre:] = 0
     # Further from the seams than what JPEG mixes.
     wrong[32:, 32:] = other[middle + 32 :, centre + 32 :]
@@ -173,11 +173,11 @@ def measure(name: str, setting: Load) -> Measured:
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.mkdir()
         network.build(checkpoint, setting.real, setting.device)
-        made, groups = asked(tool, setting.requests)
-        bare = bare_loop(name, checkpoint, setting.device, made, BATCH)
+        built, groups = make_requests(tool, setting.requests)
+        bare = bare_loop(name, checkpoint, setting.device, built, BATCH)
         store = ImageStore(Path(folder) / "images")
         requests = [
-            [ImageRef(f"img:{place}", store.put(jpeg(one), "made")) for place, one in enumerate(group, 1)]
+            [ImageRef(f"img:{place}", store.put(jpeg(item), "made")) for place, item in enumerate(group, 1)]
             for group in groups
         ]
         options = ServiceOptions(
@@ -225,11 +225,11 @@ async def _turns(
 
 
 @contextmanager
-def counting(counted: str) -> Iterator[Passes]:
+def counting(counts: str) -> Iterator[Passes]:
     """Count forward passes of modules of a class, whatever code calls them."""
     from torch.nn.modules.module import register_module_forward_hook
 
-    passes = Passes(counted)
+    passes = Passes(counts)
     handle = register_module_forward_hook(passes.note, with_kwargs=True)
     try:
         yield passes
@@ -250,7 +250,7 @@ def matched_once() -> Iterator[None]:
 def row(measured: Measured) -> tuple[str, ...]:
     """A row of the table."""
     sizes = sorted(set(measured.passes), reverse=True)
-    shown = ", ".join(f"{measured.passes.count(size)} of {size}" for size in sizes)
+    text = ", ".join(f"{measured.passes.count(size)} of {size}" for size in sizes)
     return (
         measured.network.title,
         measured.network.tool,
@@ -258,7 +258,7 @@ def row(measured: Measured) -> tuple[str, ...]:
         f"{measured.service:.3g}",
         f"{measured.service / measured.bare:.2f}",
         str(measured.requests),
-        shown,
+        text,
     )
 
 
@@ -279,8 +279,8 @@ def table(setting: Load) -> Table:
 
 def rows(setting: Load) -> tuple[tuple[str, ...], ...]:
     """Yield a row per network; each is printed on stderr at once, so that an interrupted bench keeps its rows."""
-    found = []
+    results = []
     for number, name in enumerate(setting.networks, 1):
-        found.append(row(measure(name, setting)))
-        print(f"{number}/{len(setting.networks)}", *found[-1], sep="  ", file=sys.stderr, flush=True)
-    return tuple(found)
+        results.append(row(measure(name, setting)))
+        print(f"{number}/{len(setting.networks)}", *results[-1], sep="  ", file=sys.stderr, flush=True)
+    return tuple(results)

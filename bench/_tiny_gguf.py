@@ -26,9 +26,11 @@ NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 def write(checkpoint: Path, folder: Path) -> None:
     """Both files."""
     config = json.loads((checkpoint / "config.json").read_text())
-    held = {name.removeprefix("model."): value for name, value in load_file(checkpoint / "model.safetensors").items()}
-    sight = {name: value for name, value in held.items() if name.startswith("visual.")}
-    text = {name.replace("language_model.", "model."): value for name, value in held.items() if name not in sight}
+    mapping = {
+        name.removeprefix("model."): value for name, value in load_file(checkpoint / "model.safetensors").items()
+    }
+    sight = {name: value for name, value in mapping.items() if name.startswith("visual.")}
+    text = {name.replace("language_model.", "model."): value for name, value in mapping.items() if name not in sight}
     folder.mkdir(parents=True, exist_ok=True)
     _model(config["text_config"], checkpoint, text, folder / "model.gguf")
     _projector(config["vision_config"], config["text_config"]["hidden_size"], sight, folder / "mmproj.gguf")
@@ -40,18 +42,18 @@ def _model(config: Mapping[str, Any], checkpoint: Path, tensors: Tensors, to: Pa
     out.add_rope_freq_base(rope.get("rope_theta", 1e6))
     out.add_rope_dimension_sections([*rope["mrope_section"], 0])
     _add(out, NAMES["model"], config)
-    held, size = json.loads((checkpoint / "tokenizer.json").read_text()), config["vocab_size"]
+    data, size = json.loads((checkpoint / "tokenizer.json").read_text()), config["vocab_size"]
     tokens, kinds = [f"[PAD{place}]" for place in range(size)], [gguf.TokenType.UNUSED] * size
-    for token, place in held["model"]["vocab"].items():
+    for token, place in data["model"]["vocab"].items():
         tokens[place], kinds[place] = token, gguf.TokenType.NORMAL
-    for one in held["added_tokens"]:
-        kind = gguf.TokenType.CONTROL if one["special"] else gguf.TokenType.USER_DEFINED
-        tokens[one["id"]], kinds[one["id"]] = one["content"], kind
+    for item in data["added_tokens"]:
+        kind = gguf.TokenType.CONTROL if item["special"] else gguf.TokenType.USER_DEFINED
+        tokens[item["id"]], kinds[item["id"]] = item["content"], kind
     out.add_tokenizer_model("gpt2")
     out.add_tokenizer_pre("gpt-2")
     out.add_token_list(tokens)
     out.add_token_types(kinds)
-    out.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in held["model"]["merges"]])
+    out.add_token_merges([entry if isinstance(entry, str) else " ".join(entry) for entry in data["model"]["merges"]])
     out.add_add_bos_token(False)
     out.add_chat_template((checkpoint / "chat_template.jinja").read_text())
     _finish(out, tensors, gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2VL, config["num_hidden_layers"]))
@@ -74,7 +76,7 @@ def _projector(config: Mapping[str, Any], width: int, tensors: Tensors, to: Path
     split: dict[str, np.ndarray[Any, Any]] = {}
     for name, value in tensors.items():
         if ".qkv." in name:
-            split |= {name.replace("qkv", one): part for one, part in zip("qkv", np.split(value, 3), strict=True)}
+            split |= {name.replace("qkv", item): part for item, part in zip("qkv", np.split(value, 3), strict=True)}
         elif "patch_embed.proj" not in name:
             split[name] = value
     patches = tensors["visual.patch_embed.proj.weight"]
@@ -91,10 +93,10 @@ def _add(out: gguf.GGUFWriter, names: Mapping[str, str], config: Mapping[str, An
 
 def _finish(out: gguf.GGUFWriter, tensors: Tensors, names: gguf.TensorNameMap) -> None:
     for name, value in tensors.items():
-        written = names.get_name(name, (".weight", ".bias"))
-        if written is None:
+        text = names.get_name(name, (".weight", ".bias"))
+        if text is None:
             raise SystemExit(f"gguf knows no tensor {name}")
-        out.add_tensor(written, np.ascontiguousarray(value.astype(np.float32)))
+        out.add_tensor(text, np.ascontiguousarray(value.astype(np.float32)))
     out.write_header_to_file()
     out.write_kv_data_to_file()
     out.write_tensors_to_file()

@@ -47,15 +47,15 @@ STEPS, BATCH, RATE = 700, 8, 4e-3
 
 def tokenizer() -> Any:
     """Bytes, and what is frequent in the replies."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
+    built = Tokenizer(models.BPE())
+    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    built.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     texts = [*DIALECTS.values(), THOUGHT, "\nassistant\nuser\ntool\nsystem\nTools in Seen: Answer: (A)", *COLOURS]
-    made.train_from_iterator(
+    built.train_from_iterator(
         texts * 3, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
     )
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token=SPECIAL[0], pad_token=SPECIAL[1])
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=built, eos_token=SPECIAL[0], pad_token=SPECIAL[1])
     fast.add_tokens(list(SPECIAL), special_tokens=True)
     fast.add_tokens(list(MARKS))
     fast.chat_template, fast.model_max_length = TEMPLATE, 8192
@@ -78,9 +78,9 @@ def network(tokens: Any) -> Any:
         vision_start_token_id=vision_start,
         vision_end_token_id=vision_end,
     )
-    made = transformers.Qwen2_5_VLForConditionalGeneration(config)
-    made.generation_config = transformers.GenerationConfig(eos_token_id=end, pad_token_id=pad, do_sample=False)
-    return made
+    generation = transformers.Qwen2_5_VLForConditionalGeneration(config)
+    generation.generation_config = transformers.GenerationConfig(eos_token_id=end, pad_token_id=pad, do_sample=False)
+    return generation
 
 
 def conversations(seed: int) -> Iterator[tuple[list[dict[str, Any]], dict[str, Any], str, list[Image.Image]]]:
@@ -98,22 +98,27 @@ def conversations(seed: int) -> Iterator[tuple[list[dict[str, Any]], dict[str, A
 
     while True:
         dialect = draw.choice(list(DIALECTS))
-        asked, seen = content(2)
-        messages: list[dict[str, Any]] = [{"role": "user", "content": asked}]
-        tools, thinks, called = draw.random() < 0.7, draw.random() < 0.5, draw.random() < 0.35
-        if called:
+        request, seen = content(2)
+        messages: list[dict[str, Any]] = [{"role": "user", "content": request}]
+        tools, thinks, calls = draw.random() < 0.7, draw.random() < 0.5, draw.random() < 0.35
+        if calls:
             call = {"function": {"name": "crop", "arguments": {"images": ["img:1"]}}}
             thought = {"reasoning_content": THOUGHT} if draw.random() < 0.5 else {}
             messages += [{"role": "assistant", "content": "", "tool_calls": [call], **thought}]
             messages += [{"role": "tool", "content": " ".join(draw.choices(words.split(), k=4))}]
             if draw.random() < 0.7:
-                shown, more = content(2)
-                messages, seen = [*messages, {"role": "user", "content": shown}], seen + more
-        given = {"tools": [{"function": {"name": "crop"}}] if tools else None, "dialect": dialect}
-        given |= {} if thinks else {"enable_thinking": False}
-        said = DIALECTS[dialect] if tools and not called else f"Seen: {' '.join(seen) or 'none'}. Answer: (A)"
+                rendered, more = content(2)
+                messages, seen = [*messages, {"role": "user", "content": rendered}], seen + more
+        options = {"tools": [{"function": {"name": "crop"}}] if tools else None, "dialect": dialect}
+        options |= {} if thinks else {"enable_thinking": False}
+        message = DIALECTS[dialect] if tools and not calls else f"Seen: {' '.join(seen) or 'none'}. Answer: (A)"
         pictures = [_picture(name, 56 * draw.choice((1, 1, 2, 4)), draw) for name in seen]
-        yield messages, given, (f"<think>\n{THOUGHT}\n</think>\n\n" if thinks else "") + said + SPECIAL[0], pictures
+        yield (
+            messages,
+            options,
+            (f"<think>\n{THOUGHT}\n</think>\n\n" if thinks else "") + message + SPECIAL[0],
+            pictures,
+        )
 
 
 def _picture(name: str, side: int, draw: random.Random) -> Image.Image:
@@ -134,14 +139,14 @@ def teach(folder: Path, steps: int = STEPS) -> float:
     processor = transformers.Qwen2_5_VLProcessor(images, tokens, videos, chat_template=TEMPLATE)
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
-    stream, losses, began = conversations(0), [], time.monotonic()
+    stream, losses, start = conversations(0), [], time.monotonic()
     for step in range(steps):
         texts, replies, pictures = [], [], []
-        for _, (messages, given, said, shown) in zip(range(BATCH), stream, strict=False):
-            asked = tokens.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **given)
-            texts.append(asked + said)
-            replies.append(said)
-            pictures += shown
+        for _, (messages, options, text, rendered) in zip(range(BATCH), stream, strict=False):
+            request = tokens.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **options)
+            texts.append(request + text)
+            replies.append(text)
+            pictures += rendered
         batch = processor(text=texts, images=pictures or None, padding=True, padding_side="right", return_tensors="pt")
         labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
         ends = batch["attention_mask"].sum(1).tolist()
@@ -158,7 +163,7 @@ def teach(folder: Path, steps: int = STEPS) -> float:
         optimiser.zero_grad()
         losses.append(loss.item())
         if step % 25 == 24:
-            print(f"step {step + 1}: loss {sum(losses[-25:]) / 25:.4f}, {time.monotonic() - began:.0f} s", flush=True)
+            print(f"step {step + 1}: loss {sum(losses[-25:]) / 25:.4f}, {time.monotonic() - start:.0f} s", flush=True)
             model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return sum(losses[-50:]) / len(losses[-50:])

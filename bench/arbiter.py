@@ -54,58 +54,61 @@ class Duel:
 Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
 
 
-def better_by_task(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
+def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
     """The one that was right more often on the task; the tool where both were alike."""
     lead: dict[str, float] = {}
-    for one in known:
-        lead[one.task] = lead.get(one.task, 0.0) + one.tool - one.model
-    return [lead.get(one.task, 0.0) >= 0 for one in asked]
+    for item in duels:
+        lead[item.task] = lead.get(item.task, 0.0) + item.tool - item.model
+    return [lead.get(entry.task, 0.0) >= 0 for entry in request]
 
 
-def logistic(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
+def logistic(expected: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
     """Logistic regression of who is right on disagreements: an effect of each task and the tool's stated log-odds."""
-    tasks = sorted({one.task for one in (*known, *asked)})
+    tasks = sorted({item.task for item in (*expected, *request)})
 
     def features(duels: Sequence[Duel]) -> npt.NDArray[np.float64]:
-        said = [0.5 if one.claimed.said is None else one.claimed.said for one in duels]
-        rows = [[float(one.task == task) for task in tasks] + [log_odds(s)] for one, s in zip(duels, said, strict=True)]
+        values = [0.5 if duel.claimed.said is None else duel.claimed.said for duel in duels]
+        rows = [
+            [float(entry.task == task) for task in tasks] + [log_odds(s)]
+            for entry, s in zip(duels, values, strict=True)
+        ]
         return np.array(rows).reshape(len(duels), len(tasks) + 1)
 
-    apart = [one for one in known if one.tool != one.model]
-    x, won = features(apart), np.array([one.tool > one.model for one in apart], float)
+    items = [first_item for first_item in expected if first_item.tool != first_item.model]
+    x, won = features(items), np.array([item_value.tool > item_value.model for item_value in items], float)
     weights = np.zeros(len(tasks) + 1)
     for _ in range(25):
         p = 1 / (1 + np.exp(-x @ weights))
         curved = (x * (p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(len(weights))
         weights += np.linalg.solve(curved, x.T @ (won - p) - RIDGE * weights)
-    return [bool(value >= 0) for value in features(asked) @ weights]
+    return [bool(value >= 0) for value in features(request) @ weights]
 
 
-def arbiter(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
+def arbiter(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
     """With what `hybrid calibrate` would write of the other folds."""
-    counted = []
-    for one in known:
-        counted.append(CountedAnswer(one.id, one.id, (*TOOL, one.task), one.claimed.said, one.tool, one.claimed))
-        usual = AnswerConfidence(one.usual)
-        counted.append(CountedAnswer(one.id, one.id, (*MODEL, one.task), None, one.model, usual))
-    trust = Trust(dict(measurements(counted)))
-    return [_followed(trust, one) for one in asked]
+    results = []
+    for item in duels:
+        results.append(CountedAnswer(item.id, item.id, (*TOOL, item.task), item.claimed.said, item.tool, item.claimed))
+        usual = AnswerConfidence(item.usual)
+        results.append(CountedAnswer(item.id, item.id, (*MODEL, item.task), None, item.model, usual))
+    trust = Trust(dict(measurements(results)))
+    return [_followed(trust, entry) for entry in request]
 
 
-def _followed(trust: Trust, one: Duel) -> bool:
-    model = trust.model(one.task, one.usual, None)
-    return trust.tool((*TOOL, one.task), one.claimed).lead_over(model) > LIKELY
+def _followed(trust: Trust, duel: Duel) -> bool:
+    model = trust.model(duel.task, duel.usual, None)
+    return trust.tool((*TOOL, duel.task), duel.claimed).lead_over(model) > LIKELY
 
 
 RIVALS: Final[Mapping[str, Rule]] = {
     # Always the tool.
-    "specialist": lambda known, asked: [True] * len(asked),
+    "specialist": lambda expected_values, request: [True] * len(request),
     "better by task": better_by_task,
     "logistic": logistic,
 }
 RULES: Final[Mapping[str, Rule]] = {
     **RIVALS,
-    "no trust file": lambda known, asked: [_followed(Trust(), one) for one in asked],
+    "no trust file": lambda cached, question: [_followed(Trust(), item) for item in question],
     "arbiter": arbiter,
 }
 
@@ -114,14 +117,19 @@ def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
     """By rule what was right (1) or wrong (0), and `better part`: that of the part that is better over a whole task."""
     right: dict[str, list[float]] = {name: [] for name in (*RULES, "better part")}
     better = {
-        task: sum(one.tool - one.model for one in duels if one.task == task) >= 0 for task in {d.task for d in duels}
+        task: sum(duel.tool - duel.model for duel in duels if duel.task == task) >= 0
+        for task in {d.task for d in duels}
     }
     for fold in range(FOLDS):
-        known, asked = ([one for one in duels if (fold_of(one.id, FOLDS) == fold) == own] for own in (False, True))
-        took = {name: rule(known, asked) for name, rule in RULES.items()}
-        took["better part"] = [better[one.task] for one in asked]
-        for name, chosen in took.items():
-            right[name] += [one.tool if tool else one.model for tool, one in zip(chosen, asked, strict=True)]
+        expected_values, request = (
+            [item for item in duels if (fold_of(item.id, FOLDS) == fold) == current] for current in (False, True)
+        )
+        took = {name: rule(expected_values, request) for name, rule in RULES.items()}
+        took["better part"] = [better[entry.task] for entry in request]
+        for name, value in took.items():
+            right[name] += [
+                first_item.tool if tool else first_item.model for tool, first_item in zip(value, request, strict=True)
+            ]
     return right
 
 
@@ -160,11 +168,11 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
 
 def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
     """Every two recorded models, the first in the place of the tool, on BLINK val where both gave a letter."""
-    said: dict[str, dict[str, tuple[str, bool]]] = {}
+    messages: dict[str, dict[str, tuple[str, bool]]] = {}
     for path in sorted(folder.glob("*/*.json")):
         rows = [row for row in json.loads(path.read_text())["val"] if row["prediction"] != "(Z)"]
         read = {row["idx"]: (path.stem, row["prediction"] == row["answer"]) for row in rows}
-        said.setdefault(path.parent.name, {}).update(read)
+        messages.setdefault(path.parent.name, {}).update(read)
     unmeasured = AnswerConfidence(0.5, n=TOOL_WEIGHT)
     return {
         f"{tool} as the tool, {model}": [
@@ -172,14 +180,14 @@ def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
                 name,
                 task,
                 right,
-                said[model][name][1],
+                messages[model][name][1],
                 unmeasured,
                 prior.accuracy.get(task, 0.5),
             )
-            for name, (task, right) in said[tool].items()
-            if name in said[model]
+            for name, (task, right) in messages[tool].items()
+            if name in messages[model]
         ]
-        for tool, model in permutations(said, 2)
+        for tool, model in permutations(messages, 2)
     }
 
 
@@ -196,8 +204,8 @@ def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
         return {name: mean(right) for name, right in out_of_fold(duels).items()}
 
     for size, kind, shared in product(SIZES, KINDS, SHARED):
-        drawn = [simulated(skills, kind, size, shared, seed) for skills in SKILLS for seed in range(repeats)]
-        yield f"{size} a task, {kind}{', hard for both' if shared else ''}", [reached(duels) for duels in drawn]
+        values = [simulated(skills, kind, size, shared, seed) for skills in SKILLS for seed in range(repeats)]
+        yield f"{size} a task, {kind}{', hard for both' if shared else ''}", [reached(duels) for duels in values]
 
 
 def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
@@ -205,17 +213,17 @@ def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Ta
 
     The standard error is that of the difference to the best rival, over draws or over questions.
     """
-    rows, apart = [], []
-    for name, drawn in groups.items():
-        of = {rule: mean(one[rule] for one in drawn) for rule in (*RULES, "better part")}
+    rows, results = [], []
+    for name, group in groups.items():
+        of = {rule: mean(item[rule] for item in group) for rule in (*RULES, "better part")}
         best = max(RIVALS, key=of.__getitem__)
-        error = stdev(one["arbiter"] - one[best] for one in drawn) / len(drawn) ** 0.5
-        apart.append((of["arbiter"] - of[best], of["arbiter"] - of["better part"]))
-        less, beside = (f"{one:+.4f}" for one in apart[-1])
-        rows.append((name, *(f"{of[rule]:.3f}" for rule in RULES), less, f"{error:.4f}", beside))
+        error = stdev(entry["arbiter"] - entry[best] for entry in group) / len(group) ** 0.5
+        results.append((of["arbiter"] - of[best], of["arbiter"] - of["better part"]))
+        less, neighbour = (f"{value:+.4f}" for value in results[-1])
+        rows.append((name, *(f"{of[rule]:.3f}" for rule in RULES), less, f"{error:.4f}", neighbour))
     for word, of_all in (("mean", mean), ("least", min)):
-        less, beside = (f"{of_all(one):+.4f}" for one in zip(*apart, strict=True))
-        rows.append((word, *[""] * len(RULES), less, "", beside))
+        less, neighbour = (f"{of_all(first_item):+.4f}" for first_item in zip(*results, strict=True))
+        rows.append((word, *[""] * len(RULES), less, "", neighbour))
     heads = (*RULES, "less the best rival", "standard error", "less the better part")
     return Table(title, (Column("", "left"), *map(Column, heads)), tuple(rows))
 
@@ -228,13 +236,13 @@ APART: Final = (0.3, 0.7, 1.2)
 ELSEWHERE: Final = (0.0, 0.4)
 
 
-def losses(size: int, apart: float, elsewhere: float, draws: int) -> list[tuple[float, float]]:
+def losses(size: int, value: float, elsewhere: float, draws: int) -> list[tuple[float, float]]:
     """For each of `LEADS` what is lost per answer, 0..1, by replacing a better answer and by keeping a worse one.
 
     Tool and MLLM, as often the one the better as the other, are each counted on `size` questions.
     """
     rng = np.random.default_rng(0)
-    middle, difference = rng.normal(0.7, 0.5, draws), rng.normal(0.0, apart, draws)
+    middle, difference = rng.normal(0.7, 0.5, draws), rng.normal(0.0, value, draws)
     tool, model = (1 / (1 + np.exp(-(middle + side * difference / 2))) for side in (1, -1))
     seen = 1 / (1 + np.exp(-(middle + difference / 2 + rng.normal(0.0, elsewhere, draws))))
     of_tool, of_model = size + TOOL_WEIGHT, size + MODEL_WEIGHT
@@ -255,21 +263,21 @@ def losses(size: int, apart: float, elsewhere: float, draws: int) -> list[tuple[
 def overruling(draws: int) -> Table:
     """A row for each size, spread of skills and kind of count; a column for each lead: points lost by either error."""
     rows = []
-    for size, apart, elsewhere in product(SIZES, APART, ELSEWHERE):
-        cells = [f"{harm:.4f} + {missed:.4f}" for harm, missed in losses(size, apart, elsewhere, draws)]
-        rows.append((f"{size} counted, skills {apart} apart{', on other pictures' if elsewhere else ''}", *cells))
-    return Table("overruling", (Column("", "left"), *(Column(f"lead {one:g}") for one in LEADS)), tuple(rows))
+    for size, differences, elsewhere in product(SIZES, APART, ELSEWHERE):
+        cells = [f"{harm:.4f} + {missed:.4f}" for harm, missed in losses(size, differences, elsewhere, draws)]
+        rows.append((f"{size} counted, skills {differences} apart{', on other pictures' if elsewhere else ''}", *cells))
+    return Table("overruling", (Column("", "left"), *(Column(f"lead {lead:g}") for lead in LEADS)), tuple(rows))
 
 
-def lead_by_task(known: Sequence[Duel]) -> dict[str, float]:
+def lead_by_task(duels: Sequence[Duel]) -> dict[str, float]:
     """By task the tool's lead over the MLLM, in standard deviations, from what these questions count."""
     leads = {}
-    for task in {duel.task for duel in known}:
-        own = [duel for duel in known if duel.task == task]
-        right = [sum(values) for values in zip(*((duel.tool, duel.model) for duel in own), strict=True)]
-        counts = {(*TOOL, task): Measurement(right[0], len(own)), (*MODEL, task): Measurement(right[1], len(own))}
+    for task in {duel.task for duel in duels}:
+        items = [duel for duel in duels if duel.task == task]
+        right = [sum(values) for values in zip(*((duel.tool, duel.model) for duel in items), strict=True)]
+        counts = {(*TOOL, task): Measurement(right[0], len(items)), (*MODEL, task): Measurement(right[1], len(items))}
         trust = Trust(counts)
-        leads[task] = trust.tool((*TOOL, task), own[0].claimed).lead_over(trust.model(task, own[0].usual, None))
+        leads[task] = trust.tool((*TOOL, task), items[0].claimed).lead_over(trust.model(task, items[0].usual, None))
     return leads
 
 
@@ -282,15 +290,15 @@ def held_out(pairs: Mapping[str, Sequence[Duel]]) -> Table:
     for duels in pairs.values():
         halves = [[duel for duel in duels if int(duel.id.rsplit("_", 1)[1]) % 2 == odd] for odd in (1, 0)]
         for task, lead in lead_by_task(halves[0]).items():
-            asked = [duel for duel in halves[1] if duel.task == task]
-            cells.append((lead, mean(duel.tool for duel in asked), mean(duel.model for duel in asked)))
+            values = [duel for duel in halves[1] if duel.task == task]
+            cells.append((lead, mean(duel.tool for duel in values), mean(duel.model for duel in values)))
     rows = []
     for least in LEADS:
         combined = [tool if lead > least else model for lead, tool, model in cells]
-        harm = [max(0.0, cell[2] - own) for own, cell in zip(combined, cells, strict=True)]
-        missed = [max(0.0, cell[1] - own) for own, cell in zip(combined, cells, strict=True)]
+        harm = [max(0.0, cell[2] - current) for current, cell in zip(combined, cells, strict=True)]
+        missed = [max(0.0, cell[1] - own_rows) for own_rows, cell in zip(combined, cells, strict=True)]
         means = (mean(combined), mean(harm), mean(missed))
-        below = (f"{sum(lost > 0 for lost in losses)} of {len(cells)}" for losses in (harm, missed))
+        below = (f"{sum(loss > 0 for loss in losses)} of {len(cells)}" for losses in (harm, missed))
         rows.append((f"{least:g}", *(f"{value:.4f}" for value in means), *below))
     heads = ("lead", "combined", "below the MLLM", "below the tool", "tasks below the MLLM", "tasks below the tool")
     return Table("held out", tuple(map(Column, heads)), tuple(rows))
@@ -310,8 +318,8 @@ def overcounted(draws: int) -> Table:
     rng, rows = np.random.default_rng(0), []
     for accuracy in np.arange(0.60, 0.84, 0.03):
         leads = []
-        for counted in rng.binomial(n, accuracy, draws).tolist():
-            trust = Trust({key: Measurement(right, n), (*MODEL, ""): Measurement(counted, n)})
+        for counts in rng.binomial(n, accuracy, draws).tolist():
+            trust = Trust({key: Measurement(right, n), (*MODEL, ""): Measurement(counts, n)})
             leads.append(trust.tool(key, unmeasured).lead_over(trust.model("", usual, None)))
         shares = [float(np.mean(np.array(leads) > least)) for least in LEADS]
         cells = (f"{share * ELSEWHERE_RIGHT + (1 - share) * accuracy:.3f}" for share in shares)
@@ -321,14 +329,14 @@ def overcounted(draws: int) -> Table:
 
 def main() -> None:
     """Print the five tables in Markdown."""
-    given = options(__doc__, {"--recorded": ..., "--repeats": 150})
+    flags = options(__doc__, {"--recorded": ..., "--repeats": 150})
     benchmark: Benchmark = load("hybrid.benchmarks", "blink")
-    pairs = recorded_pairs(given.recorded, benchmark.card.prior_accuracy)
+    pairs = recorded_pairs(flags.recorded, benchmark.card.prior_accuracy)
     print(as_markdown(table("recorded", {name: questions(duels) for name, duels in pairs.items()})))
     print(as_markdown(held_out(pairs)))
     print(as_markdown(overcounted(2_000)))
     print(as_markdown(overruling(100_000)))
-    print(as_markdown(table("simulated", dict(designs(given.repeats)))))
+    print(as_markdown(table("simulated", dict(designs(flags.repeats)))))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def forms_of(sizes: set[Size], tool: Tool) -> dict[Size, Hashable]:
         processor.from_pretrained(folder, size={"height": SIDE_PX, "width": SIDE_PX}).save_pretrained(folder)
         backend.setup("cpu", folder)
     blank = {size: np.zeros((size[1], size[0], 3), np.uint8) for size in sizes}
-    return {size: backend.batch_key(backend.prepare(Request((one,), tool.args()))) for size, one in blank.items()}
+    return {size: backend.batch_key(backend.prepare(Request((value,), tool.args()))) for size, value in blank.items()}
 
 
 def in_order(sizes: Sequence[Size]) -> list[Size]:
@@ -70,34 +70,34 @@ def in_order(sizes: Sequence[Size]) -> list[Size]:
         Question(str(n), "", (StoredImage("0" * 64, *size, "image/jpeg"),), "", Kind.CHOICE)
         for n, size in enumerate(sizes)
     ]
-    return [(one.images[0].width, one.images[0].height) for one in group_by_shape(questions)]
+    return [(item.images[0].width, item.images[0].height) for item in group_by_shape(questions)]
 
 
 async def passes(forms: Sequence[Hashable], batch: int, in_flight: int, form: Callable[[Hashable], Hashable]) -> int:
     """How many passes a lane needs for inputs of these forms."""
-    made = 0
+    built = 0
 
     async def run(inputs: Sequence[Hashable]) -> list[Hashable | HybridError]:
-        nonlocal made
-        made += len(by_form(inputs, batch))
+        nonlocal built
+        built += len(by_form(inputs, batch))
         await asyncio.sleep(PASS_S * len(inputs))
         return list(inputs)
 
-    async def prepared(one: Hashable) -> Hashable:
-        return one
+    async def prepared(hashable: Hashable) -> Hashable:
+        return hashable
 
     lane: Lane[Hashable, Hashable] = Lane(batch, run, form=form)
     queue = iter(forms)
 
     async def worker() -> None:
-        for one in queue:
+        for item in queue:
             async with lane.room:
-                await lane.submit(prepared(one))
+                await lane.submit(prepared(item))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(in_flight):
             group.create_task(worker())
-    return made
+    return built
 
 
 def fills(data: Path, in_flight: int, stream: int) -> Iterator[tuple[str, ...]]:
@@ -108,22 +108,24 @@ def fills(data: Path, in_flight: int, stream: int) -> Iterator[tuple[str, ...]]:
     forms = forms_of({size for sizes in tasks.values() for size in sizes}, tool)
     for task, sizes in tasks.items():
         for kind, seen in (("once", sizes), ("stream", random.Random(0).choices(sizes, k=stream))):
-            found = [forms[size] for size in seen]
-            made = [
-                asyncio.run(passes(found, batch, in_flight, lambda one: None)),
-                asyncio.run(passes(found, batch, in_flight, lambda one: one)),
-                asyncio.run(passes([forms[size] for size in in_order(seen)], batch, in_flight, lambda one: one)),
-                len(by_form(found, batch)),
+            values = [forms[size] for size in seen]
+            items = [
+                asyncio.run(passes(values, batch, in_flight, lambda item: None)),
+                asyncio.run(passes(values, batch, in_flight, lambda value: value)),
+                asyncio.run(
+                    passes([forms[size] for size in in_order(seen)], batch, in_flight, lambda first_item: first_item)
+                ),
+                len(by_form(values, batch)),
             ]
-            shares = (f"{len(found) / number / batch:.2f}" for number in made)
-            yield task, kind, str(len(found)), str(len(set(found))), *shares
+            shares = (f"{len(values) / number / batch:.2f}" for number in items)
+            yield task, kind, str(len(values)), str(len(set(values))), *shares
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    asked = options(__doc__, {"--data": ..., "--in-flight": 64, "--stream": 2000}, arguments)
+    flags = options(__doc__, {"--data": ..., "--in-flight": 64, "--stream": 2000}, arguments)
     columns = (Column("task", "left"), Column("", "left"), *map(Column, ("pictures", "shapes", "first come")))
-    rows = tuple(fills(asked.data, asked.in_flight, asked.stream))
+    rows = tuple(fills(flags.data, flags.in_flight, flags.stream))
     print(as_text(Table("Fill of batches", (*columns, *map(Column, ("lane", "ordered", "most"))), rows)))
 
 

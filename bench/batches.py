@@ -53,7 +53,7 @@ def command(model: str, server: BatchServer, questions: Path, out: Path, *more: 
 def replies(out: Path, solver: str) -> dict[str, list[str]]:
     """The replies of a run by question."""
     lines = (json.loads(line) for line in (out / "run" / solver / "attempts.jsonl").read_text().splitlines())
-    return {row["id"]: [one["reply"]["text"] for one in row["exchanges"]] for row in lines}
+    return {row["id"]: [item["reply"]["text"] for item in row["exchanges"]] for row in lines}
 
 
 def batched(what: str, model: str, questions: Path, count: int, kills: int) -> Row:
@@ -69,9 +69,9 @@ def batched(what: str, model: str, questions: Path, count: int, kills: int) -> R
             words = command(model, server, questions, direct, *more)
             measured(words, environment(direct / "home", **KEYS), direct / "log")
         words = command(model, server, questions, out, *more, "--batch", "--batch-wait", "5m")
-        drawn, killed, began = random.Random(f"{model} {kills}"), 0, time.monotonic()
+        rng, killed, start = random.Random(f"{model} {kills}"), 0, time.monotonic()
         while killed < kills:
-            after = time.monotonic() + drawn.uniform(1.0, 12.0)
+            after = time.monotonic() + rng.uniform(1.0, 12.0)
 
             def is_over(after: float = after) -> bool:
                 time.sleep(0.2)
@@ -80,25 +80,25 @@ def batched(what: str, model: str, questions: Path, count: int, kills: int) -> R
             if measured(words, environment(out / "home", **KEYS), out / "log", kill_when=is_over).killed is None:
                 break
             killed += 1
-        ended = measured(words, environment(out / "home", **KEYS), out / "log", looks=(used_mb,))
-        length, said = time.monotonic() - began, replies(out, solver)
-        same = None if alone else said == replies(direct, solver)
+        measurement = measured(words, environment(out / "home", **KEYS), out / "log", looks=(used_mb,))
+        length, text = time.monotonic() - start, replies(out, solver)
+        same = None if alone else text == replies(direct, solver)
         twice = sum(times - 1 for times in server.accepted.values())
-        sizes = (len(said), killed, len(server.batches), twice)
-        return Row(what, model, count, *sizes, same, round(length, 1), round(ended.peaks_mb[0]))
+        sizes = (len(text), killed, len(server.batches), twice)
+        return Row(what, model, count, *sizes, same, round(length, 1), round(measurement.peaks_mb[0]))
 
 
 def main() -> None:
     """Print one line a run."""
     flags = {"what": ("equal", "kills", "memory"), "--questions": 1000, "--kills": 20, "--model": sorted(APIS)}
-    given = options(__doc__, {**flags, "--json": Path})
-    kills = given.kills if given.what == "kills" else 0
+    arguments = options(__doc__, {**flags, "--json": Path})
+    kills = arguments.kills if arguments.what == "kills" else 0
     with tempfile.TemporaryDirectory() as folder:
-        questions = write_questions(Path(folder) / "questions", given.questions)
-        setting = (questions, given.questions, kills)
-        rows = turns(given.model or list(APIS), 1, lambda model: batched(given.what, model, *setting))
+        questions = write_questions(Path(folder) / "questions", arguments.questions)
+        setting = (questions, arguments.questions, kills)
+        rows = turns(arguments.model or list(APIS), 1, lambda model: batched(arguments.what, model, *setting))
     print(table(rows))
-    write_json(given.json, rows)
+    write_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

@@ -56,11 +56,11 @@ class TableRow:
 
     def cells(self) -> tuple[str, ...]:
         """The row as text."""
-        named = (self.cell.metric, fraction(self.cell.value / 100), self.cell.who)
+        values = (self.cell.metric, fraction(self.cell.value / 100), self.cell.who)
         if self.around is None:
-            return (*named, "-", "-", "0", "-", "-", self.verdict)
+            return (*values, "-", "-", "0", "-", "-", self.verdict)
         counts = (str(self.n), str(self.abstained), ", ".join(self.backends) or "-")
-        return (*named, fraction(self.value), bounds(self.around, 3), *counts, self.verdict)
+        return (*values, fraction(self.value), bounds(self.around, 3), *counts, self.verdict)
 
 
 def cells() -> tuple[Published, ...]:
@@ -71,10 +71,10 @@ def cells() -> tuple[Published, ...]:
 def compare(folder: RunFolder) -> tuple[TableRow, ...]:
     """One row a published cell. Raises `UsageError` for a run of another benchmark, another split or generated data."""
     identity = folder.manifest["identity"]
-    asked = tuple(identity[key] for key in ("benchmark", "split"))
-    if asked != ("blink", "val") or identity["data"].get("kind") == "sample":
+    items = tuple(identity[key] for key in ("benchmark", "split"))
+    if items != ("blink", "val") or identity["data"].get("kind") == "sample":
         raise UsageError(
-            f"{folder.path}: Table 2 is BLINK val, the run is {' '.join(asked)} on {identity['data']['kind']} data"
+            f"{folder.path}: Table 2 is BLINK val, the run is {' '.join(items)} on {identity['data']['kind']} data"
         )
     (scored,) = score_run(folder, ScoreOptions(unanswered="guess"), (SOLVER,))
     backends = _backends(folder)
@@ -92,11 +92,11 @@ def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
     """By route the tools and backends that gave an answer."""
     seen: dict[str, set[str]] = {}
     exchanges = (exchange for attempt in folder.attempts(SOLVER) for exchange in attempt.exchanges)
-    for exchange, step in ((each, step) for each in exchanges for step in each.reply.steps):
-        said = step.data.get("specialist_answer")
-        if isinstance(said, Mapping):
-            seen.setdefault(exchange.prompt.route, set()).add(f"{said['tool']}:{said['backend']}")
-    return {route: tuple(sorted(found)) for route, found in seen.items()}
+    for exchange, step in ((item, step) for item in exchanges for step in item.reply.steps):
+        value = step.data.get("specialist_answer")
+        if isinstance(value, Mapping):
+            seen.setdefault(exchange.prompt.route, set()).add(f"{value['tool']}:{value['backend']}")
+    return {route: tuple(sorted(result)) for route, result in seen.items()}
 
 
 def table(rows: tuple[TableRow, ...]) -> Table:
@@ -120,22 +120,22 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
         raise UsageError(f"--data {options.data}: it holds none of the six tasks of Table 2")
     weights = dict(pair.split("=", 1) for pair in options.weights or ())
     service = ServiceOptions(options.backend, weights, options.device)
-    asked = {"data": str(options.data), "split": "val", "tasks": present, "allow": tuple(options.allow or ())}
-    return finished(RunConfig("blink", (SOLVER,), **asked, service=service, out=out))
+    request = {"data": str(options.data), "split": "val", "tasks": present, "allow": tuple(options.allow or ())}
+    return finished(RunConfig("blink", (SOLVER,), **request, service=service, out=out))
 
 
 def main() -> None:
     """Print the table."""
     flags = {"run": {"nargs": "?", "type": Path}, "--data": Path, "--weights": [str], "--allow": [str]}
     command = parser(__doc__, {**flags, "--backend": ("auto", "learned", "classical"), "--device": "auto"})
-    given = command.parse_args()
-    if (given.run is None) == (given.data is None):
+    arguments = command.parse_args()
+    if (arguments.run is None) == (arguments.data is None):
         command.error("give either a finished RUN or --data DIR")
-    if bad := [pair for pair in given.weights or () if "=" not in pair]:
+    if bad := [pair for pair in arguments.weights or () if "=" not in pair]:
         command.error(f"--weights {bad[0]}: expected TOOL=DIR_OR_ID")
     with tempfile.TemporaryDirectory() as folder:
-        found = RunFolder.existing(given.run) if given.run else run(given, Path(folder) / "run")
-        print(as_text(table(compare(found))))
+        result = RunFolder.existing(arguments.run) if arguments.run else run(arguments, Path(folder) / "run")
+        print(as_text(table(compare(result))))
 
 
 if __name__ == "__main__":

@@ -84,15 +84,15 @@ class SceneTools:
         arguments = tool.args.model_validate(dict(args))
         needs: dict[str, tuple[Finding, ...]] = {}
         if name == "detection":
-            names = [str(one) for one in arguments.model_dump()["names"]]
-            seen = [Detection(one.name, 0.9, one.box) for one in self.solids if one.name in names]
+            names = [str(item) for item in arguments.model_dump()["names"]]
+            seen = [Detection(solid.name, 0.9, solid.box) for solid in self.solids if solid.name in names]
             evidence = report(self.pixels, names, seen, 0.2)
             return Finding(evidence.text, evidence.data, evidence.confidence, "true boxes", "1")
         backend = "learned" if name == "relation" else "classical"
         for need in tool.backend(backend).needs:
-            wanted = need.args(arguments) if need.given is None else need.given(arguments, needs)
-            if wanted is not None:
-                needs[need.tool] = (await self.tool(need.tool, ("img:1",), wanted),)
+            expected = need.args(arguments) if need.given is None else need.given(arguments, needs)
+            if expected is not None:
+                needs[need.tool] = (await self.tool(need.tool, ("img:1",), expected),)
         return finding_of(tool, backend, self.pixels, arguments, needs)
 
     def rule(self, name: str, text: str) -> None:
@@ -108,58 +108,58 @@ def scene(rng: np.random.Generator) -> tuple[Pixels, tuple[Solid, ...]]:
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement of things side by side", lambda: arrange(rng, camera, names))
     view = render(backdrop(rng, solids, None, calm=rng.random() < 0.5), camera, rng)
-    found = []
+    results = []
     for place, name in enumerate(names):
         rows, columns = np.nonzero(view.ids == FIRST_SOLID + place)
         box = Box(float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1))
-        found.append(Solid(str(name), box, float(np.median(view.depth_m[rows, columns]))))
-    return view.rgb, tuple(found)
+        results.append(Solid(str(name), box, float(np.median(view.depth_m[rows, columns]))))
+    return view.rgb, tuple(results)
 
 
 def questions(rng: np.random.Generator, pixels: Pixels, solids: Sequence[Solid]) -> Iterator[Asked]:
     """One question of each row about a scene, where it has one with a clear answer."""
-    one, other, twin = solids[0], solids[1], solids[2]
-    shown, width = pixels.copy(), int(rng.integers(2, 5))
-    for box, ink in ((one.box, RED), (other.box, BLUE)):
-        cv2.rectangle(shown, (int(box.x0), int(box.y0)), (int(box.x1) - 1, int(box.y1) - 1), ink, width)
-    shown, plain = (decode(jpeg(each, 90), "a scene") for each in (shown, pixels))
-    pair = (one.name, other.name)
-    if max(one.depth_m, other.depth_m) / min(one.depth_m, other.depth_m) > APART:
-        nearer = 0 if one.depth_m < other.depth_m else 1
-        marked = f"the {one.name} (highlighted by a red box) or the {other.name} (highlighted by a blue box)"
-        yield Asked("depth, drawn boxes", f"Which is closer to the camera, {marked}?", pair, nearer, shown)
+    solid, other, twin = solids[0], solids[1], solids[2]
+    copied, width = pixels.copy(), int(rng.integers(2, 5))
+    for box, ink in ((solid.box, RED), (other.box, BLUE)):
+        cv2.rectangle(copied, (int(box.x0), int(box.y0)), (int(box.x1) - 1, int(box.y1) - 1), ink, width)
+    copied, plain = (decode(jpeg(item, 90), "a scene") for item in (copied, pixels))
+    pair = (solid.name, other.name)
+    if max(solid.depth_m, other.depth_m) / min(solid.depth_m, other.depth_m) > APART:
+        nearer = 0 if solid.depth_m < other.depth_m else 1
+        marked = f"the {solid.name} (highlighted by a red box) or the {other.name} (highlighted by a blue box)"
+        yield Asked("depth, drawn boxes", f"Which is closer to the camera, {marked}?", pair, nearer, copied)
         yield Asked(
             "depth, names", f"Which is closer to the camera, the {pair[0]} or the {pair[1]}?", pair, nearer, plain
         )
-    across = (one.box.x0 + one.box.x1 - other.box.x0 - other.box.x1) / 2
+    across = (solid.box.x0 + solid.box.x1 - other.box.x0 - other.box.x1) / 2
     if abs(across) > 0.05 * WIDTH:
         side = 0 if across < 0 else 1
-        boxes = f"the {one.name} (annotated by the red box) to the left or right of the {other.name}"
-        yield Asked("relation, drawn box", f"Is {boxes}?", ("left", "right"), side, shown)
-        text = f"Is the {one.name} on the left or right side of the {other.name}?"
+        boxes = f"the {solid.name} (annotated by the red box) to the left or right of the {other.name}"
+        yield Asked("relation, drawn box", f"Is {boxes}?", ("left", "right"), side, copied)
+        text = f"Is the {solid.name} on the left or right side of the {other.name}?"
         yield Asked("relation, names", text, ("left", "right"), side, plain)
         text = "Is the object in the red box to the left of the object in the blue box?"
-        yield Asked("relation, two drawn boxes", text, ("Yes", "No"), side, shown)
-    middle = (one.box.x0 + one.box.x1) / 2 / WIDTH
+        yield Asked("relation, two drawn boxes", text, ("Yes", "No"), side, copied)
+    middle = (solid.box.x0 + solid.box.x1) / 2 / WIDTH
     halves = ("The left side.", "The right side.")
-    text = f"Which side of the image is the {one.name} on?"
+    text = f"Which side of the image is the {solid.name} on?"
     yield Asked("position, names", text, halves, 0 if middle < 0.5 else 1, plain)
     text = f"How many {twin.name}s are there in the image?"
     yield Asked("counting, names", text, ("1", "2", "3"), 1, plain)
-    yield Asked("existence, names", f"Is there a {one.name} in the image?", ("yes", "no"), 0, plain)
-    absent = next(f"{colour} ball" for colour in NAMED_COLOURS if all(colour not in each.name for each in solids))
+    yield Asked("existence, names", f"Is there a {solid.name} in the image?", ("yes", "no"), 0, plain)
+    absent = next(f"{colour} ball" for colour in NAMED_COLOURS if all(colour not in entry.name for entry in solids))
     yield Asked("existence, names", f"Is there a {absent} in the image?", ("yes", "no"), 1, plain)
     text = f"Where is the {twin.name} in the image?"
     yield Asked("one of two meant (to abstain)", text, ("left", "right"), -1, plain)
 
 
-async def answered(asked: Asked, solids: Sequence[Solid]) -> int | None:
+async def answered(request: Asked, solids: Sequence[Solid]) -> int | None:
     """The place of the choice that the rule takes; None for an abstention."""
-    lines = [f"({letter}) {choice}" for letter, choice in zip(LETTERS, asked.choices, strict=False)]
+    lines = [f"({letter}) {choice}" for letter, choice in zip(LETTERS, request.choices, strict=False)]
     ref = ImageRef("img:1", StoredImage("0" * 64, WIDTH, HEIGHT, "image/jpeg"))
-    prompt = Prompt((ref, "\n".join([asked.text, *lines])), Kind.CHOICE, asked.choices, route="by_text")
-    said = await BY_TEXT(prompt, SceneTools(asked.pixels, solids))
-    return None if said is None else said.choice
+    prompt = Prompt((ref, "\n".join([request.text, *lines])), Kind.CHOICE, request.choices, route="by_text")
+    text = await BY_TEXT(prompt, SceneTools(request.pixels, solids))
+    return None if text is None else text.choice
 
 
 async def measure(scenes: int, seed: int) -> Mapping[str, Counter[str]]:
@@ -168,10 +168,10 @@ async def measure(scenes: int, seed: int) -> Mapping[str, Counter[str]]:
     for index in range(scenes):
         rng = generator("evaluate", seed, index)
         pixels, solids = scene(rng)
-        for asked in questions(rng, pixels, solids):
-            place = await answered(asked, solids)
-            row = rows.setdefault(asked.row, Counter())
-            row.update(asked=1, answered=int(place is not None), right=int(place == asked.answer))
+        for question in questions(rng, pixels, solids):
+            place = await answered(question, solids)
+            row = rows.setdefault(question.row, Counter())
+            row.update(asked=1, answered=int(place is not None), right=int(place == question.answer))
     return rows
 
 
@@ -188,10 +188,10 @@ def of_recipe(benchmark: Benchmark, per_task: int, seed: int) -> Counter[str]:
         source = mount(
             benchmark, "sample", split=None, tasks=(), settings={}, store=store, limit=limit, seed=seed
         ).source
-        asked = [one for one in questions_of(benchmark, source, limit) if isinstance(one, Question)]
-    prompts = [Prompt((*show(one.images), one.text), one.kind, one.choices, route=one.route) for one in asked]
+        values = [question for question in questions_of(benchmark, source, limit) if isinstance(question, Question)]
+    prompts = [Prompt((*show(item.images), item.text), item.kind, item.choices, route=item.route) for item in values]
     return Counter(
-        asked=len(asked),
+        asked=len(values),
         understood=sum(not isinstance(recognised(prompt), Unclear) for prompt in prompts),
         answered=sum(score.outcome is Outcome.ANSWERED for score in solver.scores),
     )
@@ -199,19 +199,19 @@ def of_recipe(benchmark: Benchmark, per_task: int, seed: int) -> Counter[str]:
 
 def main() -> None:
     """Print a line for each row."""
-    given = options(__doc__, {"--scenes": 100, "--seed": 0, "--recipes": 0})
-    if given.recipes:
+    flags = options(__doc__, {"--scenes": 100, "--seed": 0, "--recipes": 0})
+    if flags.recipes:
         # The benchmarks that are asked by their text and generate questions.
         for _, benchmark in load_each("hybrid.benchmarks"):
             if ROUTE not in benchmark.card.routes or not benchmark.card.sample_tasks:
                 continue
-            counts = of_recipe(benchmark, given.recipes, given.seed)
+            counts = of_recipe(benchmark, flags.recipes, flags.seed)
             print(
                 f"{benchmark.card.name:16} asked {counts['asked']:4} understood {counts['understood']:4} "
                 f"answered without weights {counts['answered']:4}"
             )
         return
-    for row, counts in asyncio.run(measure(given.scenes, given.seed)).items():
+    for row, counts in asyncio.run(measure(flags.scenes, flags.seed)).items():
         print(f"{row:32} asked {counts['asked']:4} answered {counts['answered']:4} right {counts['right']:4}")
 
 

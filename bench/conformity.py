@@ -60,29 +60,35 @@ class Result:
 
 def measured(behaviour: Behaviour, folder: Path) -> Result:
     """What comes of one question to the server of a behaviour, by a run in a folder of its own."""
-    said, steps, requests = "", list[Step](), list[bytes]()
+    text, steps, requests = "", list[Step](), list[bytes]()
     name, wire_options = WIRES[behaviour.wire]
     keys = {} if behaviour.wire == "openai" else KEYS
     with serving(behaviour, requests) as url, quietly(), patch.dict(os.environ, keys):
         settings = ModelSettings(**{"base_url": url, "retries": 1, "seed": 0, **wire_options, **behaviour.options})
         model = {"model": name, "model_settings": settings, "allow": ("blind", "toolless")}
         limits = Limits(**behaviour.limits)
-        asked = {"limits": limits, "data": "sample", "tasks": (behaviour.task,), "limit": 1, "tools": (behaviour.tool,)}
+        request = {
+            "limits": limits,
+            "data": "sample",
+            "tasks": (behaviour.task,),
+            "limit": 1,
+            "tools": (behaviour.tool,),
+        }
         service = ServiceOptions("classical")
         try:
-            hybrid.run(RunConfig("blink", ("controller",), **model, **asked, service=service, out=folder))
+            hybrid.run(RunConfig("blink", ("controller",), **model, **request, service=service, out=folder))
         except HybridError as error:
-            said = f"{type(error).__name__}: {error}"
+            text = f"{type(error).__name__}: {error}"
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
     if behaviour.expect:
-        return _compared(behaviour, _facts(folder, list(recorded.by_id.values()), requests, said))
+        return _compared(behaviour, _facts(folder, list(recorded.by_id.values()), requests, text))
     for attempt in recorded.by_id.values():
         steps += [step for exchange in attempt.exchanges for step in exchange.reply.steps]
     for trace in recorded.unfinished.values():
         # Notes of LangGraph's stand below the error.
         lines = [line for line in trace.splitlines() if line.startswith("hybrid.")]
-        said = said or lines[-1].partition(".errors.")[2]
-    return _result(behaviour, steps, said)
+        text = text or lines[-1].partition(".errors.")[2]
+    return _result(behaviour, steps, text)
 
 
 def _facts(folder: Path, attempts: Sequence[Attempt], requests: Sequence[bytes], stopped: str) -> dict[str, object]:
@@ -108,15 +114,15 @@ def _facts(folder: Path, attempts: Sequence[Attempt], requests: Sequence[bytes],
 def _compared(behaviour: Behaviour, facts: Mapping[str, object]) -> Result:
     """Whether the facts are those expected; a text in `stopped` or `sent` has to be a part of it."""
     wrong = {}
-    for name, wanted in behaviour.expect.items():
+    for name, expected in behaviour.expect.items():
         seen = facts.get(name)
-        same = wanted in str(seen) if name in ("stopped", "sent") else seen == wanted
+        same = expected in str(seen) if name in ("stopped", "sent") else seen == expected
         if not same:
             wrong[name] = seen
     wrong |= {name: facts[name] for name in behaviour.absent if name in facts}
-    shown = {name: facts.get(name) for name in behaviour.expect if name != "sent"}
-    said = ", ".join(f"{name} {_short(value)}" for name, value in (wrong or shown).items())
-    return Result(behaviour, "failed" if wrong else "facts", said)
+    by_name = {name: facts.get(name) for name in behaviour.expect if name != "sent"}
+    text = ", ".join(f"{name} {_short(value)}" for name, value in (wrong or by_name).items())
+    return Result(behaviour, "failed" if wrong else "facts", text)
 
 
 def _short(value: object) -> str:
@@ -124,36 +130,36 @@ def _short(value: object) -> str:
     return f"{text[:117]}..." if len(text) > 120 else text
 
 
-def _result(behaviour: Behaviour, steps: Sequence[Step], said: str) -> Result:
+def _result(behaviour: Behaviour, steps: Sequence[Step], message: str) -> Result:
     """What the steps of the attempt come to, or the error in their place."""
     ran = [step for step in steps if step.kind == "tool" and step.fault is None]
     faults = [f"{step.fault.value}: {step.text}" for step in steps if step.fault is not None]
     marks = [step.text for step in steps if "read_from" in step.data]
     kind: Kind = "failed"
-    if said or faults:
-        kind, said = "fault", said or "; ".join(faults)
+    if message or faults:
+        kind, message = "fault", message or "; ".join(faults)
     elif ran and behaviour.wants == "nothing":
-        said = "a call ran that is none"
+        message = "a call ran that is none"
     elif len(ran) == behaviour.calls_made:
-        kind, said = ("repaired", "; ".join(marks)) if marks else ("call", "")
+        kind, message = ("repaired", "; ".join(marks)) if marks else ("call", "")
     elif steps and behaviour.wants == "nothing":
         kind = "nothing"
-    return Result(behaviour, kind if WORTH[kind] >= WORTH[behaviour.wants] else "failed", said)
+    return Result(behaviour, kind if WORTH[kind] >= WORTH[behaviour.wants] else "failed", message)
 
 
 def page(results: Sequence[Result]) -> str:
     """The page of results, in Markdown."""
-    counts = Counter(one.kind for one in results)
-    told = ", ".join(f"{name} {counts[kind]}" for kind, name in SAID.items())
-    lines = [f"{len(results)} behaviours: {told}; silent {sum(one.silent for one in results)}.", ""]
+    counts = Counter(result.kind for result in results)
+    text = ", ".join(f"{name} {counts[kind]}" for kind, name in SAID.items())
+    lines = [f"{len(results)} behaviours: {text}; silent {sum(item.silent for item in results)}.", ""]
     lines += ["| behaviour | reported in | expected | came to | seen |", "|---|---|---|---|---|"]
-    for one in results:
-        link = one.behaviour.reference
+    for entry in results:
+        link = entry.behaviour.reference
         # What stands in no report was tried here.
         link = f"[{link}](https://github.com/{link.replace('#', '/issues/')})" if "/" in link else link
-        wanted = one.behaviour.expect or {"least": SAID[one.behaviour.wants]}
-        expected = _cell(", ".join(f"{name} {value}" for name, value in wanted.items()))
-        cells = (_cell(one.behaviour.name), link, expected, SAID[one.kind], _cell(one.said[:160]))
+        expect = entry.behaviour.expect or {"least": SAID[entry.behaviour.wants]}
+        expected = _cell(", ".join(f"{name} {value}" for name, value in expect.items()))
+        cells = (_cell(entry.behaviour.name), link, expected, SAID[entry.kind], _cell(entry.said[:160]))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([HEAD, *lines, ""])
 
@@ -165,14 +171,18 @@ def _cell(text: str) -> str:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the page; 1 where a behaviour failed."""
-    given = options(__doc__, {"--only": "", "--out": Path}, words)
-    chosen = [one for one in behaviours() if given.only.lower() in f"{one.name} {one.reference}".lower()]
+    flags = options(__doc__, {"--only": "", "--out": Path}, words)
+    values = [
+        behaviour
+        for behaviour in behaviours()
+        if flags.only.lower() in f"{behaviour.name} {behaviour.reference}".lower()
+    ]
     with tempfile.TemporaryDirectory() as home:
-        results = [measured(one, Path(home) / str(place)) for place, one in enumerate(chosen)]
+        results = [measured(item, Path(home) / str(place)) for place, item in enumerate(values)]
     print(page(results))
-    if given.out is not None:
-        given.out.write_text(page(results))
-    return int(any(one.kind == "failed" for one in results))
+    if flags.out is not None:
+        flags.out.write_text(page(results))
+    return int(any(result.kind == "failed" for result in results))
 
 
 if __name__ == "__main__":

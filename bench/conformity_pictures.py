@@ -51,7 +51,7 @@ def measure(row: Mapping[str, Any], folder: Path) -> Result:
     came, is_right = "", False
     with serving(_treatment(row["treatment"])) as server, quietly():
         settings = ModelSettings(base_url=server.url, retries=0, **row.get("options", {}))
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "data": "sample",
             "tasks": (row.get("task", "Spatial_Relation"),),
             "limit": 1,
@@ -61,7 +61,7 @@ def measure(row: Mapping[str, Any], folder: Path) -> Result:
         try:
             hybrid.run(
                 RunConfig(
-                    "blink", ("controller",), model, model_settings=settings, service=service, out=folder, **asked
+                    "blink", ("controller",), model, model_settings=settings, service=service, out=folder, **request
                 )
             )
             came, is_right = _outcome(row, server, folder)
@@ -77,8 +77,8 @@ def measure(row: Mapping[str, Any], folder: Path) -> Result:
     return Result(row["name"], row["reference"], expected, " ".join(came.split())[:200], is_right)
 
 
-def _treatment(given: Mapping[str, Any]) -> Treatment:
-    keys: dict[str, Any] = {key: tuple(value) if key == "switch" else value for key, value in given.items()}
+def _treatment(other_options: Mapping[str, Any]) -> Treatment:
+    keys: dict[str, Any] = {key: tuple(value) if key == "switch" else value for key, value in other_options.items()}
     return Treatment(**keys)
 
 
@@ -86,41 +86,43 @@ def _outcome(row: Mapping[str, Any], server: PictureServer, folder: Path) -> tup
     """What came of a run that ended, and whether it is right."""
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
     steps: list[Step] = [
-        step for one in recorded.by_id.values() for exchange in one.exchanges for step in exchange.reply.steps
+        step for value in recorded.by_id.values() for exchange in value.exchanges for step in exchange.reply.steps
     ]
     refused = [step.text for step in steps if step.fault is Fault.PICTURE_REFUSED]
     if not recorded.by_id:
         return "no answer", False
     if refused:
         return f"fault: {refused[0]}", row["expects"] == "fault"
-    found = json.loads((folder / "manifest.json").read_text())["tool_picture"]
+    tool_picture = json.loads((folder / "manifest.json").read_text())["tool_picture"]
     thoughts = server.prompts[-1].count(THOUGHT)
-    came = f"answered, picture {found['place']}, {thoughts} thoughts in the prompt"
-    is_place = row["expects"] == "fits" or row["expects"] == found["place"]
+    came = f"answered, picture {tool_picture['place']}, {thoughts} thoughts in the prompt"
+    is_place = row["expects"] == "fits" or row["expects"] == tool_picture["place"]
     return came, is_place and thoughts == row.get("thoughts", 0)
 
 
 def page(results: Sequence[Result]) -> str:
     """The page of results, in Markdown."""
-    right = sum(one.is_right for one in results)
+    right = sum(result.is_right for result in results)
     lines = [f"{len(results)} behaviours: {right} as expected, {len(results) - right} wrong.", ""]
     lines += ["| behaviour | reported in | expected | seen | right |", "|---|---|---|---|---|"]
-    for one in results:
-        came = one.came.replace("|", "\\|").replace("<", "\\<").replace("[", "\\[").replace("_", "\\_")
-        lines.append(f"| {one.name} | {one.reference} | {one.expected} | {came} | {'yes' if one.is_right else 'no'} |")
+    for item in results:
+        came = item.came.replace("|", "\\|").replace("<", "\\<").replace("[", "\\[").replace("_", "\\_")
+        lines.append(
+            f"| {item.name} | {item.reference} | {item.expected} | {came} | {'yes' if item.is_right else 'no'} |"
+        )
     return "\n".join([HEAD, *lines, ""])
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the page; 1 where a behaviour is wrong."""
-    given = options(__doc__, {"--out": Path}, words)
+    flags = options(__doc__, {"--out": Path}, words)
     rows = tomllib.loads(DATA.read_text())["row"]
     with tempfile.TemporaryDirectory() as home:
         results = [measure(row, Path(home) / str(at)) for at, row in enumerate(rows)]
     print(page(results))
-    if given.out is not None:
-        given.out.write_text(page(results))
-    return int(not all(one.is_right for one in results))
+    if flags.out is not None:
+        flags.out.write_text(page(results))
+    return int(not all(result.is_right for result in results))
 
 
 if __name__ == "__main__":

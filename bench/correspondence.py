@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench._accuracy import bins, by_confidence, counted
+from bench._accuracy import bins, by_confidence, format_share
 from bench._frame import write_json
 from bench.pair_bench import SETS, Judged, Matcher, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import points_of
@@ -30,7 +30,7 @@ from tools.correspondence import TOOL, CorrespondenceArgs, solve, views_of
 
 SHARES = (0.01, 0.02, 0.05)
 LETTERS = "ABCD"
-HARD = tuple(one.name for one in SETS if one.kind != "straight")
+HARD = tuple(item.name for item in SETS if item.kind != "straight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,36 +63,36 @@ def cases(options: Namespace, name: str) -> Iterator[PointCase]:
         right = number % len(spots)
         order = [*spots[1 : right + 1], spots[0], *spots[right + 1 :]]
         candidates = tuple(CandidateArg(x=a, y=b, label=letter) for (a, b), letter in zip(order, LETTERS, strict=True))
-        chosen = CorrespondenceArgs(point=PointArg(x=x, y=y), candidates=candidates)
+        args = CorrespondenceArgs(point=PointArg(x=x, y=y), candidates=candidates)
         placed = CorrespondenceArgs(point=PointArg(x=x, y=y))
-        yield PointCase(
-            pair.images, spots[0], LETTERS[right], Request(pair.images, chosen), Request(pair.images, placed)
-        )
+        yield PointCase(pair.images, spots[0], LETTERS[right], Request(pair.images, args), Request(pair.images, placed))
 
 
 def answer(options: Namespace, matcher: Matcher, case: PointCase) -> Answer:
     """The tool's answer to a question with the matches of a matcher."""
     views = views_of(case.chosen)
-    found = options.store.match(matcher, views)
-    chosen = solve(case.chosen, views, found.matches)
-    best = chosen.data["best"]
+    match = options.store.match(matcher, views)
+    selected = solve(case.chosen, views, match.matches)
+    best = selected.data["best"]
     right = None if best is None else best == case.letter
-    placed = solve(case.placed, views, found.matches)
+    placed = solve(case.placed, views, match.matches)
     point, off = placed.data["transferred_px"], np.inf
     if isinstance(point, dict):
         longer = max(case.images[1].shape[:2])
         off = float(np.hypot(point["x"] - case.there[0], point["y"] - case.there[1])) / longer
-    return Answer(right, chosen.confidence, found.seconds, off, placed.confidence)
+    return Answer(right, selected.confidence, match.seconds, off, placed.confidence)
 
 
 def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
     """Print one set of one backend; its numbers."""
     row, n = row_of(name, matcher, answers), len(answers)
-    told = f"choice {counted(int(str(row['right'])), n)}, undecided {row['undecided']}, {row['seconds']:.2f} s a pair"
-    print(f"{name:17s} {matcher.name:9s} {told}")
-    within = {share: sum(one.off <= share for one in answers) for share in SHARES}
-    told = ", ".join(f"@{100 * share:g} % {counted(right, n)}" for share, right in within.items())
-    print(f"{'':28s}PCK {told}", flush=True)
+    text = (
+        f"choice {format_share(int(str(row['right'])), n)}, undecided {row['undecided']}, {row['seconds']:.2f} s a pair"
+    )
+    print(f"{name:17s} {matcher.name:9s} {text}")
+    within = {share: sum(item.off <= share for item in answers) for share in SHARES}
+    text = ", ".join(f"@{100 * share:g} % {format_share(right, n)}" for share, right in within.items())
+    print(f"{'':28s}PCK {text}", flush=True)
     for share, right in within.items():
         limits = wilson(right, n)
         row[f"pck_{share:g}"] = right / n
@@ -103,18 +103,22 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
 def main() -> None:
     """Print the tables that were asked for."""
     options = parse(__doc__, TOOL, HARD, HARD)
-    said: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
+    messages: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, cases, answer):
         rows.append(report(name, matcher, answers))
-        said[matcher.name] += answers
+        messages[matcher.name] += answers
     for matcher in options.matchers:
-        decided = [(one.confidence, one.right) for one in said[matcher.name] if one.right is not None]
-        placed = [(one.place_confidence, one.off <= SHARES[1]) for one in said[matcher.name] if np.isfinite(one.off)]
+        decided = [(item.confidence, item.right) for item in messages[matcher.name] if item.right is not None]
+        placed = [
+            (entry.place_confidence, entry.off <= SHARES[1])
+            for entry in messages[matcher.name]
+            if np.isfinite(entry.off)
+        ]
         print(f"{matcher.name}, choices by confidence: {bins(decided)}")
         print(f"{matcher.name}, places within 2 % by confidence: {bins(placed)}")
-        found: list[Json] = [[one.low, one.right, one.n] for one in by_confidence(decided)]
-        rows.append({"backend": matcher.name, "version": matcher.version, "bins": found})
+        values: list[Json] = [[value.low, value.right, value.n] for value in by_confidence(decided)]
+        rows.append({"backend": matcher.name, "version": matcher.version, "bins": values})
     write_json(options.json, rows)
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bench import _grouped
 from bench._frame import options
-from bench._simulations import LEVEL, held, markdown, rejected, tell
+from bench._simulations import LEVEL, markdown, rejected, summarise, tell
 from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats import Contrast, Interval, combine, contrast, interval, mcnemar
 
@@ -79,18 +79,18 @@ class Measured:
 
     @classmethod
     def of(
-        cls, table: str, design: Design, setting: str, truth: float, found: Sequence[Interval | Contrast | None]
+        cls, table: str, design: Design, setting: str, truth: float, intervals: Sequence[Interval | Contrast | None]
     ) -> Measured:
         """The measurement of all simulations, each an interval or a difference with its interval and test."""
-        ends = [one.interval if isinstance(one, Contrast) else one for one in found]
-        tests = [one.p_value for one in found if isinstance(one, Contrast)]
-        all_ = held(ends, truth)
+        ends = [item.interval if isinstance(item, Contrast) else item for item in intervals]
+        tests = [entry.p_value for entry in intervals if isinstance(entry, Contrast)]
+        all_ = summarise(ends, truth)
         width = math.nan if all_.width is None else all_.width
-        named = (table, design.name, design.rows, design.icc, setting, truth)
-        return cls(*named, all_.coverage, width, all_.missing, rejected(tests) if tests else None)
+        values = (table, design.name, design.rows, design.icc, setting, truth)
+        return cls(*values, all_.coverage, width, all_.missing, rejected(tests) if tests else None)
 
 
-def drawn(rng: np.random.Generator, design: Design, sizes: Counts, kinds: Floats) -> Counts:
+def draw_counts(rng: np.random.Generator, design: Design, sizes: Counts, kinds: Floats) -> Counts:
     """How many rows of every question are of each kind, (questions, kinds); `kinds` are shares, (strata, kinds)."""
     stratum = np.repeat(np.arange(len(design.strata)), design.strata)
     copies = rng.binomial(sizes, math.sqrt(design.icc))
@@ -99,13 +99,13 @@ def drawn(rng: np.random.Generator, design: Design, sizes: Counts, kinds: Floats
     return counts
 
 
-def metric(design: Design, numerators: Floats, sizes: Counts, how: Combine | None = None) -> Metric:
+def metric(design: Design, numerators: Floats, sizes: Counts, mode: Combine | None = None) -> Metric:
     """The metric of one simulated solver: one cell for each question."""
     strata = [f"t{place}" for place, n in enumerate(design.strata) for _ in range(n)]
     rows = zip(strata, numerators.tolist(), sizes.tolist(), strict=True)
     cells = tuple(Cell(stratum, f"q{place}", value, float(n)) for place, (stratum, value, n) in enumerate(rows))
-    chosen = how or design.how
-    return Metric("simulated", combine(cells, chosen), len(cells), chosen, cells)
+    selected = mode or design.how
+    return Metric("simulated", combine(cells, selected), len(cells), selected, cells)
 
 
 def of_shares(
@@ -123,7 +123,7 @@ def of_shares(
     ends = []
     for _ in range(simulations):
         sizes = design.sizes(rng)
-        counts = drawn(rng, design, sizes, kinds)
+        counts = draw_counts(rng, design, sizes, kinds)
         ends.append(interval(metric(design, counts[:, 0] + CHANCE * counts[:, 1], sizes), LEVEL))
     setting = "mixed" if len(set(shares)) > 1 else f"p {shares[0]:g}"
     return Measured.of(table, design, setting, truth, ends)
@@ -155,7 +155,7 @@ def of_pairs(
     differences, by_mcnemar = [], 0
     for _ in range(simulations):
         sizes = design.sizes(rng)
-        counts = drawn(rng, design, sizes, kinds)
+        counts = draw_counts(rng, design, sizes, kinds)
         a, b = (metric(design, counts @ side, sizes) for side in (first, second))
         differences.append(contrast(a, b, LEVEL))
         total = counts.sum(axis=0)
@@ -189,13 +189,13 @@ def of_errors(design: Design, errors: Errors, rng: np.random.Generator, simulati
     truths: dict[Combine, float] = {"root_of_ratio": math.sqrt(errors.true_square), "ratio": errors.true_mean}
     n = sum(design.strata)
     ones = np.ones(n, dtype=np.int64)
-    for how, truth in truths.items():
-        name = "RMSE" if how == "root_of_ratio" else "MAE"
+    for key, truth in truths.items():
+        name = "RMSE" if key == "root_of_ratio" else "MAE"
         single, paired = [], []
         for _ in range(simulations):
             first, other = errors.draw(rng, n), errors.draw(rng, n)
             second = np.where(rng.random(n) < 0.5, first, other)
-            a, b = (metric(design, e**2 if name == "RMSE" else e, ones, how) for e in (first, second))
+            a, b = (metric(design, e**2 if name == "RMSE" else e, ones, key) for e in (first, second))
             single.append(interval(a, LEVEL))
             paired.append(contrast(a, b, LEVEL))
         yield Measured.of("errors", design, f"{name}, {errors.name}", truth, single)
@@ -214,7 +214,7 @@ def designs() -> tuple[Design, ...]:
 
 def pairs(design: Design) -> tuple[IntervalPair, ...]:
     """The truths under which two solvers are compared; the last one only where one stratum outweighs the others."""
-    found = (
+    values = (
         IntervalPair("equal, 0.2 each", (0.2,), (0.2,)),
         IntervalPair("equal, 0.05 each", (0.05,), (0.05,)),
         IntervalPair("0.3 against 0.1", (0.3,), (0.1,)),
@@ -222,7 +222,7 @@ def pairs(design: Design) -> tuple[IntervalPair, ...]:
         IntervalPair("0.3 against 0.1, abstains", (0.3,), (0.1,), ABSTAINED),
     )
     unequal = IntervalPair("macro equal, strata not", (0.3, 0.05, 0.05), (0.1, 0.15, 0.15))
-    return (*found, unequal) if design.strata == MACRO["macro 400/30/30"] else found
+    return (*values, unequal) if design.strata == MACRO["macro 400/30/30"] else values
 
 
 def measurements(simulations: int, seed: int) -> Iterator[Measured]:
@@ -238,8 +238,8 @@ def measurements(simulations: int, seed: int) -> Iterator[Measured]:
     for place, design in enumerate(designs()):
         rng = np.random.default_rng([seed, place, 2])
         for pair in pairs(design):
-            found, by_mcnemar = of_pairs("differences", design, pair, rng, simulations)
-            yield found
+            result, by_mcnemar = of_pairs("differences", design, pair, rng, simulations)
+            yield result
             if "macro equal" in pair.name and design.rows == "1":
                 sys.stderr.write(f"{design.name}, {pair.name}: McNemar's test rejects in {by_mcnemar:.3f}\n")
     for place, n in enumerate(CLUSTERS):
@@ -248,29 +248,29 @@ def measurements(simulations: int, seed: int) -> Iterator[Measured]:
             yield from of_errors(Design(f"{n} clusters", (n,)), errors, rng, simulations)
 
 
-def printed(found: Sequence[Measured]) -> list[str]:
+def printed(measureds: Sequence[Measured]) -> list[str]:
     """Markdown tables, a row a design and a column a setting: coverage (mean width), then the share with p < 0.05."""
     lines = ["coverage (mean width); in tables of differences then the share with p < 0.05"]
-    for table in dict.fromkeys(one.table for one in found):
-        members = [one for one in found if one.table == table]
-        settings = tuple(dict.fromkeys(one.setting for one in members))
+    for table in dict.fromkeys(item.table for item in measureds):
+        members = [entry for entry in measureds if entry.table == table]
+        settings = tuple(dict.fromkeys(member.setting for member in members))
         by_design: dict[tuple[str, str, str], dict[str, str]] = {}
-        for one in members:
-            text = f"{one.coverage:.3f} ({one.width:.2f})"
-            cell = text if one.rejected is None else f"{text} {one.rejected:.3f}"
-            by_design.setdefault((one.design, one.rows, f"{one.icc:g}"), {})[one.setting] = cell
-        rows = ([*named, *(cells.get(setting, "") for setting in settings)] for named, cells in by_design.items())
+        for value in members:
+            text = f"{value.coverage:.3f} ({value.width:.2f})"
+            cell = text if value.rejected is None else f"{text} {value.rejected:.3f}"
+            by_design.setdefault((value.design, value.rows, f"{value.icc:g}"), {})[value.setting] = cell
+        rows = ([*name, *(cells.get(setting, "") for setting in settings)] for name, cells in by_design.items())
         lines += ["", f"**{table}**", "", *markdown(("questions", "rows", "icc", *settings), rows)]
     return lines
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print the tables."""
-    given = options(__doc__, {"--simulations": 100, "--seed": 0, "--grouped": False, "--json": False}, words)
-    if given.grouped:
-        tell(list(_grouped.grouped(given.simulations, given.seed)), given, _grouped.printed)
+    flags = options(__doc__, {"--simulations": 100, "--seed": 0, "--grouped": False, "--json": False}, words)
+    if flags.grouped:
+        tell(list(_grouped.grouped(flags.simulations, flags.seed)), flags, _grouped.printed)
     else:
-        tell(list(measurements(given.simulations, given.seed)), given, printed)
+        tell(list(measurements(flags.simulations, flags.seed)), flags, printed)
 
 
 if __name__ == "__main__":

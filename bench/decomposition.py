@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench._frame import options
-from bench._simulations import held
+from bench._simulations import summarise
 from hybrid.core.types import Combine
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, TERMS, Estimated, ToolQuestion, decompose, parts_of
 
@@ -76,8 +76,8 @@ def ignoring(rng: np.random.Generator, n: int) -> Answers:
 def copying(rng: np.random.Generator, n: int) -> Answers:
     """A model that repeats the findings, right in 85 %, where it calls a tool."""
     alone, call = _alone_and_calls(rng, n)
-    own = np.where(rng.random(n) < 0.9, alone, ~alone)
-    return alone, np.where(call, rng.random(n) < 0.85, own), call
+    indices = np.where(rng.random(n) < 0.9, alone, ~alone)
+    return alone, np.where(call, rng.random(n) < 0.85, indices), call
 
 
 def confused(rng: np.random.Generator, n: int) -> Answers:
@@ -115,75 +115,83 @@ def truths(model: Model, blocks: int = 100) -> dict[str, Truth]:
                 met[name] += int(mask.sum()) if name != term.mass or term.call else 0
     share = {name: count / blocks / 100_000 for name, count in met.items()}
     up, down = (share[PARTS[place]] + share[PARTS[place + 1]] for place in (0, 2))
-    found = {GAIN: Truth(up - down, (up, down))}
+    payload = {GAIN: Truth(up - down, (up, down))}
     for term in TERMS:
         mass, acted_share, changed_share = share[term.mass], share[term.policy], share[term.part]
-        found[term.part] = Truth(changed_share, (changed_share, 1 - changed_share))
-        found[term.mass] = Truth(mass, (mass, 1 - mass))
-        found[term.policy] = Truth(acted_share / mass, (acted_share, mass - acted_share))
-        found[term.quality] = Truth(changed_share / acted_share, (changed_share, acted_share - changed_share))
+        payload[term.part] = Truth(changed_share, (changed_share, 1 - changed_share))
+        payload[term.mass] = Truth(mass, (mass, 1 - mass))
+        payload[term.policy] = Truth(acted_share / mass, (acted_share, mass - acted_share))
+        payload[term.quality] = Truth(changed_share / acted_share, (changed_share, acted_share - changed_share))
     for tools, part_of_calls in zip(TOOLS, (FIRST, 1 - FIRST), strict=True):
         for part in BY_TOOL:
             value = share[part] * part_of_calls
-            found[f"{part}, {tools[0]}"] = Truth(value, (value, 1 - value))
-    return found
+            payload[f"{part}, {tools[0]}"] = Truth(value, (value, 1 - value))
+    return payload
 
 
-def drawn(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQuestion]:
+def draw_questions(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQuestion]:
     """The questions of one simulation."""
-    own, shared = model(rng, design.questions), model(rng, design.questions // design.rows)
+    individual, shared = model(rng, design.questions), model(rng, design.questions // design.rows)
     cluster = np.arange(design.questions) // design.rows
     copies = (rng.random(design.questions) < 0.5) & (design.rows > 1)
-    alone, right, call = (np.where(copies, one[cluster], each).tolist() for one, each in zip(shared, own, strict=True))
+    alone, right, call = (
+        np.where(copies, item[cluster], entry).tolist() for item, entry in zip(shared, individual, strict=True)
+    )
     first = (rng.random(design.questions) < FIRST).tolist()
     tasks = [task for task, size in enumerate(design.sizes) for _ in range(size)]
     return [
-        ToolQuestion(str(place), f"task {task}", str(of), float(by_own), float(hit), TOOLS[not one] if calls else ())
-        for place, (task, of, by_own, hit, one, calls) in enumerate(
+        ToolQuestion(str(place), f"task {task}", str(of), float(by_own), float(hit), TOOLS[not value] if calls else ())
+        for place, (task, of, by_own, hit, value, calls) in enumerate(
             zip(tasks, cluster, alone, right, first, call, strict=True)
         )
     ]
 
 
-def estimates(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
+def estimates(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, Estimated]:
     """Every number of the section over all, and those by tool."""
-    found = decompose(questions, how)
+    result = decompose(questions, combine)
     for tools in TOOLS:
-        only = [one if one.tools == tools else replace(one, with_tools=one.alone) for one in questions]
-        of_tools = parts_of(only, how)
-        found |= {f"{part}, {tools[0]}": of_tools[part] for part in BY_TOOL}
-    return found
+        only = [
+            question if question.tools == tools else replace(question, with_tools=question.alone)
+            for question in questions
+        ]
+        of_tools = parts_of(only, combine)
+        result |= {f"{part}, {tools[0]}": of_tools[part] for part in BY_TOOL}
+    return result
 
 
-def coverage(model: Model, known: Mapping[str, Truth], design: Design, simulations: int, seed: int) -> dict[str, float]:
+def coverage(
+    model: Model, mapping: Mapping[str, Truth], design: Design, simulations: int, seed: int
+) -> dict[str, float]:
     """How often the interval of each estimate held the truth; an estimate without an interval did not."""
     rng = np.random.default_rng([seed, design.questions, design.rows])
-    found = [estimates(drawn(rng, model, design), design.how) for _ in range(simulations)]
+    values = [estimates(draw_questions(rng, model, design), design.how) for _ in range(simulations)]
     return {
-        name: held([one[name].interval for one in found], truth.value, 1e-9).coverage for name, truth in known.items()
+        name: summarise([item[name].interval for item in values], truth.value, 1e-9).coverage
+        for name, truth in mapping.items()
     }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a Markdown table for each model, then the range over the regular estimates of all."""
-    given = options(__doc__, {"--simulations": 100, "--seed": 0}, arguments)
-    print(f"{given.simulations:,} simulations a design, seed {given.seed}, nominal 95 %; in brackets: not regular")
+    flags = options(__doc__, {"--simulations": 100, "--seed": 0}, arguments)
+    print(f"{flags.simulations:,} simulations a design, seed {flags.seed}, nominal 95 %; in brackets: not regular")
     regular, others = [], []
     for title, model in MODELS.items():
-        known = truths(model)
-        shares = [coverage(model, known, design, given.simulations, given.seed) for design in DESIGNS]
+        expected_values = truths(model)
+        shares = [coverage(model, expected_values, design, flags.simulations, flags.seed) for design in DESIGNS]
         print(f"\n## {title}\n\n| estimate | truth | {' | '.join(design.name for design in DESIGNS)} |")
         print("| :--- |" + " ---: |" * (1 + len(DESIGNS)))
-        for name, truth in known.items():
+        for name, truth in expected_values.items():
             cells = []
             for design, share in zip(DESIGNS, shares, strict=True):
-                whole = truth.regular(design)
-                (regular if whole else others).append(share[name])
-                cells.append(f"{share[name]:.3f}" if whole else f"({share[name]:.3f})")
+                full = truth.regular(design)
+                (regular if full else others).append(share[name])
+                cells.append(f"{share[name]:.3f}" if full else f"({share[name]:.3f})")
             print(f"| {name.replace('|', '&#124;')} | {truth.value:.4f} | {' | '.join(cells)} |", flush=True)
-    for kind, found in (("regular", regular), ("others", others)):
-        inside = sum(0.93 <= one <= 0.97 for one in found)
-        print(f"\n{kind}: {min(found):.3f} to {max(found):.3f}, {inside} of {len(found)} in 0.93 to 0.97")
+    for kind, result in (("regular", regular), ("others", others)):
+        inside = sum(0.93 <= item <= 0.97 for item in result)
+        print(f"\n{kind}: {min(result):.3f} to {max(result):.3f}, {inside} of {len(result)} in 0.93 to 0.97")
 
 
 if __name__ == "__main__":

@@ -83,10 +83,10 @@ class Difference:
 def read_items(folder: Path) -> list[Item]:
     """The items of `folder/Relative_Depth/val-*.parquet`, each with what the markers tool finds on it."""
     items, labels = [], ("A", "B")
-    for one in blink_rows(folder, "Relative_Depth"):
-        pixels = decode(one["image_1"]["bytes"], one["idx"])
+    for row in blink_rows(folder, "Relative_Depth"):
+        pixels = decode(row["image_1"]["bytes"], row["idx"])
         needs = {"markers": (marks_on(pixels, labels=labels, kind="point"),)}
-        items.append(Item(Request((pixels,), DepthArgs(labels=labels), needs), one["answer"][1]))
+        items.append(Item(Request((pixels,), DepthArgs(labels=labels), needs), row["answer"][1]))
     return items
 
 
@@ -95,7 +95,7 @@ def on_objects(number: int, seed: int) -> list[Item]:
     rng, items = generator("evaluate", 13, seed), list[Item]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
-        middles = [found for solid in range(9) if (found := _middle(view.ids == FIRST_SOLID + solid)) is not None]
+        middles = [result for solid in range(9) if (result := _middle(view.ids == FIRST_SOLID + solid)) is not None]
         pairs = [
             (first, second)
             for first, second in itertools.permutations(middles, 2)
@@ -124,7 +124,7 @@ def _item(place: int, image: Pixels, near: tuple[int, int], far: tuple[int, int]
     return Item(Request((image,), DepthArgs(points=points)), nearer)
 
 
-def measured(folder: Path, each: int, seed: int) -> list[Item]:
+def measured(folder: Path, count: int, seed: int) -> list[Item]:
     """`each` pairs of pixels of every photograph of the folder, half of them on one row."""
     rng, items = np.random.default_rng((seed, 14)), list[Item]()
     for photo in sorted((folder / "rgb").iterdir()):
@@ -133,21 +133,21 @@ def measured(folder: Path, each: int, seed: int) -> list[Item]:
         if depth is None or depth.shape != image.shape[:2]:
             raise SystemExit(f"no depth in the size of {photo.name}")
         levels = np.asarray(depth, np.uint16)
-        known = np.argwhere(levels > 0)
-        for index in range(each):
-            near, far = _apart(rng, levels, known, same_row=index % 2 == 0)
+        expected_values = np.argwhere(levels > 0)
+        for index in range(count):
+            near, far = _apart(rng, levels, expected_values, same_row=index % 2 == 0)
             items.append(_item(len(items), image, near, far))
     return items
 
 
 def _apart(
-    rng: np.random.Generator, depth: npt.NDArray[np.uint16], known: npt.NDArray[np.intp], *, same_row: bool
+    rng: np.random.Generator, depth: npt.NDArray[np.uint16], expected: npt.NDArray[np.intp], *, same_row: bool
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """The nearer and the farther of two random known pixels, x and y, at depths `APART`."""
     while True:
-        first, second = known[rng.integers(len(known), size=2)]
+        first, second = expected[rng.integers(len(expected), size=2)]
         if same_row:
-            row_mates = known[known[:, 0] == first[0]]
+            row_mates = expected[expected[:, 0] == first[0]]
             second = row_mates[int(rng.integers(len(row_mates)))]
         near, far = sorted((first, second), key=lambda place: int(depth[tuple(place)]))
         if depth[tuple(far)] / depth[tuple(near)] > APART:
@@ -176,7 +176,7 @@ def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) 
             for low, high in itertools.pairwise((*CURVE, 1.01))
         ),
     ]
-    rows = [line(title, chosen) for title, chosen in groups if chosen]
+    rows = [line(title, group) for title, group in groups if group]
     print(f"  reliability: {bins((answer.confidence, answer.score) for answer in answers if answer.score != 0.5)}")
     return rows
 
@@ -193,15 +193,15 @@ def line(title: str, answers: Sequence[Answer]) -> dict[str, Json]:
 
 def differences(items: Sequence[Item]) -> list[Difference]:
     """The cues of every item on which both marks are found, turned so that positive is right."""
-    found = []
+    results = []
     for item in items:
         spots = {spot.label: spot for spot in spots_of(item.request)}
         if not {"A", "B"} <= set(spots):
             continue
         near, far = spots[item.nearer], spots["B" if item.nearer == "A" else "A"]
         maps, size = measure(clean_image(item.request)), item.request.images[0].shape[:2]
-        found.append(_difference(maps, (near.x, near.y), (far.x, far.y), size))
-    return found
+        results.append(_difference(maps, (near.x, near.y), (far.x, far.y), size))
+    return results
 
 
 def _difference(
@@ -218,19 +218,19 @@ def cue_table(differences: Sequence[Difference]) -> None:
     for name in WEIGHTS:
         shares = []
         for rows in ((True, False), (True,), (False,)):
-            chosen = np.array([one.cues[name] for one in differences if one.same_row in rows])
-            shares.append(float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan"))
-        print(f"  {name:9s} {' / '.join(f'{one:.3f}' for one in shares)}")
+            values = np.array([difference.cues[name] for difference in differences if difference.same_row in rows])
+            shares.append(float(((values > 0) + 0.5 * (values == 0)).mean()) if values.size else float("nan"))
+        print(f"  {name:9s} {' / '.join(f'{share:.3f}' for share in shares)}")
 
 
 def varied(rng: np.random.Generator) -> tuple[Pixels, npt.NDArray[np.float32]]:
     """A rendered scene and its depth (H, W), m: a wall or haze, some things raised, a depth of field, a JPEG file."""
     plain = random_scene(rng, 8)
     solids = tuple(
-        replace(one, centre=(one.centre[0], one.centre[1], one.centre[2] + float(rng.uniform(0.4, 1.6))))
+        replace(solid, centre=(solid.centre[0], solid.centre[1], solid.centre[2] + float(rng.uniform(0.4, 1.6))))
         if rng.random() < RAISED
-        else one
-        for one in plain.solids
+        else solid
+        for solid in plain.solids
     )
     haze_m = NO_HAZE_M if plain.wall is not None else float(np.exp(rng.uniform(*np.log(HAZE_M))))
     width, height = SIZES[int(rng.integers(len(SIZES)))]
@@ -245,10 +245,10 @@ def varied(rng: np.random.Generator) -> tuple[Pixels, npt.NDArray[np.float32]]:
 def defocused(rng: np.random.Generator, rgb: Pixels, depth_m: npt.NDArray[np.float32]) -> Pixels:
     """Blurred by how far inverse depth lies from that in focus, as by a thin lens."""
     inverse = 1 / np.minimum(depth_m, 1e4)
-    away = np.abs(inverse - np.quantile(inverse, rng.uniform(0.3, 0.98))) * rng.uniform(2, 16)
+    offset = np.abs(inverse - np.quantile(inverse, rng.uniform(0.3, 0.98))) * rng.uniform(2, 16)
     blurred = [rgb, *(cv2.GaussianBlur(rgb, (0, 0), sigma) for sigma in (0.7, 1.4, 2.8, 5.6))]
     # Without islands of single pixels.
-    level = cv2.medianBlur(np.digitize(away, (0.35, 1.0, 2.0, 4.0)).astype(np.uint8), 5)
+    level = cv2.medianBlur(np.digitize(offset, (0.35, 1.0, 2.0, 4.0)).astype(np.uint8), 5)
     return np.asarray(np.choose(level[..., None], blurred), np.uint8)
 
 
@@ -260,7 +260,7 @@ def candidates(pixels: Pixels) -> CueMaps:
     light, mean = lab[..., 0], blurred(lab[..., 0], 12.0)
     fine, coarse = (blurred(np.abs(light - blurred(light, sigma)), 12.0) for sigma in (1.0, 6.0))
     rows, columns = np.mgrid[: work.shape[0], : work.shape[1]].astype(np.float32)
-    found = {
+    payload = {
         "contrast": (np.sqrt(np.maximum(blurred(light * light, 12.0) - mean * mean, 0)), 1e-4),
         "warm": (blurred(lab[..., 2], 30.0), 1.0),
         "saturated": (blurred(saturation, 20.0), 2.0),
@@ -269,23 +269,23 @@ def candidates(pixels: Pixels) -> CueMaps:
         "in focus": (fine / (coarse + 0.3), 0.002),
         "middle": (-np.hypot(columns / work.shape[1] - 0.5, rows / work.shape[0] - 0.5), 1e-4),
     }
-    others = {name: ranks(values, pixels.shape[:2], step) for name, (values, step) in found.items()}
+    others = {name: ranks(values, pixels.shape[:2], step) for name, (values, step) in payload.items()}
     return CueMaps({**measure(pixels).cues, **others})
 
 
-def drawn(number: int, seed: int) -> list[Difference]:
+def draw_pairs(number: int, seed: int) -> list[Difference]:
     """Up to six pairs of points of each of so many scenes, half of them on one row; every pair names its scene."""
-    found = []
+    results = []
     for index in range(number):
         rng = generator("fit", 16, seed, index)
         pixels, depth_m = varied(rng)
         maps, size = candidates(pixels), pixels.shape[:2]
         levels = np.where(np.isfinite(depth_m), depth_m * 1000, 0).clip(0, 65535).astype(np.uint16)
-        known = np.argwhere(steady(depth_m))
-        for pair in range(6 if len(known) > 1000 else 0):
-            near, far = _apart(rng, levels, known, same_row=pair % 2 == 0)
-            found.append(_difference(maps, near, far, size, index))
-    return found
+        expected_values = np.argwhere(steady(depth_m))
+        for pair in range(6 if len(expected_values) > 1000 else 0):
+            near, far = _apart(rng, levels, expected_values, same_row=pair % 2 == 0)
+            results.append(_difference(maps, near, far, size, index))
+    return results
 
 
 def choose(pairs: Sequence[Difference]) -> None:
@@ -295,15 +295,15 @@ def choose(pairs: Sequence[Difference]) -> None:
     folds = np.array([pair.scene % FOLDS for pair in pairs])
     tried = []
     for more in range(3):
-        for chosen in itertools.combinations(names, more):
-            cues = np.stack([values[name] for name in ("position", *chosen)], axis=1)
+        for combination in itertools.combinations(names, more):
+            cues = np.stack([values[name] for name in ("position", *combination)], axis=1)
             losses = np.empty(len(pairs))
             for fold in range(FOLDS):
-                held = folds == fold
-                losses[held] = np.logaddexp(0, -cues[held] @ fitted(cues[~held]))
-            tried.append((float(losses.mean()), chosen, fitted(cues)))
-    for loss, chosen, weights in sorted(tried, key=lambda one: one[0])[:12] + tried[:1]:
-        print(f"  log loss {loss:.4f}: position {', '.join(chosen)}: {np.round(weights, 2)}")
+                stored = folds == fold
+                losses[stored] = np.logaddexp(0, -cues[stored] @ fitted(cues[~stored]))
+            tried.append((float(losses.mean()), combination, fitted(cues)))
+    for loss, selected, weights in sorted(tried, key=lambda item: item[0])[:12] + tried[:1]:
+        print(f"  log loss {loss:.4f}: position {', '.join(selected)}: {np.round(weights, 2)}")
 
 
 def fitted(cues: npt.NDArray[np.float64], ridge: float = 1e-3) -> npt.NDArray[np.float64]:
@@ -317,17 +317,17 @@ def fitted(cues: npt.NDArray[np.float64], ridge: float = 1e-3) -> npt.NDArray[np
     return weights
 
 
-def run(title: str, items: Sequence[Item], given: argparse.Namespace) -> list[dict[str, Json]]:
+def run(title: str, items: Sequence[Item], other_options: argparse.Namespace) -> list[dict[str, Json]]:
     """Print the tables of one set of items."""
-    found = sum({"A", "B"} <= {spot.label for spot in spots_of(item.request)} for item in items)
-    print(f"{title}: {len(items)} items, both points known on {found}")
-    card = TOOL.backend("learned" if given.weights else "classical")
+    total = sum({"A", "B"} <= {spot.label for spot in spots_of(item.request)} for item in items)
+    print(f"{title}: {len(items)} items, both points known on {total}")
+    card = TOOL.backend("learned" if other_options.weights else "classical")
     if card is None:
         raise SystemExit("the depth tool lacks this backend")
     backend = card.make()
-    backend.setup(given.device, given.weights)
+    backend.setup(other_options.device, other_options.weights)
     rows = report(items, backend, halves=title == "BLINK")
-    if not given.weights and title == "BLINK":
+    if not other_options.weights and title == "BLINK":
         cue_table(differences(items))
     return rows
 
@@ -335,18 +335,20 @@ def run(title: str, items: Sequence[Item], given: argparse.Namespace) -> list[di
 def main() -> None:
     """Print the tables that were asked for."""
     flags = {"--data": Path, "--objects": 0, "--measured": Path, "--pairs": 200}
-    given = options(__doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path})
+    arguments = options(
+        __doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path}
+    )
     cv2.setNumThreads(1)
     tables = dict[str, list[dict[str, Json]]]()
-    if given.fit:
-        choose(drawn(given.fit, given.seed))
-    if given.data is not None:
-        tables["BLINK"] = run("BLINK", read_items(given.data), given)
-    if given.objects:
-        tables["objects"] = run("objects", on_objects(given.objects, given.seed), given)
-    if given.measured is not None:
-        tables["measured"] = run("measured", measured(given.measured, given.pairs, given.seed), given)
-    write_json(given.json, tables)
+    if arguments.fit:
+        choose(draw_pairs(arguments.fit, arguments.seed))
+    if arguments.data is not None:
+        tables["BLINK"] = run("BLINK", read_items(arguments.data), arguments)
+    if arguments.objects:
+        tables["objects"] = run("objects", on_objects(arguments.objects, arguments.seed), arguments)
+    if arguments.measured is not None:
+        tables["measured"] = run("measured", measured(arguments.measured, arguments.pairs, arguments.seed), arguments)
+    write_json(arguments.json, tables)
 
 
 if __name__ == "__main__":

@@ -72,19 +72,19 @@ class AskedQuestion:
 
 
 def ask(
-    benchmark: str, given: argparse.Namespace, solvers: Sequence[str], output: ToolOutput, out: Path
+    benchmark: str, options: argparse.Namespace, solvers: Sequence[str], output: ToolOutput, out: Path
 ) -> AskedQuestion:
     """Run the solvers and score them."""
-    asked = {"data": "sample", "limit": given.questions, "seed": given.seed, "concurrency": 2 * given.batch}
+    request = {"data": "sample", "limit": options.questions, "seed": options.seed, "concurrency": 2 * options.batch}
     tools = {"service": ServiceOptions("classical"), "tool_output": output}
-    settings = ModelSettings(extra={"batch": given.batch})
-    config = RunConfig(benchmark, tuple(solvers), "embedded", **asked, **tools, model_settings=settings, out=out)
+    settings = ModelSettings(extra={"batch": options.batch})
+    config = RunConfig(benchmark, tuple(solvers), "embedded", **request, **tools, model_settings=settings, out=out)
     with Bars() as bars:
         folder = finished(config, bars)
     scored = score_run(folder, ScoreOptions(unanswered="guess"), solvers)
-    correct = {each.solver: {s.id: s.correct for s in each.scores if s.correct is not None} for each in scored}
-    tasks = {s.id: s.task for each in scored for s in each.scores}
-    answered = Counter(s.task for each in scored if each.solver == "specialist" for s in each.scores if s.answer)
+    correct = {item.solver: {s.id: s.correct for s in item.scores if s.correct is not None} for item in scored}
+    tasks = {s.id: s.task for entry in scored for s in entry.scores}
+    answered = Counter(s.task for value in scored if value.solver == "specialist" for s in value.scores if s.answer)
     calls: Counter[str] = Counter()
     for attempt in folder.recorded("controller").by_id.values():
         for exchange in attempt.exchanges:
@@ -105,8 +105,8 @@ def rows_of(benchmark: str, real: AskedQuestion, blank: AskedQuestion, shuffled:
 
 
 def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, shuffled: AskedQuestion) -> TaskRow:
-    def of(asked: AskedQuestion, solver: str) -> dict[str, float]:
-        return {key: value for key, value in asked.correct[solver].items() if asked.tasks[key] in tasks}
+    def of(question: AskedQuestion, solver: str) -> dict[str, float]:
+        return {key: value for key, value in question.correct[solver].items() if question.tasks[key] in tasks}
 
     alone, tools, specialist = of(real, "mllm"), of(real, "controller"), of(real, "specialist")
     empty = of(blank, "controller")
@@ -133,15 +133,15 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Print the table."""
-    given = parser().parse_args()
+    arguments = parser().parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        folder = given.out or Path(scratch)
+        folder = arguments.out or Path(scratch)
         rows: list[TaskRow] = []
         calls: Counter[str] = Counter()
-        for benchmark in given.benchmark or BENCHMARKS:
-            real = ask(benchmark, given, ("mllm", "controller", "specialist", "chance"), "real", folder / benchmark)
-            blank = ask(benchmark, given, ("controller",), "blank", folder / f"{benchmark}-blank")
-            foreign = ask(benchmark, given, ("controller",), "shuffled", folder / f"{benchmark}-shuffled")
+        for benchmark in arguments.benchmark or BENCHMARKS:
+            real = ask(benchmark, arguments, ("mllm", "controller", "specialist", "chance"), "real", folder / benchmark)
+            blank = ask(benchmark, arguments, ("controller",), "blank", folder / f"{benchmark}-blank")
+            foreign = ask(benchmark, arguments, ("controller",), "shuffled", folder / f"{benchmark}-shuffled")
             calls += real.calls
             rows += rows_of(benchmark, real, blank, foreign)
     print(f"{'':38}{'n':>5}" + "".join(f"{column:>17}" for column in list(rows[0])[2:]))
@@ -150,7 +150,7 @@ def main() -> None:
         print(f"{name:38}{n:>5}" + "".join(f"{cell!s:>17}" for cell in cells))
     total = sum(calls.values())
     print(f"calls of tools: {total}, well-formed {calls[WELL_FORMED] / max(1, total):.1%}; {dict(calls)}")
-    _frame.write_json(given.json, {"rows": rows, "calls": calls})
+    _frame.write_json(arguments.json, {"rows": rows, "calls": calls})
 
 
 if __name__ == "__main__":

@@ -108,10 +108,10 @@ def hybrid(folder: Path, *words: object, python: Path = Path(sys.executable)) ->
     """The output of a command of ours in `folder`, which ends with 0. Raises `SystemExit` where it does not."""
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     command: list[str | Path] = [python, "-m", "hybrid", *map(str, words)]
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    if ended.returncode:
-        raise SystemExit(f"hybrid {' '.join(map(str, words))} ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
-    return ended.stdout
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    if result.returncode:
+        raise SystemExit(f"hybrid {' '.join(map(str, words))} ended with {result.returncode}:\n{result.stderr[-2000:]}")
+    return result.stdout
 
 
 def make_run(folder: Path) -> Path:
@@ -143,10 +143,10 @@ def read_there(reader: Reader, path: Path, environments: Path) -> Mapping[str, A
         reader.reader,
         path,
     ]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if ended.returncode:
-        raise SystemExit(f"{reader.shown} failed on {path.name}:\n{ended.stderr[-2000:]}")
-    reading: Mapping[str, Any] = json.loads(ended.stdout)
+    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if result.returncode:
+        raise SystemExit(f"{reader.shown} failed on {path.name}:\n{result.stderr[-2000:]}")
+    reading: Mapping[str, Any] = json.loads(result.stdout)
     return reading
 
 
@@ -160,8 +160,8 @@ def read_here(path: Path, folder: Path, solver: str = SOLVER) -> Mapping[str, An
     words = ("score", path) if (path / "manifest.json").exists() else ("score", path, "--benchmark", "blink")
     report = json.loads(hybrid(folder, *words, "--json"))
     # A file that holds one solver is its report.
-    found = report["solvers"][solver] if "solvers" in report else report
-    return {"rows": found["n"], "score": found["metrics"]["accuracy_macro"]}
+    result = report["solvers"][solver] if "solvers" in report else report
+    return {"rows": result["n"], "score": result["metrics"]["accuracy_macro"]}
 
 
 def write_export(form: str, file: str, run: Path, folder: Path, environments: Path) -> Path:
@@ -186,14 +186,14 @@ def measure(run: Path | None, environments: Path | None) -> list[Row]:
 
         def rows_of(form: str, file: str, readers: Sequence[Reader]) -> list[Row]:
             path = write_export(form, file, run, folder, places)
-            found = []
+            results = []
             for reader in readers:
                 reading = read_here(path, folder) if reader is OURS else read_there(reader, path, places)
                 facts = form, Path(file).suffix, reader.shown, reader.function
                 score = scores[WITH_TOOLS.get(form, SOLVER)]
-                found.append(Row(*facts, reading["rows"], reading["score"], score))
-                print(found[-1], file=sys.stderr, flush=True)
-            return found
+                results.append(Row(*facts, reading["rows"], reading["score"], score))
+                print(results[-1], file=sys.stderr, flush=True)
+            return results
 
         return [row for rows in pool.map(rows_of, *zip(*EXPORTS, strict=True)) for row in rows]
 
@@ -221,20 +221,20 @@ def table(rows: Sequence[Row]) -> Table:
 
 def page(text: str, rows: Sequence[Row]) -> str:
     """The page with the table of these rows."""
-    before, _, rest = text.partition(BEGIN)
+    previous, _, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
         raise SystemExit(f"{PAGE.name} has no lines {BEGIN.strip()} and {END.strip()}")
-    return before + BEGIN + as_markdown(table(rows)) + end + after
+    return previous + BEGIN + as_markdown(table(rows)) + end + after
 
 
 def main() -> None:
     """Run the readers unless only the page is asked for, and write the page."""
-    given = options(__doc__, {"--run": Path, "--cache": Path, "--page": False})
-    if given.page:
+    flags = options(__doc__, {"--run": Path, "--cache": Path, "--page": False})
+    if flags.page:
         rows = [Row(**row) for row in json.loads(RESULTS.read_text(encoding="utf-8"))]
     else:
-        rows = measure(given.run, given.cache)
+        rows = measure(flags.run, flags.cache)
         RESULTS.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
 

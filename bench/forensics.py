@@ -26,20 +26,20 @@ TASKS = ("Spatial_Relation", "Relative_Depth")
 
 def main() -> None:
     """Print the table. Raises `SystemExit` if there are no photographs."""
-    given = options(__doc__, {"--data": ..., "--json": Path})
-    photographs = blink_rows(given.data, *TASKS, columns=("idx", "image_1"))
+    flags = options(__doc__, {"--data": ..., "--json": Path})
+    photographs = blink_rows(flags.data, *TASKS, columns=("idx", "image_1"))
     images = (decode(row["image_1"]["bytes"], row["idx"]) for row in photographs)
-    found = [measure(pixels) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
-    ranges, rest = found[::2], found[1::2]
+    measurements = [measure(pixels) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
+    ranges, rest = measurements[::2], measurements[1::2]
     rows, numbers = [], {}
-    for name in found[0]:
-        low, high = np.percentile([one[name] for one in ranges], MIDDLE)
-        inside = sum(low <= one[name] <= high for one in rest)
+    for name in measurements[0]:
+        low, high = np.percentile([item[name] for item in ranges], MIDDLE)
+        inside = sum(low <= entry[name] <= high for entry in rest)
         rows.append((name, f"{low:.4g}", f"{high:.4g}", f"{inside}/{len(rest)}"))
         numbers[name] = {"low": float(low), "high": float(high), "inside": int(inside), "n": len(rest)}
     columns = (Column("statistic", "left"), Column("5 %"), Column("95 %"), Column("others inside"))
     print(as_text(Table(f"Of {len(ranges)} photographs", columns, tuple(rows), ())))
-    write_json(given.json, numbers)
+    write_json(flags.json, numbers)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ class Looks:
 @contextmanager
 def watched(device: str) -> Iterator[Looks]:
     """Look at the card every `LOOK_S`."""
-    looks, ended = Looks(), threading.Event()
+    looks, event = Looks(), threading.Event()
     try:
         import pynvml
 
@@ -77,7 +77,7 @@ def watched(device: str) -> Iterator[Looks]:
         return
 
     def look() -> None:
-        while not ended.wait(LOOK_S):
+        while not event.wait(LOOK_S):
             looks.busy.append(float(pynvml.nvmlDeviceGetUtilizationRates(card).gpu))
             looks.used.append(int(pynvml.nvmlDeviceGetMemoryInfo(card).used))
 
@@ -86,89 +86,102 @@ def watched(device: str) -> Iterator[Looks]:
     try:
         yield looks
     finally:
-        ended.set()
+        event.set()
         thread.join()
 
 
-def machine(given: argparse.Namespace) -> Row:
+def machine(options: argparse.Namespace) -> Row:
     """Card, date and versions."""
     from bench._throughput import machine as named
 
     versions = {"python": sys.version.split()[0], **{package: version(package) for package in PACKAGES}}
-    return {"name": named(given.device), "device": given.device, "date": str(datetime.now(UTC).date()), **versions}
+    return {"name": named(options.device), "device": options.device, "date": str(datetime.now(UTC).date()), **versions}
 
 
-def tests(given: argparse.Namespace) -> Row:
+def tests(other_options: argparse.Namespace) -> Row:
     """How the tests marked `gpu` end on the device; when the time is up, those that have ended."""
     root = Path(__file__).resolve().parents[1]
     options = ["-vvv", "-rN", "--tb=short", "-m", "gpu", "-p", "no:cacheprovider", "-p", "no:benchmark"]
     options += ["-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup", "tests"]
     command = [sys.executable, "-m", "pytest", *options]
-    started, environment = time.monotonic(), {**os.environ, "HYBRID_TEST_DEVICE": given.device}
-    with tempfile.TemporaryFile("w+") as said:
+    started, environment = time.monotonic(), {**os.environ, "HYBRID_TEST_DEVICE": other_options.device}
+    with tempfile.TemporaryFile("w+") as message:
         try:
             code = subprocess.run(  # noqa: S603 - this interpreter and the project's tests
-                command, cwd=root, env=environment, stdout=said, stderr=said, check=False, timeout=given.seconds
+                command,
+                cwd=root,
+                env=environment,
+                stdout=message,
+                stderr=message,
+                check=False,
+                timeout=other_options.seconds,
             ).returncode
         except subprocess.TimeoutExpired:
             code = TIME_UP
-        said.seek(0)
-        text = said.read()
+        message.seek(0)
+        text = message.read()
     print(text[-50_000:])
-    ended = [(match["name"], match["first"] or match["last"]) for match in ENDED.finditer(text)]
-    counts = Counter(outcome.lower() for _, outcome in ended)
-    failed = sorted({name for name, outcome in ended if outcome in ("FAILED", "ERROR")})
+    rows = [(match["name"], match["first"] or match["last"]) for match in ENDED.finditer(text)]
+    counts = Counter(outcome.lower() for _, outcome in rows)
+    failed = sorted({name for name, outcome in rows if outcome in ("FAILED", "ERROR")})
     return {"seconds": round(time.monotonic() - started, 1), "code": code, **counts, "names": failed}
 
 
-def speed(given: argparse.Namespace, network: str) -> Row:
+def speed(options: argparse.Namespace, network: str) -> Row:
     """The service beside a bare loop over one network."""
     import torch
 
     from bench._throughput import Load, measure
 
-    cuda = given.device.startswith("cuda")
+    cuda = options.device.startswith("cuda")
     if cuda:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-    requests = TINY_REQUESTS if given.tiny else REAL_REQUESTS
-    found = measure(network, Load((), given.device, not given.tiny, requests, 1 + cuda, given.dtype, given.compiled))
-    row = {"network": network, "dtype": given.dtype, "compiled": given.compiled}
-    row |= {name: getattr(found, name) for name in ("requests", "bare", "service", "load_s")}
+    requests = TINY_REQUESTS if options.tiny else REAL_REQUESTS
+    measurement = measure(
+        network, Load((), options.device, not options.tiny, requests, 1 + cuda, options.dtype, options.compiled)
+    )
+    row = {"network": network, "dtype": options.dtype, "compiled": options.compiled}
+    row |= {name: getattr(measurement, name) for name in ("requests", "bare", "service", "load_s")}
     peak = torch.cuda.max_memory_allocated() / 1e6 if cuda else None
-    return {**row, "ratio": found.service / found.bare, "pass": statistics.mean(found.passes), "peak_mb": peak}
+    return {
+        **row,
+        "ratio": measurement.service / measurement.bare,
+        "pass": statistics.mean(measurement.passes),
+        "peak_mb": peak,
+    }
 
 
-def reduced(given: argparse.Namespace, network: str) -> Row:
+def reduced(options: argparse.Namespace, network: str) -> Row:
     """The decisions that one network changes in fewer bits."""
     from bench._reduced import Comparison, compared
 
-    items = 2 if given.tiny else 16
-    (row,) = compared(network, Comparison((), (given.dtype,), given.device, not given.tiny, items, 2000))
+    items = 2 if options.tiny else 16
+    (row,) = compared(network, Comparison((), (options.dtype,), options.device, not options.tiny, items, 2000))
     return {"network": network, **asdict(row)}
 
 
-def busy(given: argparse.Namespace) -> Row:
+def busy(options: argparse.Namespace) -> Row:
     """A run of 200 questions with depth, correspondence and detection: how long the card works."""
     from hybrid.config import RunConfig, ServiceOptions
 
-    limit = 3 if given.tiny else 200
+    limit = 3 if options.tiny else 200
     with tempfile.TemporaryDirectory() as scratch:
         weights = {}
         for tool, (network, _) in BUSY.items():
             folder = Path(scratch) / tool
             folder.mkdir()
-            NETWORKS[network].build(folder, not given.tiny, given.device)
+            NETWORKS[network].build(folder, not options.tiny, options.device)
             weights[tool] = str(folder)
-        service = ServiceOptions("auto", weights, given.device, unchecked=True, timeout_s=600.0, isolated=True)
+        service = ServiceOptions("auto", weights, options.device, unchecked=True, timeout_s=600.0, isolated=True)
         tasks = tuple(task for _, task in BUSY.values())
         config = RunConfig(
             "blink", solvers=("specialist",), tasks=tasks, data="sample", limit=limit, service=service, concurrency=64
         )
-        return _run(config, given.device, Path(scratch))
+        return _run(config, options.device, Path(scratch))
 
 
-def study(given: argparse.Namespace) -> Row:
+def study(options: argparse.Namespace) -> Row:
     """A whole study with the embedded model on the device."""
     from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 
@@ -177,12 +190,12 @@ def study(given: argparse.Namespace) -> Row:
         model="embedded",
         solvers=("controller", "mllm", "specialist"),
         data="sample",
-        limit=2 if given.tiny else 60,
-        service=ServiceOptions(device=given.device, isolated=True),
-        model_settings=ModelSettings(device=given.device),
+        limit=2 if options.tiny else 60,
+        service=ServiceOptions(device=options.device, isolated=True),
+        model_settings=ModelSettings(device=options.device),
     )
     with tempfile.TemporaryDirectory() as scratch:
-        return _run(config, given.device, Path(scratch))
+        return _run(config, options.device, Path(scratch))
 
 
 def _run(config: Any, device: str, scratch: Path) -> Row:
@@ -196,14 +209,14 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
     plan = prepare(replace(config, out=scratch / "run"))
     started = time.monotonic()
 
-    def progress(solver: str, done: int, total: int) -> None:
-        if done % 10 == 0 or done == total:
-            print(f"{solver}: {done} of {total} after {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
+    def progress(solver: str, count: int, total: int) -> None:
+        if count % 10 == 0 or count == total:
+            print(f"{solver}: {count} of {total} after {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
 
     with watched(device) as looks:
         failures = asyncio.run(ask_run(plan, progress))
-    for one in failures:
-        print(f"{one.id}: {one.error}", file=sys.stderr)
+    for failure in failures:
+        print(f"{failure.id}: {failure.error}", file=sys.stderr)
     return {
         "questions": len(plan.folder.attempts(config.solvers[0])),
         "failed": len(failures),
@@ -222,27 +235,27 @@ STEPS: Mapping[str, Callable[..., Row]] = {
 LISTS = frozenset({"speed", "reduced"})
 
 
-def kept(path: Path) -> dict[str, Any]:
+def read_measurements(path: Path) -> dict[str, Any]:
     """The measurements so far."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def add(path: Path, step: str, row: Row) -> None:
     """Write what a step measured to the others'."""
-    found = kept(path)
-    found[step] = [*found.get(step, []), row] if step in LISTS else row
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    result = read_measurements(path)
+    result[step] = [*result.get(step, []), row] if step in LISTS else row
+    path.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def _shown(value: float | None, form: str) -> str:
+def _format_value(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
-def page(found: Mapping[str, Any]) -> str:
+def page(results: Mapping[str, Any]) -> str:
     """The measurements as Markdown, with card, date, versions and command."""
-    if not found:
+    if not results:
         return NO_CARD
-    of, tested = found["machine"], found.get("tests", {})
+    of, tested = results["machine"], results.get("tests", {})
     versions = ", ".join(f"{name} {of[name]}" for name in ("torch", "transformers", "python"))
     lines = [f"{of['name']}, {of['date']}, {versions}: `bash bench/gpu.sh`."]
     if tested:
@@ -251,23 +264,31 @@ def page(found: Mapping[str, Any]) -> str:
         lines += ["", f"Tests marked `gpu`: {', '.join(words)}{cut}."]
     lines += ["", "| network | numbers | bare images/s | service | ratio | a pass | load s | MB |"]
     lines += ["|---|---|---:|---:|---:|---:|---:|---:|"]
-    for one in found.get("speed", []):
-        numbers = f"{one['dtype']}{' compiled' if one['compiled'] else ''}"
-        rates = (f"{one['bare']:.3g}", f"{one['service']:.3g}", f"{one['ratio']:.2f}", f"{one['pass']:.1f}")
-        cells = (NETWORKS[one["network"]].title, numbers, *rates, f"{one['load_s']:.1f}", _shown(one["peak_mb"], ".0f"))
+    for item in results.get("speed", []):
+        numbers = f"{item['dtype']}{' compiled' if item['compiled'] else ''}"
+        rates = (f"{item['bare']:.3g}", f"{item['service']:.3g}", f"{item['ratio']:.2f}", f"{item['pass']:.1f}")
+        cells = (
+            NETWORKS[item["network"]].title,
+            numbers,
+            *rates,
+            f"{item['load_s']:.1f}",
+            _format_value(item["peak_mb"], ".0f"),
+        )
         lines.append(f"| {' | '.join(cells)} |")
-    if found.get("reduced"):
+    if results.get("reduced"):
         lines += ["", "| network | numbers | weights | decisions changed | largest difference |"]
         lines += ["|---|---|---|---:|---:|"]
-    for one in found.get("reduced", []):
-        cells = (NETWORKS[one["network"]].title, one["dtype"], one["weights"])
-        largest = _shown(one["largest"] if one["of"] else None, ".2g")
-        lines.append(f"| {' | '.join(cells)} | {one['changed']} of {one['questions']} | {largest} |")
+    for item in results.get("reduced", []):
+        cells = (NETWORKS[item["network"]].title, item["dtype"], item["weights"])
+        largest = _format_value(item["largest"] if item["of"] else None, ".2g")
+        lines.append(f"| {' | '.join(cells)} | {item['changed']} of {item['questions']} | {largest} |")
     for step, what in (("busy", "with depth, correspondence and detection"), ("study", "with the embedded model")):
-        if one := found.get(step):
-            share = f"the card busy {_shown(one['busy'], '.0%')}, {_shown(one['held_mb'], '.0f')} MB held"
-            failed = f" ({one['failed']} could not be finished)" if one.get("failed") else ""
-            lines += ["", f"{one['questions']} questions{failed} {what}: {one['seconds']} s, {share}."]
+        if item := results.get(step):
+            share = (
+                f"the card busy {_format_value(item['busy'], '.0%')}, {_format_value(item['held_mb'], '.0f')} MB held"
+            )
+            failed = f" ({item['failed']} could not be finished)" if item.get("failed") else ""
+            lines += ["", f"{item['questions']} questions{failed} {what}: {item['seconds']} s, {share}."]
     return "\n".join(lines)
 
 
@@ -277,16 +298,16 @@ def main(words: list[str] | None = None) -> None:
     # So many seconds are for the tests.
     flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0}
     command = parser(__doc__, {**flags, "--network...": (None, *NETWORKS)})
-    given = command.parse_args(words)
-    if given.step == "page":
-        print(page(kept(given.json)))
+    arguments = command.parse_args(words)
+    if arguments.step == "page":
+        print(page(read_measurements(arguments.json)))
         return
-    if given.step in LISTS and given.network[0] is None:
-        command.error(f"{given.step}: --network says which")
-    for network in given.network:
-        row = STEPS[given.step](given, network) if given.step in LISTS else STEPS[given.step](given)
+    if arguments.step in LISTS and arguments.network[0] is None:
+        command.error(f"{arguments.step}: --network says which")
+    for network in arguments.network:
+        row = STEPS[arguments.step](arguments, network) if arguments.step in LISTS else STEPS[arguments.step](arguments)
         # At once: a limit that strikes later does not take it.
-        add(given.json, given.step, row)
+        add(arguments.json, arguments.step, row)
         print(json.dumps(row), flush=True)
 
 

@@ -58,9 +58,9 @@ def table(items: Sequence[Item], trim_px: int, title: str) -> None:
         choices = [int(np.argmin([fit.costs[column] for fit in costs])) for costs in fits]
         print(f"  {name:10s} {sum(c == r for c, r in zip(choices, rights, strict=True))}/{len(items)}")
     answers = [(verdict.confidence, ok) for verdict, ok in zip(verdicts, won, strict=True)]
-    for one in by_confidence(answers, EDGES):
-        told = f"mean {one.confidence:.2f}, right {one.right}/{one.n}"
-        print(f"  confidence {one.low:.2f}-{one.high:.2f}: {told}")
+    for item in by_confidence(answers, EDGES):
+        text = f"mean {item.confidence:.2f}, right {item.right}/{item.n}"
+        print(f"  confidence {item.low:.2f}-{item.high:.2f}: {text}")
     print(f"  reliability: {bins(answers)}")
 
 
@@ -87,12 +87,12 @@ def _puzzle(rng: np.random.Generator) -> tuple[list[Pixels], int]:
     spectrum[0, 0] = 0
     plane = np.fft.ifft2(spectrum, axes=(0, 1)).real
     field = plane / plane.std() * gain + rng.uniform(60, 190, 3)
-    whole = field[:size, :size]
+    full = field[:size, :size]
     spots = [(int(y), int(x)) for y, x in rng.integers(size // 4, 2 * size, (count, 2))]
     pieces = [field[y : y + half, x : x + half] for y, x in spots]
     right = int(rng.integers(count))
-    pieces[right] = whole[half:, half:]
-    reference = _camera(rng, whole, noise)
+    pieces[right] = full[half:, half:]
+    reference = _camera(rng, full, noise)
     reference[half:, half:] = 0
     return [reference, *(_camera(rng, piece, noise) for piece in pieces)], right
 
@@ -106,19 +106,21 @@ def _camera(rng: np.random.Generator, scene: npt.NDArray[np.float64], noise: flo
 
 def main() -> None:
     """Print the tables that were asked for."""
-    given = options(__doc__, {"--data": Path, "--generated": 0, "--seed": 0})
+    flags = options(__doc__, {"--data": Path, "--generated": 0, "--seed": 0})
     cv2.setNumThreads(1)
-    if given.data is not None:
-        items = read_items(given.data)
+    if flags.data is not None:
+        items = read_items(flags.data)
         table(items, 0, "plain")
         # All candidates cut by 2 px on every side.
-        cut = [(name, [images[0], *(one[2:-2, 2:-2] for one in images[1:])], right) for name, images, right in items]
+        cut = [
+            (name, [images[0], *(image[2:-2, 2:-2] for image in images[1:])], right) for name, images, right in items
+        ]
         table(cut, 0, "candidates cut by 2 px before the tool sees them")
         table(items, 2, "trim_px=2")
         frame_rule(items, "plain")
         frame_rule(cut, "candidates cut by 2 px")
-    if given.generated:
-        table(generated(given.generated, given.seed), 0, "generated")
+    if flags.generated:
+        table(generated(flags.generated, flags.seed), 0, "generated")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench._frame import options
-from bench._simulations import LEVEL, held, markdown, rejected, tell
-from bench.coverage import Design, drawn
+from bench._simulations import LEVEL, markdown, rejected, summarise, tell
+from bench.coverage import Design, draw_counts
 from hybrid.stats.kappa import kappa, shared_mistakes
 
 CLUSTERS = (10, 20, 50, 200)
@@ -55,8 +55,8 @@ def joint(right_a: float, right_b: float, value: float) -> NDArray[np.float64]:
     """
     by_chance = right_a * right_b + (1 - right_a) * (1 - right_b)
     agreed = by_chance + value * (1 - by_chance)
-    both = (agreed - 1 + right_a + right_b) / 2
-    shares = np.array([both, right_a - both, right_b - both, 1 - right_a - right_b + both])
+    pair = (agreed - 1 + right_a + right_b) / 2
+    shares = np.array([pair, right_a - pair, right_b - pair, 1 - right_a - right_b + pair])
     if shares.min() < 0:
         raise ValueError(f"no two solvers right in {right_a} and {right_b} have kappa {value}")
     return shares
@@ -66,11 +66,16 @@ def rows_of(
     rng: np.random.Generator, design: Design, kinds: NDArray[np.float64]
 ) -> tuple[list[bool], list[bool], list[str], list[str]]:
     """Whether the first and the second are right, the question and the task of every row; `kinds` is (tasks, 4)."""
-    counts = drawn(rng, design, design.sizes(rng), kinds)
+    counts = draw_counts(rng, design, design.sizes(rng), kinds)
     kind = np.repeat(np.tile(np.arange(4), len(counts)), counts.ravel())
     question = np.repeat(np.arange(len(counts)), counts.sum(axis=1))
     task = np.repeat(np.arange(len(design.strata)), design.strata)[question]
-    return (kind < 2).tolist(), (kind % 2 == 0).tolist(), [f"q{one}" for one in question], [f"t{one}" for one in task]
+    return (
+        (kind < 2).tolist(),
+        (kind % 2 == 0).tolist(),
+        [f"q{item}" for item in question],
+        [f"t{entry}" for entry in task],
+    )
 
 
 def of_kappa(
@@ -82,20 +87,20 @@ def of_kappa(
     for _ in range(simulations):
         right_a, right_b, questions, _tasks = rows_of(rng, design, kinds)
         ends.append(kappa(right_a, right_b, questions, LEVEL).interval)
-    found, setting = held(ends, truth, slack=0.0), f"right in {shares[0]:g} and {shares[1]:g}"
-    sizes = (found.coverage, found.width, found.missing)
+    result, setting = summarise(ends, truth, slack=0.0), f"right in {shares[0]:g} and {shares[1]:g}"
+    sizes = (result.coverage, result.width, result.missing)
     return Measured(design.strata[0], design.rows, setting, truth, *sizes, None)
 
 
 def of_mistakes(rng: np.random.Generator, design: Design, simulations: int) -> Measured:
     """How often p is below 0.05 for two solvers whose errors are independent within each task."""
     kinds = np.stack([joint(*shares, 0.0) for shares in TASKS])
-    found = [
+    p_values = [
         shared_mistakes(right_a, right_b, tasks, questions).p_value
         for right_a, right_b, questions, tasks in (rows_of(rng, design, kinds) for _ in range(simulations))
     ]
-    missing, setting = sum(p is None for p in found) / simulations, "independent within tasks"
-    return Measured(sum(design.strata), design.rows, setting, 0.0, None, None, missing, rejected(found))
+    missing, setting = sum(p is None for p in p_values) / simulations, "independent within tasks"
+    return Measured(sum(design.strata), design.rows, setting, 0.0, None, None, missing, rejected(p_values))
 
 
 def measurements(simulations: int, seed: int) -> Iterator[Measured]:
@@ -112,33 +117,36 @@ def measurements(simulations: int, seed: int) -> Iterator[Measured]:
             yield of_mistakes(rng, Design("", (n // 2, n // 4, n - n // 2 - n // 4), rows, icc), simulations)
 
 
-def printed(found: Sequence[Measured]) -> list[str]:
+def printed(measureds: Sequence[Measured]) -> list[str]:
     """Two Markdown tables: coverage of kappa's interval, and how often the test of shared mistakes errs."""
-    kappas = [one for one in found if one.coverage is not None]
-    settings = list(dict.fromkeys((one.setting, one.truth) for one in kappas))
-    known = {(one.clusters, one.rows, one.setting, one.truth): _cell(one) for one in kappas}
+    kappas = [item for item in measureds if item.coverage is not None]
+    settings = list(dict.fromkeys((entry.setting, entry.truth) for entry in kappas))
+    mapping = {(value.clusters, value.rows, value.setting, value.truth): _cell(value) for value in kappas}
     heads = ("questions", "rows", *(f"{name}, kappa {truth:g}" for name, truth in settings))
-    designs = dict.fromkeys((one.clusters, one.rows) for one in kappas)
+    designs = dict.fromkeys((first_kappa.clusters, first_kappa.rows) for first_kappa in kappas)
     lines = markdown(
-        heads, ((f"{n} clusters", rows, *(known[n, rows, *one] for one in settings)) for n, rows in designs)
+        heads, ((f"{n} clusters", rows, *(mapping[n, rows, *setting] for setting in settings)) for n, rows in designs)
     )
-    tests = {n: [one for one in found if one.clusters == n and one.rejected is not None] for n in CLUSTERS}
+    tests = {
+        n: [first_item for first_item in measureds if first_item.clusters == n and first_item.rejected is not None]
+        for n in CLUSTERS
+    }
     heads = ("questions in three tasks", *("1 row" if rows == "1" else f"{rows} rows" for rows, _ in ROWS))
-    errs = ((f"{n} clusters", *(f"{one.rejected:.3f}" for one in own)) for n, own in tests.items())
+    errs = ((f"{n} clusters", *(f"{item_value.rejected:.3f}" for item_value in test)) for n, test in tests.items())
     return [*lines, "", *markdown(heads, errs)]
 
 
-def _cell(one: Measured) -> str:
-    text = f"{one.coverage:.3f}"
-    if one.width is not None:
-        text += f" ({one.width:.2f})"
-    return f"{text}, none {one.missing:.3f}" if one.missing else text
+def _cell(measured: Measured) -> str:
+    text = f"{measured.coverage:.3f}"
+    if measured.width is not None:
+        text += f" ({measured.width:.2f})"
+    return f"{text}, none {measured.missing:.3f}" if measured.missing else text
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print the tables: coverage, in brackets the mean width, and the share without an interval where there is one."""
-    given = options(__doc__, {"--simulations": 200, "--seed": 0, "--json": False}, words)
-    tell(list(measurements(given.simulations, given.seed)), given, printed)
+    flags = options(__doc__, {"--simulations": 200, "--seed": 0, "--json": False}, words)
+    tell(list(measurements(flags.simulations, flags.seed)), flags, printed)
 
 
 if __name__ == "__main__":

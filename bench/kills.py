@@ -38,7 +38,7 @@ class Killed:
     same_scores: bool
 
 
-def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: bytes) -> Killed:
+def measure(solver: str, questions: Path, answered: int, in_flight: int, full: bytes) -> Killed:
     """Kill one run and continue it; `whole` are the scores of an undisturbed one."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
@@ -51,18 +51,18 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: 
         killed = measured(words, environment(out / "home"), out / "log", kill_when=are_answered).killed
         if killed is None:
             raise SystemExit(f"the command ended after {server.count()} replies, and was not killed")
-        before = tuple(one for one in server.log() if one.ended <= killed)
+        items = tuple(item for item in server.log() if item.ended <= killed)
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b',"steps":') if attempts.exists() else 0
         measured(words, environment(out / "home"), out / "log")
         # Requests that came on both sides of the kill: by question and number of tool results.
         sent, later = (
-            {(one.question, one.tool_results) for one in log}
-            for log in (before, [one for one in server.log() if one.began > killed])
+            {(entry.question, entry.tool_results) for entry in log}
+            for log in (items, [value for value in server.log() if value.began > killed])
         )
-        again = sent & later
-        same = (out / "run" / solver / "scores.jsonl").read_bytes() == whole
-    return Killed(solver, len(before), recorded, len(again), len(before) - len(again), same)
+        second = sent & later
+        same = (out / "run" / solver / "scores.jsonl").read_bytes() == full
+    return Killed(solver, len(items), recorded, len(second), len(items) - len(second), same)
 
 
 def undisturbed(solver: str, questions: Path, in_flight: int) -> bytes:
@@ -78,14 +78,14 @@ def main() -> None:
     """Print one line a kill."""
     solvers = tuple(name.removeprefix("hybrid-") for name in HYBRID)
     flags = {"--solver": solvers, "--questions": 1000, "--answered": 506, "--in-flight": 64, "--repeat": 3}
-    given = options(__doc__, {**flags, "--json": Path})
+    arguments = options(__doc__, {**flags, "--json": Path})
     with tempfile.TemporaryDirectory() as folder:
-        questions = write_questions(Path(folder) / "questions", given.questions)
-        whole = undisturbed(given.solver, questions, given.in_flight)
-        setting = (questions, given.answered, given.in_flight, whole)
-        rows = turns([given.solver], given.repeat, lambda solver: measure(solver, *setting))
+        questions = write_questions(Path(folder) / "questions", arguments.questions)
+        full = undisturbed(arguments.solver, questions, arguments.in_flight)
+        setting = (questions, arguments.answered, arguments.in_flight, full)
+        rows = turns([arguments.solver], arguments.repeat, lambda solver: measure(solver, *setting))
     print(table(rows))
-    write_json(given.json, rows)
+    write_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

@@ -60,13 +60,13 @@ def relit(rng: np.random.Generator, pixels: Pixels, light: Light) -> Pixels:
     gamma = float(np.exp(rng.uniform(-light.log_gamma, light.log_gamma)))
     values = np.asarray((pixels.astype(np.float32) / 255) ** gamma, np.float32)
     # The share of light that remains beside things out of view: polygons with edges that are nearly sharp.
-    left = np.ones((height, width), np.float32)
+    remaining = np.ones((height, width), np.float32)
     for _ in range(light.shadows):
         corners = np.rint(rng.uniform(-0.3, 1.3, (4, 2)) * (width, height)).astype(np.int32)
         shade = np.zeros((height, width), np.uint8)
         cv2.fillPoly(shade, [np.asarray(cv2.convexHull(corners), np.int32)], (255,))
-        left *= 1 - rng.uniform(0.4, 0.75) * cv2.GaussianBlur(shade, (0, 0), 2.0).astype(np.float32) / 255
-    values = values * left[..., None]
+        remaining *= 1 - rng.uniform(0.4, 0.75) * cv2.GaussianBlur(shade, (0, 0), 2.0).astype(np.float32) / 255
+    values = values * remaining[..., None]
     # A linear ramp in a random direction, from 1 down to the remaining share.
     angle = rng.uniform(0, 2 * np.pi)
     down, across = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]

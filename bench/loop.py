@@ -108,47 +108,47 @@ def run_client(
 
 def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> LoopRow:
     """The numbers of a run of `count` questions, next to one of `FEW`."""
-    ended, log = many
-    asked = {served.question for served in log}
-    if len(asked) != count:
-        raise SystemExit(f"{client} asked {len(asked)} of {count} questions")
+    result, log = many
+    questions = {served.question for served in log}
+    if len(questions) != count:
+        raise SystemExit(f"{client} asked {len(questions)} of {count} questions")
     first, last = min(served.began for served in log), max(served.ended for served in log)
-    cpu_ms = (1000 * ended.cpu_s / count, 1000 * (ended.cpu_s - few.cpu_s) / max(1, count - FEW))
+    cpu_ms = (1000 * result.cpu_s / count, 1000 * (result.cpu_s - few.cpu_s) / max(1, count - FEW))
     sent_mb = sum(served.request_bytes for served in log) / 1e6
-    passed_s = (ended.wall_s, first - ended.began, last - first)
-    return LoopRow(client, *passed_s, *cpu_ms, ended.peaks_mb[0], len(log), sent_mb)
+    passed_s = (result.wall_s, first - result.began, last - first)
+    return LoopRow(client, *passed_s, *cpu_ms, result.peaks_mb[0], len(log), sent_mb)
 
 
-def compared(found: Mapping[str, Sequence[LoopRow]]) -> list[Compared]:
+def compared(results: Mapping[str, Sequence[LoopRow]]) -> list[Compared]:
     """The ratios of which both clients were run."""
-    made = []
-    for one in RATIOS:
-        pairs = zip(found.get(one.client, ()), found.get(one.other, ()), strict=False)
-        if ratios := [getattr(ours, one.number) / getattr(theirs, one.number) for ours, theirs in pairs]:
-            made.append(replace(one, median=statistics.median(ratios), lowest=min(ratios), highest=max(ratios)))
-    return made
+    rows = []
+    for ratio in RATIOS:
+        pairs = zip(results.get(ratio.client, ()), results.get(ratio.other, ()), strict=False)
+        if ratios := [getattr(pair, ratio.number) / getattr(reference, ratio.number) for pair, reference in pairs]:
+            rows.append(replace(ratio, median=statistics.median(ratios), lowest=min(ratios), highest=max(ratios)))
+    return rows
 
 
 def main() -> None:
     """Print the table."""
     flags = {"--client": list(CLIENTS), "--questions": 1000, "--in-flight": 64, "--repeat": 5}
-    given = options(__doc__, {**flags, "--inspect-python": sys.executable, "--json": Path})
-    chosen = given.inspect_python
-    able = chosen != sys.executable or importlib.util.find_spec("inspect_ai") is not None
-    clients = given.client or [client for client in CLIENTS if client != INSPECT or able]
+    arguments = options(__doc__, {**flags, "--inspect-python": sys.executable, "--json": Path})
+    inspect_python = arguments.inspect_python
+    able = inspect_python != sys.executable or importlib.util.find_spec("inspect_ai") is not None
+    clients = arguments.client or [client for client in CLIENTS if client != INSPECT or able]
     with tempfile.TemporaryDirectory() as folder:
-        many = write_questions(Path(folder) / "many", given.questions)
+        many = write_questions(Path(folder) / "many", arguments.questions)
         few = write_questions(Path(folder) / "few", FEW)
-        least = {client: run_client(client, few, given.in_flight, chosen)[0] for client in clients}
+        least = {client: run_client(client, few, arguments.in_flight, inspect_python)[0] for client in clients}
 
         def once(client: str) -> LoopRow:
-            ended = run_client(client, many, given.in_flight, chosen)
-            return row(client, given.questions, ended, least[client])
+            result = run_client(client, many, arguments.in_flight, inspect_python)
+            return row(client, arguments.questions, result, least[client])
 
-        rows = turns(clients, given.repeat, once)
+        rows = turns(clients, arguments.repeat, once)
     ratios = compared({client: [row for row in rows if row.client == client] for client in clients})
     print(table(medians(rows, "client")), table(ratios), sep="\n\n")
-    write_json(given.json, {"runs": rows, "ratios": ratios})
+    write_json(arguments.json, {"runs": rows, "ratios": ratios})
 
 
 if __name__ == "__main__":

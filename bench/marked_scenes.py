@@ -73,18 +73,18 @@ def random_style(rng: np.random.Generator) -> MarkStyle:
 
 def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> MarkedScene:
     """A picture with one to four labelled rings, none of which covers another."""
-    drawn = style or random_style(rng)
+    sample = style or random_style(rng)
     labels = LABEL_SETS[int(rng.integers(len(LABEL_SETS)))]
     points = None
     while points is None:
         height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
         kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
         plain = background(rng, kind, height, width)
-        points = _places(rng, plain, labels, drawn)
-    return _drawn(rng, kind, plain, points, (), drawn)
+        points = _places(rng, plain, labels, sample)
+    return _draw_scene(rng, kind, plain, points, (), sample)
 
 
-def _drawn(
+def _draw_scene(
     rng: np.random.Generator,
     kind: Background,
     plain: Pixels,
@@ -130,7 +130,7 @@ def boxed_scene(rng: np.random.Generator) -> MarkedScene:
         boxes = _two_boxes(rng, height, width)
         sides = _sides_shown(plain, boxes, style)
         if sides is not None and min(sides) == 4:
-            return _drawn(rng, kind, plain, (), boxes, style)
+            return _draw_scene(rng, kind, plain, (), boxes, style)
 
 
 def _two_boxes(rng: np.random.Generator, height: int, width: int) -> tuple[LabelledBox, ...]:
@@ -158,11 +158,11 @@ def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
     The second box and its letter cover the first one's. Of each box at least two sides show, and so do both letters;
     and no other two boxes with these upper left corners look the same.
     """
-    wanted, share = MEETINGS[int(rng.integers(len(MEETINGS)))], float(rng.uniform(*OVERLAPS))
+    expected, share = MEETINGS[int(rng.integers(len(MEETINGS)))], float(rng.uniform(*OVERLAPS))
     colors = OVERLAP_COLORS[int(rng.integers(len(OVERLAP_COLORS)))]
     while True:
         height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
-        pair = _overlapping(rng, (height, width), wanted, share)
+        pair = _overlapping(rng, (height, width), expected, share)
         if pair is None:
             continue
         kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
@@ -170,11 +170,11 @@ def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
         font = FONTS[int(rng.integers(len(FONTS)))]
         style = MarkStyle(stroke_px=int(rng.integers(2, 4)), letter_px=int(rng.integers(9, 15)), font=font)
         labels = rng.permutation(["A", "B"])
-        boxes = tuple(LabelledBox(*one) for one in zip(pair, map(str, labels), colors, strict=True))
+        boxes = tuple(LabelledBox(*entry) for entry in zip(pair, map(str, labels), colors, strict=True))
         letters = share_of_union(*(label_place(item, style) for item in boxes))
         sides = None if letters > 0 else _sides_shown(plain, boxes, style)
         if sides is not None and min(sides) >= 2 and not _ambiguous(plain, boxes, style):
-            return _drawn(rng, kind, plain, (), boxes, style)
+            return _draw_scene(rng, kind, plain, (), boxes, style)
 
 
 def meeting(a: Box, b: Box) -> Meeting:
@@ -185,7 +185,7 @@ def meeting(a: Box, b: Box) -> Meeting:
     return "inside" if min(steps) > 0 or max(steps) < 0 else "crossing"
 
 
-def _overlapping(rng: np.random.Generator, size: tuple[int, int], wanted: Meeting, share: float) -> list[Box] | None:
+def _overlapping(rng: np.random.Generator, size: tuple[int, int], expected: Meeting, share: float) -> list[Box] | None:
     """Two boxes in a picture of `size` (H, W), in random order; None where 200 tries gave none."""
     height, width = size
     for _ in range(200):
@@ -194,15 +194,15 @@ def _overlapping(rng: np.random.Generator, size: tuple[int, int], wanted: Meetin
         first = np.array([x0, y0, x1, y1])
         across, down = x1 - x0, y1 - y0
         step = rng.normal(0, rng.uniform(0.05, 0.4), 4) * (across, down, across, down)
-        if wanted == "inside":
+        if expected == "inside":
             step = np.abs(step) * (1, 1, -1, -1)
-        elif wanted == "collinear":
+        elif expected == "collinear":
             near = rng.permutation(4)[: int(rng.integers(1, 3))]
             step[near] = rng.integers(-COLLINEAR_PX, COLLINEAR_PX + 1, len(near)) * (rng.random(len(near)) < 0.5)
         second = np.rint(first + step).clip(0, (width, height, width, height))
         a, b = (Box(*(float(side) for side in box)) for box in (first, second))
         sides = (a.x1 - a.x0, a.y1 - a.y0, b.x1 - b.x0, b.y1 - b.y0)
-        if min(sides) < MIN_BOX_PX or meeting(a, b) != wanted:
+        if min(sides) < MIN_BOX_PX or meeting(a, b) != expected:
             continue
         overlap = share_of_union(a, b)
         if abs(overlap - share) <= SHARE_STEP and OVERLAPS[0] <= overlap <= OVERLAPS[1]:
@@ -212,13 +212,13 @@ def _overlapping(rng: np.random.Generator, size: tuple[int, int], wanted: Meetin
 
 def _sides_shown(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> list[int] | None:
     """How many sides of each box show, the second one drawn over the first; None where one has too little contrast."""
-    drawn, counts = draw_marks(plain, (), boxes, style), []
+    marks, counts = draw_marks(plain, (), boxes, style), []
     for item in boxes:
         color = np.array(RGB[item.color])
         sides = _sides(item.box, style.stroke_px)
         if any(np.abs(plain[place].astype(np.float64) - color).mean() < MIN_CONTRAST for place in sides):
             return None
-        counts.append(sum(bool((drawn[place] == color).all(axis=-1).mean() >= MIN_SHOWN) for place in sides))
+        counts.append(sum(bool((marks[place] == color).all(axis=-1).mean() >= MIN_SHOWN) for place in sides))
     return counts
 
 
@@ -228,24 +228,24 @@ def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) 
     if a.color != b.color:
         return False
     blank = np.zeros_like(plain)
-    drawn = draw_marks(blank, (), boxes, style)
+    marks = draw_marks(blank, (), boxes, style)
     for across, down in ((True, False), (False, True), (True, True)):
         first, second = (
-            replace(one.box, x1=(two if across else one).box.x1, y1=(two if down else one).box.y1)
-            for one, two in ((a, b), (b, a))
+            replace(item.box, x1=(two if across else item).box.x1, y1=(two if down else item).box.y1)
+            for item, two in ((a, b), (b, a))
         )
         if min(first.x1 - first.x0, first.y1 - first.y0, second.x1 - second.x0, second.y1 - second.y0) < MIN_BOX_PX:
             continue
         other = draw_marks(blank, (), (replace(a, box=first), replace(b, box=second)), style)
-        if _beyond(drawn, other) + _beyond(other, drawn) < TOLD_APART_PX * style.stroke_px:
+        if _beyond(marks, other) + _beyond(other, marks) < TOLD_APART_PX * style.stroke_px:
             return True
     return False
 
 
-def _beyond(drawn: Pixels, other: Pixels) -> int:
+def _beyond(pixels: Pixels, other: Pixels) -> int:
     """Painted pixels of one drawing on black that are not near painted ones of another."""
     near = cv2.dilate(other.max(axis=-1), NEARLY)
-    return int(((drawn.max(axis=-1) > 0) & (near == 0)).sum())
+    return int(((pixels.max(axis=-1) > 0) & (near == 0)).sum())
 
 
 def _sides(box: Box, line_px: int) -> list[tuple[slice, slice]]:
@@ -273,9 +273,9 @@ def _places(
     for label in labels:
         for _ in range(500):
             x, y = int(rng.integers(2, width - 2)), int(rng.integers(2, height - 2))
-            apart = all(abs(x - p.x) > 2 * reach_x or abs(y - p.y) > 2 * reach_y for p in points)
+            is_all = all(abs(x - p.x) > 2 * reach_x or abs(y - p.y) > 2 * reach_y for p in points)
             near = plain[max(0, y - around) : y + around + 1, max(0, x - around) : x + around + 1].astype(np.float64)
-            if apart and np.abs(near - np.array(RGB[style.color])).mean() >= MIN_CONTRAST:
+            if is_all and np.abs(near - np.array(RGB[style.color])).mean() >= MIN_CONTRAST:
                 points.append(Point(x, y, label))
                 break
         else:

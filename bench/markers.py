@@ -75,18 +75,18 @@ def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
         reach = Box(point.x - radius, point.y - far, point.x + radius + 1, point.y + radius + 1)
         low = min(radius // 4 * 4, 16)
         band = f"{low:2d}-{low + 3 if low < 16 else 20} px"
-        own = (f"color {style.color}", f"radius {band}", f"label {point.label}")
-        judged.append(Judged((*shared, *own, _place(reach, scene)), right))
-    for drawn in scene.boxes:
-        found = boxes.get(drawn.label)
-        right = found is not None and found.color == drawn.color
-        if found is not None:
-            off = np.subtract(astuple(found.box_px), astuple(drawn.box))
+        arguments = (f"color {style.color}", f"radius {band}", f"label {point.label}")
+        judged.append(Judged((*shared, *arguments, _place(reach, scene)), right))
+    for box in scene.boxes:
+        value = boxes.get(box.label)
+        right = value is not None and value.color == box.color
+        if value is not None:
+            off = np.subtract(astuple(value.box_px), astuple(box.box))
             right = right and bool(np.abs(off).max() <= TOLERANCE_PX)
         crossing = "crossing" if share_of_union(*(item.box for item in scene.boxes)) > 0 else "not crossing"
-        kinds = (f"color {drawn.color}", f"label {drawn.label}", crossing, _place(drawn.box, scene))
+        kinds = (f"color {box.color}", f"label {box.label}", crossing, _place(box.box, scene))
         judged.append(
-            Judged((*shared, *kinds), right, share_of_union(found.box_px, drawn.box) if found is not None else 0.0)
+            Judged((*shared, *kinds), right, share_of_union(value.box_px, box.box) if value is not None else 0.0)
         )
     return judged
 
@@ -98,7 +98,7 @@ def _place(box: Box, scene: MarkedScene) -> str:
 
 
 def measure(
-    make: Callable[[np.random.Generator], MarkedScene], seeds: range, asked: bool, title: str, purpose: Purpose
+    make: Callable[[np.random.Generator], MarkedScene], seeds: range, is_asked: bool, title: str, purpose: Purpose
 ) -> None:
     """Print marks found by what was drawn, and how often findings were right by confidence."""
     table: dict[str, list[bool]] = defaultdict(list)
@@ -107,8 +107,8 @@ def measure(
     more, seconds = 0, 0.0
     for seed in seeds:
         scene = make(generator(purpose, seed))
-        labels = tuple([str(point.label) for point in scene.points] + [drawn.label for drawn in scene.boxes])
-        args = MarkersArgs.model_validate({"labels": labels if asked else ()})
+        labels = tuple([str(point.label) for point in scene.points] + [box.label for box in scene.boxes])
+        args = MarkersArgs.model_validate({"labels": labels if is_asked else ()})
         started = time.perf_counter()
         evidence = locate(scene.pixels, args)
         seconds += time.perf_counter() - started
@@ -146,11 +146,11 @@ def overlapping(seeds: range) -> None:
         findings.append((evidence.confidence, right))
         first, second = scene.boxes
         low = min(int(share_of_union(first.box, second.box) * 10) // 2 * 2, 6)
-        how = meeting(first.box, second.box)
+        mode = meeting(first.box, second.box)
         colors = "one colour" if first.color == second.color else "two colours"
         coded = "jpeg" if scene.jpeg_quality is not None else "not coded"
         shared, ground = f"0.{low}-0.{low + 2} shared", f"on {scene.background}"
-        for kind in ("all", shared, how, colors, f"{how}, {colors}", ground, coded):
+        for kind in ("all", shared, mode, colors, f"{mode}, {colors}", ground, coded):
             table[kind].append(right)
     print(f"overlapping pairs: {1000 * seconds / len(seeds):.0f} ms an image")
     for key, values in sorted(table.items()):
@@ -165,8 +165,8 @@ def _share(k: int, n: int) -> str:
 
 def reliability(findings: Sequence[tuple[float, bool]]) -> None:
     """Print right / all by confidence."""
-    for one in by_confidence(findings, EDGES):
-        print(f"  confidence {one.low:.2f}-{one.high:.2f}: right {one.right}/{one.n}")
+    for item in by_confidence(findings, EDGES):
+        print(f"  confidence {item.low:.2f}-{item.high:.2f}: right {item.right}/{item.n}")
 
 
 def real(folder: Path) -> None:
@@ -176,21 +176,21 @@ def real(folder: Path) -> None:
     started = time.perf_counter()
     findings = [(locate(pixels, MarkersArgs(labels=("A", "B"))), name) for name, pixels in images]
     ms = 1000 * (time.perf_counter() - started) / len(rows)
-    both = sum({mark.label for mark in marks_from(evidence.data).points} == {"A", "B"} for evidence, _ in findings)
+    total = sum({mark.label for mark in marks_from(evidence.data).points} == {"A", "B"} for evidence, _ in findings)
     least = sorted((round(evidence.confidence, 2), name) for evidence, name in findings)[:5]
-    print(f"Relative_Depth: both letters on {both}/{len(rows)} images, {ms:.0f} ms an image; least sure: {least}")
+    print(f"Relative_Depth: both letters on {total}/{len(rows)} images, {ms:.0f} ms an image; least sure: {least}")
 
 
 def changed(folder: Path, seeds: range, purpose: Purpose) -> None:
     """Print of each of `CHANGES` on how many pictures a mark is not passed on, or more than 3 px off."""
     rows = blink_rows(folder, "Jigsaw", "Spatial_Relation", columns=("idx", "image_1"))
-    drawn = []
+    results = []
     for seed in seeds:
         rng = generator(purpose, PHOTOGRAPHS, seed)
         row = rows[int(rng.integers(len(rows)))]
         scene = scene_on(rng, shrink(decode(row["image_1"]["bytes"], row["idx"]), 500))
-        drawn.append((scene.pixels, scene.points))
-    _changed("marks on photographs", drawn)
+        results.append((scene.pixels, scene.points))
+    _changed("marks on photographs", results)
     rows = blink_rows(folder, "Relative_Depth", columns=("idx", "image_1"))
     images = [decode(row["image_1"]["bytes"], row["idx"]) for row in rows]
     _changed("Relative_Depth", [(pixels, _points(pixels)) for pixels in images])
@@ -203,20 +203,24 @@ def _points(pixels: Pixels) -> tuple[Point, ...]:
 
 def _changed(title: str, pictures: Sequence[tuple[Pixels, Sequence[Point]]]) -> None:
     for name, change in CHANGES.items():
-        lost, off, started = 0, 0, time.perf_counter()
+        missing, off, started = 0, 0, time.perf_counter()
         for pixels, points in pictures:
             other = np.ascontiguousarray(change(pixels))
             by = other.shape[1] / pixels.shape[1]
-            found = {point.label: point for point in _points(other)}
-            lost += not {point.label for point in points} <= set(found)
+            by_label = {point.label: point for point in _points(other)}
+            missing += not {point.label for point in points} <= set(by_label)
             off += sum(
-                float(np.hypot((found[p.label].x + 0.5) / by - 0.5 - p.x, (found[p.label].y + 0.5) / by - 0.5 - p.y))
+                float(
+                    np.hypot((by_label[p.label].x + 0.5) / by - 0.5 - p.x, (by_label[p.label].y + 0.5) / by - 0.5 - p.y)
+                )
                 > TOLERANCE_PX
                 for p in points
-                if p.label in found
+                if p.label in by_label
             )
         ms = 1000 * (time.perf_counter() - started) / max(1, len(pictures))
-        print(f"{title}, {name:13s} a mark lost on {lost} of {len(pictures)}, {off} marks off, {ms:.0f} ms", flush=True)
+        print(
+            f"{title}, {name:13s} a mark lost on {missing} of {len(pictures)}, {off} marks off, {ms:.0f} ms", flush=True
+        )
 
 
 def unmarked(folder: Path) -> None:
@@ -224,35 +228,35 @@ def unmarked(folder: Path) -> None:
     rows = blink_rows(folder, "Jigsaw", "Spatial_Relation", columns=("idx", "image_1"))
     images = [decode(row["image_1"]["bytes"], row["idx"]) for row in rows]
     for labels in ((), ("A", "B"), ("A", "B", "C", "D"), ("REF",)):
-        found = [find_all(pixels, MarkersArgs.model_validate({"labels": labels})) for pixels in images]
-        passed = sum(bool(all_marks(marks_for_data(marks))) for marks in found)
-        named = sum(bool(all_marks(marks_for_text(marks))) for marks in found)
-        seen = [mark.confidence for marks in found for mark in all_marks(marks)]
-        wanted = ", ".join(labels) or "nothing"
+        values = [find_all(pixels, MarkersArgs.model_validate({"labels": labels})) for pixels in images]
+        passed = sum(bool(all_marks(marks_for_data(marks))) for marks in values)
+        total = sum(bool(all_marks(marks_for_text(marks))) for marks in values)
+        seen = [mark.confidence for marks in values for mark in all_marks(marks)]
+        text = ", ".join(labels) or "nothing"
         print(
-            f"asked for {wanted}: a mark of confidence >= {UNSURE} {_share(passed, len(found))}, "
-            f"{len(seen)} less sure ones, the surest {max(seen, default=0.0):.2f}; a mark named to a model on {named}"
+            f"asked for {text}: a mark of confidence >= {UNSURE} {_share(passed, len(values))}, "
+            f"{len(seen)} less sure ones, the surest {max(seen, default=0.0):.2f}; a mark named to a model on {total}"
         )
 
 
 def main() -> None:
     """Print the tables that were asked for."""
     flags = {"--data": Path, "--unmarked": Path, "--changed": Path, "--scenes": 0, "--overlap": 0, "--seed": 200000}
-    given = options(__doc__, {**flags, "--unasked": False, "--fit": False})
+    arguments = options(__doc__, {**flags, "--unasked": False, "--fit": False})
     cv2.setNumThreads(1)
-    seeds = range(given.seed, given.seed + given.scenes)
-    purpose: Purpose = "fit" if given.fit else "evaluate"
-    if given.changed is not None:
-        changed(given.changed, seeds, purpose)
-    elif given.scenes:
-        measure(marked_scene, seeds, not given.unasked, "points", purpose)
-        measure(boxed_scene, seeds, not given.unasked, "boxes", purpose)
-    if given.overlap:
-        overlapping(range(given.seed, given.seed + given.overlap))
-    if given.data is not None:
-        real(given.data)
-    if given.unmarked is not None:
-        unmarked(given.unmarked)
+    seeds = range(arguments.seed, arguments.seed + arguments.scenes)
+    purpose: Purpose = "fit" if arguments.fit else "evaluate"
+    if arguments.changed is not None:
+        changed(arguments.changed, seeds, purpose)
+    elif arguments.scenes:
+        measure(marked_scene, seeds, not arguments.unasked, "points", purpose)
+        measure(boxed_scene, seeds, not arguments.unasked, "boxes", purpose)
+    if arguments.overlap:
+        overlapping(range(arguments.seed, arguments.seed + arguments.overlap))
+    if arguments.data is not None:
+        real(arguments.data)
+    if arguments.unmarked is not None:
+        unmarked(arguments.unmarked)
 
 
 if __name__ == "__main__":

@@ -36,20 +36,20 @@ class Peak:
 
 def main() -> None:
     """Print the table."""
-    given = options(__doc__, {"--client": list(CLIENTS), "--questions": [int], "--repeat": 1, "--json": Path})
-    counts = given.questions or COUNTS
+    flags = options(__doc__, {"--client": list(CLIENTS), "--questions": [int], "--repeat": 1, "--json": Path})
+    counts = flags.questions or COUNTS
     with tempfile.TemporaryDirectory() as folder:
         questions = {count: write_questions(Path(folder) / str(count), count) for count in counts}
 
         def peak(case: tuple[str, int]) -> Peak:
             client, count = case
-            ended, _ = run_client(client, questions[count], IN_FLIGHT, looks=(used_mb, resident_mb))
-            return Peak(client, count, *ended.peaks_mb)
+            result, _ = run_client(client, questions[count], IN_FLIGHT, looks=(used_mb, resident_mb))
+            return Peak(client, count, *result.peaks_mb)
 
-        cases = [(client, count) for count in counts for client in given.client or COMPARED]
-        rows = turns(cases, given.repeat, peak)
+        cases = [(client, count) for count in counts for client in flags.client or COMPARED]
+        rows = turns(cases, flags.repeat, peak)
     print(table(medians(rows, "client", "questions")))
-    write_json(given.json, rows)
+    write_json(flags.json, rows)
 
 
 if __name__ == "__main__":

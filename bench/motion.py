@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from bench._accuracy import bins, by_confidence, counted
+from bench._accuracy import bins, by_confidence, format_share
 from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import SETS, STRIDE, Judged, Matcher, pairs_of, parse, row_of, side_by_side
@@ -31,7 +31,7 @@ from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
 from tools.motion import TOOL, MotionArgs, solve, views_of
 
-HARD = tuple(one.name for one in SETS if one.kind != "planar")
+HARD = tuple(item.name for item in SETS if item.kind != "planar")
 # Least confidences at which a direction given for a degenerate pair is counted.
 SURE = (0.0, 0.6, 0.9)
 
@@ -119,15 +119,15 @@ def answer(options: Namespace, matcher: Matcher, pair: ViewPair) -> Answer:
     """The tool's answer to a pair with the matches of a matcher."""
     request = Request(pair.images, MotionArgs())
     views = views_of(request)
-    found = options.store.match(matcher, views)
-    evidence = solve(request, views, found.matches)
+    match = options.store.match(matcher, views)
+    evidence = solve(request, views, match.matches)
     turn = evidence.data["turn_deg"]
     off = abs(turn - pair.turn_deg) if isinstance(turn, float) else np.inf
     sideways = pair.direction in ("left", "right") or not (pair.direction or evidence.data["mainly"])
-    said, confidence = said_of(evidence, sideways=sideways)
-    right = None if said is None else said == pair.direction
-    named = evidence.data["degenerate"]
-    return Answer(right, confidence, found.seconds, off, named if isinstance(named, str) else None)
+    text, confidence = said_of(evidence, sideways=sideways)
+    right = None if text is None else text == pair.direction
+    degenerate = evidence.data["degenerate"]
+    return Answer(right, confidence, match.seconds, off, degenerate if isinstance(degenerate, str) else None)
 
 
 def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
@@ -146,36 +146,38 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
     """Print one set of one backend; its numbers."""
     row = row_of(name, matcher, answers)
     right, n, unsure = (int(str(row[key])) for key in ("right", "n", "undecided"))
-    named = Counter(one.named for one in answers if one.named)
+    counts = Counter(item.named for item in answers if item.named)
     # Of the answers that are not unsure.
-    turns = [one.turn_off_deg for one in answers if one.right is not None]
+    turns = [entry.turn_off_deg for entry in answers if entry.right is not None]
     off = float(np.median(turns)) if turns else None
     if name in DEGENERATE:
-        sure = [sum(one.right is not None and one.confidence >= least for one in answers) for least in SURE]
-        said = ", ".join(f"{count} with {least} or more" for least, count in zip(SURE, sure, strict=True))
-        told = f"of {n} say a direction: {said}; named: {', '.join(f'{why} {many}' for why, many in named.items())}"
+        totals = [sum(value.right is not None and value.confidence >= least for value in answers) for least in SURE]
+        text = ", ".join(f"{count} with {least} or more" for least, count in zip(SURE, totals, strict=True))
+        message = (
+            f"of {n} say a direction: {text}; named: {', '.join(f'{reason} {many}' for reason, many in counts.items())}"
+        )
     else:
         turn = "-" if off is None else f"{off:.1f}"
-        told = f"right {counted(right, n)}, unsure {unsure}, wrong {n - right - unsure}, "
-        told += f"turn off by {turn} degrees (median), {row['seconds']:.2f} s a pair"
-    print(f"{name:17s} {matcher.name:9s} {told}", flush=True)
-    return {**row, "wrong": n - right - unsure, "named": dict(named), "turn_off_deg": off}
+        message = f"right {format_share(right, n)}, unsure {unsure}, wrong {n - right - unsure}, "
+        message += f"turn off by {turn} degrees (median), {row['seconds']:.2f} s a pair"
+    print(f"{name:17s} {matcher.name:9s} {message}", flush=True)
+    return {**row, "wrong": n - right - unsure, "named": dict(counts), "turn_off_deg": off}
 
 
 def main() -> None:
     """Print the tables that were asked for."""
     options = parse(__doc__, TOOL, (*HARD, *DEGENERATE), (*HARD, *DEGENERATE))
-    said: dict[tuple[str, str], list[tuple[float, bool]]] = {}
+    messages: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, pairs, answer):
         rows.append(report(name, matcher, answers))
-        asked = "degenerate" if name in DEGENERATE else "directions" if name.startswith("straight") else "sides"
-        decided = [(one.confidence, one.right) for one in answers if one.right is not None]
-        said.setdefault((matcher.name, asked), []).extend(decided)
-    for (backend, asked), decided in said.items():
-        print(f"{backend}, {asked} by confidence: {bins(decided)}")
-        found: list[Json] = [[one.low, one.right, one.n] for one in by_confidence(decided)]
-        rows.append({"backend": backend, "asked": asked, "bins": found})
+        text = "degenerate" if name in DEGENERATE else "directions" if name.startswith("straight") else "sides"
+        decided = [(item.confidence, item.right) for item in answers if item.right is not None]
+        messages.setdefault((matcher.name, text), []).extend(decided)
+    for (backend, text), decided in messages.items():
+        print(f"{backend}, {text} by confidence: {bins(decided)}")
+        values: list[Json] = [[entry.low, entry.right, entry.n] for entry in by_confidence(decided)]
+        rows.append({"backend": backend, "asked": text, "bins": values})
     write_json(options.json, rows)
 
 

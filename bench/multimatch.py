@@ -72,10 +72,10 @@ def pairs_of(questions: int) -> Ints:
     """Which of the paths are compared: first come the predictions, then the human ones, question by question."""
     number = np.arange(questions)
     humans = questions + number[:, None] * SUBJECTS + np.arange(SUBJECTS)
-    left, right = np.nonzero(~np.eye(SUBJECTS, dtype=bool))
+    first_path, right = np.nonzero(~np.eye(SUBJECTS, dtype=bool))
     sides = (
         (np.repeat(number, SUBJECTS), humans.ravel()),
-        (humans[:, left].ravel(), humans[:, right].ravel()),
+        (humans[:, first_path].ravel(), humans[:, right].ravel()),
         (np.repeat(np.roll(humans[:, 0], 1), SUBJECTS), humans.ravel()),
     )
     return np.concatenate([np.stack(side, axis=1) for side in sides])
@@ -90,40 +90,40 @@ def by_package(paths: list[Floats], pairs: Ints) -> tuple[Floats, float]:
 
 
 def _timed(work: Callable[[], Floats]) -> tuple[Floats, float]:
-    began = time.process_time()
+    start = time.process_time()
     similarities = work()
-    return similarities, time.process_time() - began
+    return similarities, time.process_time() - start
 
 
-def measure(title: str, lengths: str, given: argparse.Namespace) -> PathRow:
+def measure(title: str, lengths: str, other_options: argparse.Namespace) -> PathRow:
     """Both on the same pairs, in turn."""
-    rng = generator("evaluate", given.seed)
-    paths = scanpaths(rng, given.questions, (PREDICTED, PREDICTED), DECIMALS[title])
-    paths += scanpaths(rng, given.questions * SUBJECTS, LENGTHS[lengths], DECIMALS[title])
-    pairs = pairs_of(given.questions)
-    many = min(given.pairs, len(pairs))
-    package, ours, difference = [], [], 0.0
+    rng = generator("evaluate", other_options.seed)
+    paths = scanpaths(rng, other_options.questions, (PREDICTED, PREDICTED), DECIMALS[title])
+    paths += scanpaths(rng, other_options.questions * SUBJECTS, LENGTHS[lengths], DECIMALS[title])
+    pairs = pairs_of(other_options.questions)
+    many = min(other_options.pairs, len(pairs))
+    package, results, difference = [], [], 0.0
     multimatch(paths, pairs[:many], SCREEN)
-    for _ in range(given.repeats):
+    for _ in range(other_options.repeats):
         few = rng.choice(len(pairs), many, replace=False)
         expected, spent = by_package(paths, pairs[few])
         package.append(1e6 * spent / many)
-        found, spent = _timed(lambda: multimatch(paths, pairs, SCREEN))
-        ours.append(1e6 * spent / len(pairs))
-        difference = max(difference, float(np.abs(found[few] - expected).max()))
-    ratios = [theirs / own for theirs, own in zip(package, ours, strict=True)]
-    medians = statistics.median(package), statistics.median(ours), statistics.median(ratios)
+        result, spent = _timed(lambda: multimatch(paths, pairs, SCREEN))
+        results.append(1e6 * spent / len(pairs))
+        difference = max(difference, float(np.abs(result[few] - expected).max()))
+    ratios = [reference / our for reference, our in zip(package, results, strict=True)]
+    medians = statistics.median(package), statistics.median(results), statistics.median(ratios)
     return PathRow(title, lengths, len(pairs), many, *medians, min(ratios), f"{difference:.1e}")
 
 
 def main() -> None:
     """Print one line for each way of making the paths."""
     flags = {"--questions": 1083, "--pairs": 300, "--repeats": 5, "--seed": 0, "--json": Path}
-    given = options(__doc__, flags)
+    arguments = options(__doc__, flags)
     warnings.simplefilter("ignore", RuntimeWarning)
-    rows = [measure(title, lengths, given) for title in DECIMALS for lengths in LENGTHS]
+    rows = [measure(title, lengths, arguments) for title in DECIMALS for lengths in LENGTHS]
     print(table(rows))
-    write_json(given.json, rows)
+    write_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

@@ -81,16 +81,16 @@ class Outcome:
     @property
     def interval(self) -> str:
         """Of a sample, the 95 % interval of the share of all mutants (Wilson)."""
-        found = wilson(self.unnoticed, self.tried) if self.tried < self.mutants else None
-        return f"{found.low:.3f} to {found.high:.3f}" if found else ""
+        result = wilson(self.unnoticed, self.tried) if self.tried < self.mutants else None
+        return f"{result.low:.3f} to {result.high:.3f}" if result else ""
 
 
 def copy_of_checkout(folder: Path) -> None:
     """Put the files that git tracks or could track there, as they are in the working tree."""
     # The git of the user.
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
-    for name in filter(None, listed.stdout.decode().split("\0")):
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
+    for name in filter(None, result.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
@@ -106,17 +106,17 @@ def mutate(name: str, subject: Subject, children: int, sample: int | None, seed:
         copy_of_checkout(folder)
         with (folder / "pyproject.toml").open("a") as file:
             file.write(configuration(subject))
-        chosen: list[str] = []
+        names: list[str] = []
         if sample is not None:
             # The names are there once mutmut has tried: it has no command that makes mutants without running them.
             _mutmut(folder, "run", "none")
-            every = sorted(_states(folder))
-            chosen = random.Random(seed).sample(every, min(sample, len(every)))
-        done = _mutmut(folder, "run", "--max-children", str(children), *chosen)
+            ordered = sorted(_states(folder))
+            names = random.Random(seed).sample(ordered, min(sample, len(ordered)))
+        finished = _mutmut(folder, "run", "--max-children", str(children), *names)
         states = _states(folder)
-        tried = {mutant: states[mutant] for mutant in chosen or states}
+        tried = {mutant: states[mutant] for mutant in names or states}
         if not tried or "not checked" in tried.values():
-            raise SystemExit(f"{name}: mutmut gave no result\n{done[-3000:]}")
+            raise SystemExit(f"{name}: mutmut gave no result\n{finished[-3000:]}")
         survived, unreached = (
             tuple(_mutmut(folder, "show", mutant) for mutant, state in tried.items() if state == fate)
             for fate in ("survived", "no tests")
@@ -132,10 +132,10 @@ def _states(folder: Path) -> dict[str, str]:
 
 def _mutmut(folder: Path, *words: str) -> str:
     """The output of mutmut."""
-    done = subprocess.run(  # noqa: S603 - our own words, no shell
+    result = subprocess.run(  # noqa: S603 - our own words, no shell
         [sys.executable, "-m", "mutmut", *words], cwd=folder, capture_output=True, text=True, check=False
     )
-    return done.stdout + done.stderr
+    return result.stdout + result.stderr
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
@@ -157,20 +157,20 @@ def main() -> None:
     """Mutate the subjects that were named and print the table."""
     flags = {"subjects...": str, "--list": False, "--children": 2, "--sample": int, "--seed": 0, "--show": False}
     command = parser(__doc__, flags)
-    given = command.parse_args()
-    if given.sample is not None and given.sample < 1:
-        command.error(f"--sample {given.sample}: needs a number above 0")
-    if unknown := set(given.subjects) - set(SUBJECTS):
+    arguments = command.parse_args()
+    if arguments.sample is not None and arguments.sample < 1:
+        command.error(f"--sample {arguments.sample}: needs a number above 0")
+    if unknown := set(arguments.subjects) - set(SUBJECTS):
         command.error(f"no subject {', '.join(sorted(unknown))}; there are: {', '.join(SUBJECTS)}")
-    if given.list:
+    if arguments.list:
         for name, subject in SUBJECTS.items():
             print(f"{name}: {' '.join(subject.sources)}  <-  {' '.join(subject.tests)}")
         return
     outcomes = []
-    for name in given.subjects or SUBJECTS:
-        outcomes.append(mutate(name, SUBJECTS[name], given.children, given.sample, given.seed))
+    for name in arguments.subjects or SUBJECTS:
+        outcomes.append(mutate(name, SUBJECTS[name], arguments.children, arguments.sample, arguments.seed))
         print(as_text(table(outcomes[-1:])), flush=True)
-        if given.show:
+        if arguments.show:
             print("\n".join(outcomes[-1].survived + outcomes[-1].unreached), flush=True)
     print(as_text(table(outcomes)))
 

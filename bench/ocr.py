@@ -133,9 +133,9 @@ def distance(first: str, second: str) -> int:
     """Levenshtein's distance: the fewest characters to insert, remove or replace."""
     row = list(range(len(second) + 1))
     for place, letter in enumerate(first, 1):
-        before, row[0] = row[0], place
-        for other, wanted in enumerate(second, 1):
-            before, row[other] = row[other], min(row[other] + 1, row[other - 1] + 1, before + (letter != wanted))
+        previous, row[0] = row[0], place
+        for other, expected in enumerate(second, 1):
+            previous, row[other] = row[other], min(row[other] + 1, row[other - 1] + 1, previous + (letter != expected))
     return row[-1]
 
 
@@ -143,10 +143,10 @@ def measure(items: int, seed: int, backend: LearnedOcr) -> list[Read]:
     """The tool's readings of `items` rendered lines."""
     readings = []
     for index in range(items):
-        made = render(index, seed)
-        (evidence,) = backend.run([Request((made.pixels,), OcrArgs())])
-        said = " ".join(str(evidence.data["text"]).split())
-        readings.append(Read(made, said, evidence.confidence))
+        text = render(index, seed)
+        (evidence,) = backend.run([Request((text.pixels,), OcrArgs())])
+        message = " ".join(str(evidence.data["text"]).split())
+        readings.append(Read(text, message, evidence.confidence))
     return readings
 
 
@@ -154,24 +154,24 @@ def lines(readings: Sequence[Read]) -> list[str]:
     """Accuracy over all and by face, height and ground, and the bins of the card."""
     text = [_row("all", readings)]
     groups: tuple[Callable[[Read], str], ...] = (
-        lambda one: "with text" if one.made.text else "empty",
-        lambda one: one.made.face,
-        lambda one: f"{one.made.height_px} px",
-        lambda one: one.made.ground,
+        lambda item: "with text" if item.made.text else "empty",
+        lambda value: value.made.face,
+        lambda first_item: f"{first_item.made.height_px} px",
+        lambda item_value: item_value.made.ground,
     )
     for name in groups:
         parts: dict[str, list[Read]] = defaultdict(list)
-        for one in readings:
-            parts[name(one)].append(one)
+        for reading in readings:
+            parts[name(reading)].append(reading)
         text += [_row(key, part) for key, part in parts.items()]
-    return [*text, f"  {bins(((one.confidence, one.exact) for one in readings), EDGES)}"]
+    return [*text, f"  {bins(((entry.confidence, entry.exact) for entry in readings), EDGES)}"]
 
 
 def _row(name: str, readings: Sequence[Read]) -> str:
-    exact = sum(one.exact for one in readings)
-    letters = sum(one.said.replace(" ", "") == one.made.text.replace(" ", "") for one in readings)
-    errors = sum(distance(one.said, one.made.text) for one in readings)
-    total = sum(len(one.made.text) for one in readings)
+    exact = sum(reading.exact for reading in readings)
+    letters = sum(item.said.replace(" ", "") == item.made.text.replace(" ", "") for item in readings)
+    errors = sum(distance(entry.said, entry.made.text) for entry in readings)
+    total = sum(len(value.made.text) for value in readings)
     rate = f"character error rate {errors / total:.4f}" if total else f"{errors} characters read"
     share, aside = exact / len(readings), letters / len(readings)
     return f"{name:10} exact {exact}/{len(readings)} ({share:.3f}), blanks aside {aside:.3f}, {rate}"
@@ -179,19 +179,20 @@ def _row(name: str, readings: Sequence[Read]) -> str:
 
 def main() -> None:
     """Print the table."""
-    given = options(__doc__, {"--items": 300, "--seed": 1000, "--weights": str, "--picture": Path})
-    if given.picture:
-        rows = [render(index * 7, given.seed).pixels for index in range(10)]
-        Image.fromarray(np.vstack(rows)).save(given.picture)
+    flags = options(__doc__, {"--items": 300, "--seed": 1000, "--weights": str, "--picture": Path})
+    if flags.picture:
+        rows = [render(index * 7, flags.seed).pixels for index in range(10)]
+        Image.fromarray(np.vstack(rows)).save(flags.picture)
     backend = LearnedOcr()
-    backend.setup("cpu", given.weights)
+    backend.setup("cpu", flags.weights)
     started = time.perf_counter()
-    readings = measure(given.items, given.seed, backend)
-    each = (time.perf_counter() - started) / max(1, given.items)
-    print(f"{backend.version}, {given.items} lines, seed {given.seed}: {each:.2f} s each, rendering included")
+    readings = measure(flags.items, flags.seed, backend)
+    seconds = (time.perf_counter() - started) / max(1, flags.items)
+    print(f"{backend.version}, {flags.items} lines, seed {flags.seed}: {seconds:.2f} s each, rendering included")
     print("\n".join(lines(readings)))
-    for one in [one for one in readings if not one.exact][:12]:
-        print(f"  {one.made.text!r} read {one.said!r}, {one.made.face}, {one.made.height_px} px, {one.confidence:.2f}")
+    for entry in [reading for reading in readings if not reading.exact][:12]:
+        line = entry.made
+        print(f"  {line.text!r} read {entry.said!r}, {line.face}, {line.height_px} px, {entry.confidence:.2f}")
 
 
 if __name__ == "__main__":

@@ -107,19 +107,23 @@ class MatchStore:
             digest.update(repr((view.pixels.shape, view.scale_x, view.scale_y)).encode() + view.pixels.tobytes())
         path = None if self.folder is None else self.folder / f"{digest.hexdigest()}.npz"
         if path is not None and path.is_file():
-            with np.load(path) as kept:
+            with np.load(path) as selected:
                 matches = Matches(
-                    kept["first"], kept["second"], kept["scores"], str(kept["matcher"]), bool(kept["mirrored"])
+                    selected["first"],
+                    selected["second"],
+                    selected["scores"],
+                    str(selected["matcher"]),
+                    bool(selected["mirrored"]),
                 )
-                return Matched(matches, float(kept["seconds"]))
+                return Matched(matches, float(selected["seconds"]))
         started = time.perf_counter()
-        found = matcher.match(views)
+        result = matcher.match(views)
         seconds = time.perf_counter() - started
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            kept_as = {**vars(found), "matcher": np.array(found.matcher), "seconds": np.array(seconds)}
+            kept_as = {**vars(result), "matcher": np.array(result.matcher), "seconds": np.array(seconds)}
             np.savez(path, **kept_as)
-        return Matched(found, seconds)
+        return Matched(result, seconds)
 
 
 def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[str]) -> Namespace:
@@ -130,26 +134,28 @@ def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[s
     """
     flags = {"--set": list(names), "--pairs": 30, "--seed": 1000, "--photos": Path, "--fit": False, "--weights": str}
     flags |= {"--half": (None, "first", "second"), "--backend...": ("classical", "learned"), "--device": "cpu"}
-    given = options(doc, {**flags, "--matches": Path, "--json": Path})
+    arguments = options(doc, {**flags, "--matches": Path, "--json": Path})
     cv2.setNumThreads(1)
-    photos = tuple(photographs(given.photos)) if given.photos else ()
-    start, step = {"first": (0, 2), "second": (1, 2), None: (0, 1)}[given.half]
-    given.photos = photos[start::step]
-    given.sets = tuple(given.set or default)
-    given.purpose = "fit" if given.fit else "evaluate"
-    given.matchers = tuple(matcher_of(name, tool, given.device, given.weights) for name in dict.fromkeys(given.backend))
-    given.store = MatchStore(given.matches)
-    return given
+    photos = tuple(photographs(arguments.photos)) if arguments.photos else ()
+    start, step = {"first": (0, 2), "second": (1, 2), None: (0, 1)}[arguments.half]
+    arguments.photos = photos[start::step]
+    arguments.sets = tuple(arguments.set or default)
+    arguments.purpose = "fit" if arguments.fit else "evaluate"
+    arguments.matchers = tuple(
+        matcher_of(name, tool, arguments.device, arguments.weights) for name in dict.fromkeys(arguments.backend)
+    )
+    arguments.store = MatchStore(arguments.matches)
+    return arguments
 
 
 def pairs_of(options: Namespace, name: str) -> Iterator[tuple[WarpedPair, np.random.Generator]]:
     """The pairs of a set, each with the generator that goes on to draw its points."""
-    place = [one.name for one in SETS].index(name)
-    chosen = SETS[place]
+    place = [item.name for item in SETS].index(name)
+    selected = SETS[place]
     for index in range(options.pairs):
         rng = generator(options.purpose, options.seed, place, index)
         pixels = picture(options.photos, index * STRIDE + place, rng)
-        yield warped_pair(rng, pixels, chosen.kind, chosen.difficulty), rng
+        yield warped_pair(rng, pixels, selected.kind, selected.difficulty), rng
 
 
 def side_by_side(
@@ -175,7 +181,7 @@ def side_by_side(
 
 def row_of(name: str, matcher: Matcher, answers: Sequence[Judged]) -> dict[str, Json]:
     """What is common to the numbers of a set of both benches."""
-    right, n = sum(bool(one.right) for one in answers), len(answers)
+    right, n = sum(bool(answer.right) for answer in answers), len(answers)
     around = wilson(right, n)
     return {
         "set": name,
@@ -183,7 +189,7 @@ def row_of(name: str, matcher: Matcher, answers: Sequence[Judged]) -> dict[str, 
         "version": matcher.version,
         "n": n,
         "right": right,
-        "undecided": sum(one.right is None for one in answers),
+        "undecided": sum(item.right is None for item in answers),
         "interval": None if around is None else [around.low, around.high],
-        "seconds": float(np.mean([one.seconds for one in answers])),
+        "seconds": float(np.mean([entry.seconds for entry in answers])),
     }

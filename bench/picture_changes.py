@@ -14,8 +14,8 @@ Change = Callable[[Pixels], Pixels]
 
 def scaled(by: float) -> Change:
     """So many times the size: by area where it is reduced, else by cubic interpolation."""
-    how = cv2.INTER_AREA if by < 1 else cv2.INTER_CUBIC
-    return lambda pixels: np.asarray(cv2.resize(pixels, None, fx=by, fy=by, interpolation=how), np.uint8)
+    method = cv2.INTER_AREA if by < 1 else cv2.INTER_CUBIC
+    return lambda pixels: np.asarray(cv2.resize(pixels, None, fx=by, fy=by, interpolation=method), np.uint8)
 
 
 def grey(pixels: Pixels) -> Pixels:

@@ -44,11 +44,11 @@ def asked_by_run(treatment: Treatment, place: ToolPictures, folder: Path) -> Pic
     """The server after one question, with its requests and prompts."""
     with serving(treatment) as server, quietly():
         settings = ModelSettings(base_url=server.url, retries=0, tool_pictures=place)
-        asked: dict[str, Any] = {"data": "sample", "tasks": ("Spatial_Relation",), "limit": 1, "tools": ("crop",)}
+        request: dict[str, Any] = {"data": "sample", "tasks": ("Spatial_Relation",), "limit": 1, "tools": ("crop",)}
         service = ServiceOptions("classical")
         model = "openai:a-model-that-thinks"
         hybrid.run(
-            RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **asked)
+            RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **request)
         )
     return server
 
@@ -64,39 +64,39 @@ def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
         raise SystemExit(f"{url}: {error.code}: {error.read().decode(errors='replace')[:500]}") from None
 
 
-def resend(request: Mapping[str, Any], given: Any) -> tuple[str, int, int]:
+def resend(request: Mapping[str, Any], other_options: Any) -> tuple[str, int, int]:
     """A real server's prompt of a request of a run, "" if it returns none, and its tokens with and without thinking."""
-    body = {"model": given.served, "messages": request["messages"], "tools": request["tools"], "max_tokens": 1}
+    body = {"model": other_options.served, "messages": request["messages"], "tools": request["tools"], "max_tokens": 1}
     if (kwargs := request.get("chat_template_kwargs")) is not None:
-        body["chat_template_kwargs"] = {given.switch: True} if given.switch else kwargs
-    if given.template is not None:
-        body |= {"chat_template": given.template.read_text(), "return_prompt_text": True}
-    reply = ask(given.url, body)
-    bare = [{name: value for name, value in one.items() if name != "reasoning"} for one in request["messages"]]
-    without = ask(given.url, body | {"messages": bare})
+        body["chat_template_kwargs"] = {other_options.switch: True} if other_options.switch else kwargs
+    if other_options.template is not None:
+        body |= {"chat_template": other_options.template.read_text(), "return_prompt_text": True}
+    reply = ask(other_options.url, body)
+    bare = [{name: value for name, value in item.items() if name != "reasoning"} for item in request["messages"]]
+    without = ask(other_options.url, body | {"messages": bare})
     tokens = (reply["usage"]["prompt_tokens"], without["usage"]["prompt_tokens"])
     return reply.get("prompt_text") or "", *tokens
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the prompts; 1 if thinking is lost where it must be kept."""
-    given = options(__doc__, {"--url": "", "--served": "", "--switch": "", "--template": Path}, words)
-    kept = []
+    flags = options(__doc__, {"--url": "", "--served": "", "--switch": "", "--template": Path}, words)
+    results = []
     with tempfile.TemporaryDirectory() as home:
         for at, (name, treatment, place) in enumerate(CASES):
             server = asked_by_run(treatment, place, Path(home) / str(at))
-            if given.url:
-                prompt, tokens, without = resend(server.requests[-1], given)
-                kept.append(int(tokens > without))
-                print(f"## {name}: {kept[-1]} of 1 thoughts, {tokens} tokens, {without} without thinking\n")
+            if flags.url:
+                prompt, tokens, without = resend(server.requests[-1], flags)
+                results.append(int(tokens > without))
+                print(f"## {name}: {results[-1]} of 1 thoughts, {tokens} tokens, {without} without thinking\n")
                 print(prompt, end="\n\n" if prompt else "")
                 continue
             prompt = server.prompts[-1]
-            kept.append(prompt.count(THOUGHT))
+            results.append(prompt.count(THOUGHT))
             # Without the instructions and the question, which are the same in all.
-            print(f"## {name}: {kept[-1]} of 1 thoughts, {len(prompt.split())} words\n")
+            print(f"## {name}: {results[-1]} of 1 thoughts, {len(prompt.split())} words\n")
             print(prompt[prompt.index("<|assistant|>") :], end="\n\n")
-    return int(kept != [0, 1, 1])
+    return int(results != [0, 1, 1])
 
 
 if __name__ == "__main__":

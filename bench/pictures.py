@@ -54,7 +54,7 @@ COLOURS = 256
 MAX_EDGE_PX = 420
 
 
-def made(out: Path, data: Path | None) -> list[str]:
+def make_pictures(out: Path, data: Path | None) -> list[str]:
     """Write the pictures that can be made; their names. Raises `CalledProcessError` where a command fails."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -98,8 +98,8 @@ def hybrid(work: Path, *words: str) -> str:
     """Return the output of one of our commands, run in `work`."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     command = [sys.executable, "-m", "hybrid", *words]
-    done = subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
-    return done.stdout
+    result = subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+    return result.stdout
 
 
 def question_to_show(run: Path) -> str:
@@ -163,12 +163,12 @@ class _Browser:
         self._browser.close()
         self._playwright.stop()
 
-    def open(self, site: Path, where: str, size: Mapping[str, int] | None = None) -> Any:
+    def open(self, site: Path, location: str, size: Mapping[str, int] | None = None) -> Any:
         size = size or {"width": WIDTH_PX, "height": 900}
         page = self._browser.new_page(
             viewport={"width": size["width"], "height": size["height"]}, device_scale_factor=SCALE, color_scheme="light"
         )
-        page.goto((site / "index.html").as_uri() + where)
+        page.goto((site / "index.html").as_uri() + location)
         page.wait_for_selector("main[data-view]")
         page.wait_for_load_state("networkidle")
         page.evaluate("Promise.all([...document.images].map(one => one.decode().catch(() => null)))")
@@ -177,8 +177,8 @@ class _Browser:
 
 def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
     """Write a picture in the form that its name says, small: PNG with few colours, WebP with loss."""
-    with Image.open(io.BytesIO(encoded)) as opened:
-        picture = opened.convert("RGB")
+    with Image.open(io.BytesIO(encoded)) as image:
+        picture = image.convert("RGB")
     if longest_px is not None:
         picture.thumbnail((longest_px, longest_px), Image.Resampling.LANCZOS)
     if path.suffix == ".png":
@@ -189,9 +189,9 @@ def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
 
 def main() -> None:
     """Make them and print their names and sizes."""
-    given = options(__doc__, {"--data": Path, "-o --out": Path("docs/pictures")})
-    for name in made(given.out, given.data):
-        print(f"{given.out / name}  {(given.out / name).stat().st_size / 1000:.0f} kB")
+    flags = options(__doc__, {"--data": Path, "-o --out": Path("docs/pictures")})
+    for name in make_pictures(flags.out, flags.data):
+        print(f"{flags.out / name}  {(flags.out / name).stat().st_size / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def accuracies() -> Accuracies:
     """The cells of the table."""
     table: dict[str, dict[str, tuple[float, int]]] = defaultdict(dict)
     for cell in published("blink"):
-        one = (cell.source, cell.split, cell.kind) == ("Table 1", "test", "model")
-        if one and cell.metric != "accuracy_macro" and cell.n:
+        item = (cell.source, cell.split, cell.kind) == ("Table 1", "test", "model")
+        if item and cell.metric != "accuracy_macro" and cell.n:
             table[cell.metric][cell.who] = (cell.value / 100, int(cell.n))
     return table
 
@@ -43,35 +43,35 @@ def weight(cells: Mapping[str, tuple[float, int]]) -> float:
     return usual * (1 - usual) / between - 1 if between > 0 else float("inf")
 
 
-def slope(found: Accuracies) -> float:
+def slope(result: Accuracies) -> float:
     """Of a model's distance in one task on its distance in another, over all pairs of tasks, through the origin."""
-    usual = {task: mean(value for value, _ in cells.values()) for task, cells in found.items()}
-    both = squares = 0.0
-    for task, cells in found.items():
+    usual = {task: mean(value for value, _ in cells.values()) for task, cells in result.items()}
+    pair = squares = 0.0
+    for task, cells in result.items():
         for model, (value, n) in cells.items():
-            here = log_odds((value * n + 1) / (n + 2)) - log_odds(usual[task])
-            for other in found.keys() - {task}:
-                if model in found[other]:
-                    told, items = found[other][model]
-                    shrunk = (told * items + MODEL_WEIGHT * usual[other]) / (items + MODEL_WEIGHT)
-                    there = log_odds(shrunk) - log_odds(usual[other])
-                    both, squares = both + here * there, squares + there * there
-    return both / squares
+            lead = log_odds((value * n + 1) / (n + 2)) - log_odds(usual[task])
+            for other in result.keys() - {task}:
+                if model in result[other]:
+                    text, items = result[other][model]
+                    shrunk = (text * items + MODEL_WEIGHT * usual[other]) / (items + MODEL_WEIGHT)
+                    other_lead = log_odds(shrunk) - log_odds(usual[other])
+                    pair, squares = pair + lead * other_lead, squares + other_lead * other_lead
+    return pair / squares
 
 
 def main() -> None:
     """Print the table."""
     options(__doc__, {})
-    found = accuracies()
-    weights = {task: weight(cells) for task, cells in found.items()}
+    result = accuracies()
+    weights = {task: weight(cells) for task, cells in result.items()}
     rows = tuple(
         (task, str(len(cells)), f"{mean(value for value, _ in cells.values()):.3f}", f"{weights[task]:.0f}")
-        for task, cells in found.items()
+        for task, cells in result.items()
     )
     columns = (Column("task", "left"), Column("models"), Column("mean"), Column("weight"))
     print(as_text(Table("BLINK, Table 1, test split", columns, rows)))
     print(f"weight: least {min(weights.values()):.0f} (in use: {MODEL_WEIGHT}), median {median(weights.values()):.0f}")
-    print(f"one other task tells {slope(found):.2f} of the distance (in use: nothing)")
+    print(f"one other task tells {slope(result):.2f} of the distance (in use: nothing)")
 
 
 if __name__ == "__main__":

@@ -53,17 +53,17 @@ class Peak:
 
 def main() -> None:
     """Print a line a number of rows."""
-    given = options(__doc__, {"--rows": [int], "--ending": (".jsonl", ".csv", ".tsv")})
+    flags = options(__doc__, {"--rows": [int], "--ending": (".jsonl", ".csv", ".tsv")})
 
     def read(rows: int) -> Peak:
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"questions{given.ending}"
+            path = Path(folder) / f"questions{flags.ending}"
             write(path, rows)
             words = [sys.executable, "-m", "hybrid", "data", "check", str(path), "--json"]
-            ended = measured(words, environment(Path(folder) / "home"), Path(folder) / "log")
-        return Peak(rows, ended.largest_mb, ended.wall_s)
+            measurement = measured(words, environment(Path(folder) / "home"), Path(folder) / "log")
+        return Peak(rows, measurement.largest_mb, measurement.wall_s)
 
-    print(table(turns(given.rows or (2_000, 200_000), 1, read)))
+    print(table(turns(flags.rows or (2_000, 200_000), 1, read)))
 
 
 if __name__ == "__main__":

@@ -64,9 +64,9 @@ def outcome(tool: Tool, seed: int, weights: Path) -> Outcome:
     backend: Any = learned.make()
     backend.setup("cpu", str(weights))
     outcomes = run_checks(tool, backend)
-    own = [one for one in outcomes if one.series is not None]
-    least = max((one.series.least for one in own if one.series is not None), default=0)
-    return Outcome(tool.card.name, seed, sum(one.wrong is None for one in own), len(own), least)
+    values = [item for item in outcomes if item.series is not None]
+    least = max((entry.series.least for entry in values if entry.series is not None), default=0)
+    return Outcome(tool.card.name, seed, sum(value.wrong is None for value in values), len(values), least)
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
@@ -74,25 +74,25 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     names = ("tool", "seeds", "right, fewest", "right, most", "wanted", "pass the series")
     columns = (Column(names[0], "left"), *map(Column, names[1:]))
     rows = []
-    for tool in dict.fromkeys(one.tool for one in outcomes):
-        own = [one for one in outcomes if one.tool == tool]
-        right = [one.right for one in own]
-        passed = sum(one.right >= one.least for one in own)
-        wanted = f"{own[0].least} of {own[0].asked}"
-        rows.append((tool, str(len(own)), str(min(right)), str(max(right)), wanted, str(passed)))
+    for tool in dict.fromkeys(item.tool for item in outcomes):
+        values = [entry for entry in outcomes if entry.tool == tool]
+        right = [value.right for value in values]
+        passed = sum(first_item.right >= first_item.least for first_item in values)
+        text = f"{values[0].least} of {values[0].asked}"
+        rows.append((tool, str(len(values)), str(min(right)), str(max(right)), text, str(passed)))
     return Table("Random networks put to known answers", columns, tuple(rows), ())
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make the networks, ask, and print the table."""
-    given = options(__doc__, {"--seeds": 10, "--tools...": {"choices": TOOLS, "default": TOOLS}, "--json": Path}, argv)
+    flags = options(__doc__, {"--seeds": 10, "--tools...": {"choices": TOOLS, "default": TOOLS}, "--json": Path}, argv)
     outcomes = []
-    for seed in range(given.seeds):
+    for seed in range(flags.seeds):
         with tempfile.TemporaryDirectory() as place:
             random_network(seed, Path(place))
-            outcomes += [outcome(load("tools", name), seed, Path(place)) for name in given.tools]
+            outcomes += [outcome(load("tools", name), seed, Path(place)) for name in flags.tools]
     print(as_text(table(outcomes)))
-    write_json(given.json, outcomes)
+    write_json(flags.json, outcomes)
 
 
 if __name__ == "__main__":

@@ -55,9 +55,9 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     from hybrid.running.run import run_until_complete
 
     load = os.getloadavg()[0]
-    asked = {"data": "sample", "tasks": (TASK,), "limit": questions, "concurrency": IN_FLIGHT}
+    request = {"data": "sample", "tasks": (TASK,), "limit": questions, "concurrency": IN_FLIGHT}
     service = ServiceOptions("classical", isolated=True)
-    run = prepare(RunConfig("blink", ("specialist",), **asked, service=service, cache=False, out=folder))
+    run = prepare(RunConfig("blink", ("specialist",), **request, service=service, cache=False, out=folder))
     seen: list[tuple[float, float, float]] = []
 
     def progress(_: str, finished: int, total: int) -> None:
@@ -75,9 +75,9 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     end = asyncio.run(run_until_complete(run, progress, lambda line: print(line, file=sys.stderr), opener))
     if end.failures or end.stopped:
         raise SystemExit(f"the run failed: {end.stopped or end.failures[0]}")
-    window, cpu, own = (after - before for before, after in zip(*seen, strict=True))
+    window, cpu, workers_cpu = (after - previous for previous, after in zip(*seen, strict=True))
     many = questions - IN_FLIGHT
-    return ClusterRow(cpus, many / window, cpu / window, 1000 * cpu / many, 1000 * own / many, load)
+    return ClusterRow(cpus, many / window, cpu / window, 1000 * cpu / many, 1000 * workers_cpu / many, load)
 
 
 def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
@@ -91,24 +91,24 @@ def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
             "RAY_worker_niceness": "0",
         }
         command = [*words, "--out", str(Path(folder) / "run")]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)  # noqa: S603
-    return ClusterRow(**json.loads(done.stdout.splitlines()[-1]))
+        result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)  # noqa: S603
+    return ClusterRow(**json.loads(result.stdout.splitlines()[-1]))
 
 
 def main() -> None:
     """Print the medians of each cluster, and what two CPUs gain over one, turn by turn."""
-    given = options(__doc__, {"--questions": 60, "--repeat": 3, "--json": Path, "--cpus": int, "--out": Path})
-    if given.cpus is not None:
-        print(json.dumps(asdict(one(given.cpus, given.questions, given.out))), flush=True)
+    flags = options(__doc__, {"--questions": 60, "--repeat": 3, "--json": Path, "--cpus": int, "--out": Path})
+    if flags.cpus is not None:
+        print(json.dumps(asdict(one(flags.cpus, flags.questions, flags.out))), flush=True)
         return
     with tempfile.TemporaryDirectory() as home:
-        rows = turns(TURNS, given.repeat, lambda cpus: in_process(cpus, given.questions, Path(home)))
+        rows = turns(TURNS, flags.repeat, lambda cpus: in_process(cpus, flags.questions, Path(home)))
     print(table(medians(rows, "cpus")))
     pairs = zip(*([row for row in rows if row.cpus == cpus] for cpus in (1, 2)), strict=True)
     gains = [(two.rate / single.rate, two.cores / single.cores) for single, two in pairs]
-    told = ", ".join(f"{gain:.2f} (cores {cores:.2f})" for gain, cores in gains)
-    print(f"two CPUs over one, turn by turn: {told}; median {statistics.median(gain for gain, _ in gains):.2f}")
-    write_json(given.json, rows)
+    text = ", ".join(f"{gain:.2f} (cores {cores:.2f})" for gain, cores in gains)
+    print(f"two CPUs over one, turn by turn: {text}; median {statistics.median(gain for gain, _ in gains):.2f}")
+    write_json(flags.json, rows)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ Measured = Mapping[str, Mapping[str, Scored]]
 
 def all_measured(data: Path) -> Measured:
     """The three solvers with each of the four models."""
-    return {model: {one.solver: one for one in measure(data, model)} for model in MODELS}
+    return {model: {item.solver: item for item in measure(data, model)} for model in MODELS}
 
 
 def measure(data: Path, model: str) -> tuple[Scored, ...]:
@@ -60,8 +60,8 @@ def cell(scored: Scored, task: str | None) -> str:
     """
     metric, other = (mean_of(scored, task, rule) for rule in RULES)
     answered = any(score.answer is not None for score in scored.scores if task in (None, score.task))
-    shown = f"{fraction(metric.value)} {bounds(interval(metric))}" if answered else fraction(metric.value)
-    return shown if metric.value == other.value else f"{shown} / {fraction(other.value)}"
+    text = f"{fraction(metric.value)} {bounds(interval(metric))}" if answered else fraction(metric.value)
+    return text if metric.value == other.value else f"{text} / {fraction(other.value)}"
 
 
 def mean_of(scored: Scored, task: str | None, rule: UnansweredRule = "wrong") -> Metric:
@@ -79,11 +79,11 @@ def where_answered(scored: Scored, task: str | None) -> str:
 
 def gain(part: Scored, hybrid: Scored, without: str = "") -> str:
     """The paired difference of the means of the tasks, hybrid minus part, and its interval; over all tasks but one."""
-    kept = (
-        accuracy("", [score for score in one.counted["wrong"].scores if score.task != without], macro=True)
-        for one in (part, hybrid)
+    values = (
+        accuracy("", [score for score in item.counted["wrong"].scores if score.task != without], macro=True)
+        for item in (part, hybrid)
     )
-    difference = contrast(*kept)
+    difference = contrast(*values)
     return f"{signed(difference.difference)} {bounds(difference.interval, decimals=3)}"
 
 
@@ -95,7 +95,7 @@ def table(measured: Measured) -> Table:
     rows = [("the specialists alone, where they answer", *alone, "", "")]
     for model, solvers in measured.items():
         pair = (solvers["mllm"], solvers["arbiter"])
-        cells = (" → ".join(fraction(mean_of(one, place).value) for one in pair) for place in places)
+        cells = (" → ".join(fraction(mean_of(item, place).value) for item in pair) for place in places)
         gains = (gain(solvers["mllm"], solvers["arbiter"]), gain(solvers["specialist"], solvers["arbiter"], SILENT))
         rows.append((model, *cells, *gains))
     heads = ("mean of the three", "over the MLLM alone", "over the specialists, where they answer")
@@ -116,9 +116,9 @@ def by_task(measured: Measured) -> Table:
 def main() -> None:
     """Print a table as Markdown."""
     # --by-task: a row for each model and task, with intervals.
-    given = options(__doc__, {"--data": ..., "--by-task": False})
-    measured = all_measured(given.data)
-    print(as_markdown(by_task(measured) if given.by_task else table(measured)), end="")
+    flags = options(__doc__, {"--data": ..., "--by-task": False})
+    measured = all_measured(flags.data)
+    print(as_markdown(by_task(measured) if flags.by_task else table(measured)), end="")
 
 
 if __name__ == "__main__":

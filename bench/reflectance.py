@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 from scipy.optimize import minimize
 
-from bench._accuracy import bins, counted, marks_on
+from bench._accuracy import bins, format_share, marks_on
 from bench._frame import options
 from hybrid.benchmarks.blink.sample import item, letter, row
 from hybrid.core.images import decode
@@ -71,13 +71,13 @@ class Answer:
 
 def answer(index: int, seed: int) -> Answer:
     """Ask the weight-free backend about one generated picture."""
-    made, facts = row(TASK, index, seed), facts_of(index, seed)
-    pixels = decode(made.images[0], made.idx)
+    built, facts = row(TASK, index, seed), facts_of(index, seed)
+    pixels = decode(built.images[0], built.idx)
     (finding,) = PaintCues().run([marked(pixels)])
-    said = "C" if finding.data["same"] else str(finding.data["darker"])
+    text = "C" if finding.data["same"] else str(finding.data["darker"])
     sent = [albedo * light for albedo, light in zip(facts.albedos, facts.lights, strict=True)]
-    misleads = made.answer[1] == "C" or (sent[0] < sent[1]) != (facts.albedos[0] < facts.albedos[1])
-    return Answer(made.answer[1], said, finding.confidence, max(spread(pixels) or (0.0,)), misleads)
+    misleads = built.answer[1] == "C" or (sent[0] < sent[1]) != (facts.albedos[0] < facts.albedos[1])
+    return Answer(built.answer[1], text, finding.confidence, max(spread(pixels) or (0.0,)), misleads)
 
 
 def facts_of(index: int, seed: int, purpose: Purpose = "sample") -> ReflectanceFacts:
@@ -92,9 +92,9 @@ def measure(items: int, seed: int) -> None:
     """Print accuracy over all and over parts, seconds, and the bins of the card."""
     started = time.perf_counter()
     answers = [answer(index, seed) for index in range(items)]
-    each = 1000 * (time.perf_counter() - started) / items
-    print(f"{items} items, seed {seed}: {each:.0f} ms each, rendering included")
-    tints = np.quantile([found.tint for found in answers], (1 / 3, 2 / 3))
+    value = 1000 * (time.perf_counter() - started) / items
+    print(f"{items} items, seed {seed}: {value:.0f} ms each, rendering included")
+    tints = np.quantile([result.tint for result in answers], (1 / 3, 2 / 3))
     parts = {
         "all": answers,
         "unequal, the brighter point is brighter": [a for a in answers if not a.misleads],
@@ -104,12 +104,12 @@ def measure(items: int, seed: int) -> None:
         f"most colourful third (above {tints[1]:.2f})": [a for a in answers if a.tint >= tints[1]],
     }
     for name, part in parts.items():
-        right = sum(found.right for found in part)
-        print(f"  {name}: {counted(right, len(part))}")
+        right = sum(output.right for output in part)
+        print(f"  {name}: {format_share(right, len(part))}")
     for truth in "ABC":
-        said = [found.said for found in answers if found.truth == truth]
-        print(f"  {truth}: " + ", ".join(f"{letter} {said.count(letter)}" for letter in "ABC"))
-    print(f"  {bins(((found.confidence, found.right) for found in answers), EDGES)}")
+        values = [other_answer.said for other_answer in answers if other_answer.truth == truth]
+        print(f"  {truth}: " + ", ".join(f"{letter} {values.count(letter)}" for letter in "ABC"))
+    print(f"  {bins(((answer_value.confidence, answer_value.right) for answer_value in answers), EDGES)}")
 
 
 def spread(pixels: Pixels) -> tuple[float, float] | None:
@@ -138,12 +138,12 @@ def spreads(items: int, data: Path | None) -> None:
         )
         pictures[folder.name] = (decode(cell["bytes"], folder.name) for cell in islice(cells, items))
     for name, images in pictures.items():
-        found = [values for pixels in images if (values := spread(pixels)) is not None]
-        low, middle, high = np.quantile(found, (0.25, 0.5, 0.75), axis=0)
-        shown = ", ".join(
+        result = [values for pixels in images if (values := spread(pixels)) is not None]
+        low, middle, high = np.quantile(result, (0.25, 0.5, 0.75), axis=0)
+        text = ", ".join(
             f"log {pair} {middle[k]:.2f} ({low[k]:.2f} to {high[k]:.2f})" for k, pair in enumerate(("R/G", "B/G"))
         )
-        print(f"{name}: median (quartiles) over {len(found)} pictures: {shown}")
+        print(f"{name}: median (quartiles) over {len(result)} pictures: {text}")
 
 
 def fit(items: int) -> None:
@@ -180,14 +180,14 @@ def regress(values: Matrix, sign: Matrix) -> tuple[float, ...]:
 
 def main() -> None:
     """Print what was asked for."""
-    given = options(__doc__, {"--items": 160, "--seed": 1000, "--fit": False, "--spread": False, "--data": Path})
+    flags = options(__doc__, {"--items": 160, "--seed": 1000, "--fit": False, "--spread": False, "--data": Path})
     cv2.setNumThreads(1)
-    if given.fit:
-        fit(given.items)
-    elif given.spread:
-        spreads(given.items, given.data)
+    if flags.fit:
+        fit(flags.items)
+    elif flags.spread:
+        spreads(flags.items, flags.data)
     else:
-        measure(given.items, given.seed)
+        measure(flags.items, flags.seed)
 
 
 if __name__ == "__main__":

@@ -23,28 +23,28 @@ from hybrid.solving.trust import Key
 def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswer, ...]:
     """Every answer of the specialist on `items` generated questions a task."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = {"data": "sample", "tasks": tasks, "limit": items * len(tasks), "seed": seed}
+        request = {"data": "sample", "tasks": tasks, "limit": items * len(tasks), "seed": seed}
         service, out = ServiceOptions("classical"), Path(folder) / "run"
-        return cases(finished(RunConfig("blink", ("specialist",), **asked, service=service, concurrency=8, out=out)))
+        return cases(finished(RunConfig("blink", ("specialist",), **request, service=service, concurrency=8, out=out)))
 
 
-def lines(counted: tuple[CountedAnswer, ...]) -> list[str]:
+def lines(counts: tuple[CountedAnswer, ...]) -> list[str]:
     """For each tool its bins, as they stand in a card."""
     answers: dict[Key, list[tuple[float, float]]] = defaultdict(list)
-    for case in counted:
+    for case in counts:
         answers[case.key].append((case.confidence or 0.0, round(case.score)))
     text = []
-    for (tool, backend, route), found in sorted(answers.items()):
-        text.append(f"{tool} {backend} on {route}: right {sum(right for _, right in found)}/{len(found)}")
-        text.append(f"    {bins(found)}")
+    for (tool, backend, route), answer in sorted(answers.items()):
+        text.append(f"{tool} {backend} on {route}: right {sum(right for _, right in answer)}/{len(answer)}")
+        text.append(f"    {bins(answer)}")
     return text
 
 
 def main() -> None:
     """Print the table."""
-    given = options(__doc__, {"--items": 200, "--seed": 1000, "--task": [str]})
-    tasks = tuple(given.task or ("Jigsaw", "Relative_Depth"))
-    print("\n".join(lines(measure(given.items, given.seed, tasks))))
+    flags = options(__doc__, {"--items": 200, "--seed": 1000, "--task": [str]})
+    tasks = tuple(flags.task or ("Jigsaw", "Relative_Depth"))
+    print("\n".join(lines(measure(flags.items, flags.seed, tasks))))
 
 
 if __name__ == "__main__":

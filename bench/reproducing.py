@@ -70,7 +70,7 @@ def verdicts(data: Path) -> tuple[Verdict, ...]:
     for name, derive in DERIVE.items():
         cells = published(name)
         measure = MEASURES[name](data) if name in MEASURES else lambda _: None
-        derived = {id(one.cell): one for one in derive(cells)}
+        derived = {id(item.cell): item for item in derive(cells)}
         verdicts_here += (
             _verdict(name, cell, measure(cell), derived.get(id(cell)), _absence(name, cell)) for cell in cells
         )
@@ -81,8 +81,8 @@ def _verdict(
     name: str, cell: Published, measured: Measured | None, derived: _printed.Derived | None, absence: str
 ) -> Verdict:
     if "recomputed from the published outputs" in cell.note:
-        ours = measured.value if measured else None
-        return Verdict(name, cell, "unreadable", ours, "recomputed, so it proves nothing")
+        value = measured.value if measured else None
+        return Verdict(name, cell, "unreadable", value, "recomputed, so it proves nothing")
     if measured is not None:
         same = abs(measured.value - cell.value) <= CUT
         return Verdict(name, cell, "reproduced" if same else "differs", measured.value, measured.source)
@@ -94,15 +94,15 @@ def _verdict(
 
 def _blink(data: Path) -> Measure:
     """Accuracies on val from the outputs that the authors saved, by the answers that they extracted."""
-    found: dict[tuple[str, str], float] = {}
+    results: dict[tuple[str, str], float] = {}
     for who, folder in BLINK_FILES.items():
         path = data / "blink_outputs" / folder
         if path.is_dir():
             scored = score_predictions(path, BLINK, "stored", ScoreOptions())
-            found |= {(who, metric): value for metric, value in _by_task(scored).items()}
+            results |= {(who, metric): value for metric, value in _by_task(scored).items()}
 
     def measure(cell: Published) -> Measured | None:
-        value = found.get((cell.who, cell.metric)) if cell.split == "val" else None
+        value = results.get((cell.who, cell.metric)) if cell.split == "val" else None
         return None if value is None else Measured(value, f"saved_outputs/{BLINK_FILES[cell.who]}, answers as stored")
 
     return measure
@@ -122,12 +122,12 @@ def _by_task(scored: Scored) -> dict[str, float]:
 def _mvp_bench(data: Path) -> Measure:
     """All metrics from the published predictions, by the authors' rule and without their judge."""
     folder = data / "mvp_bench"
-    found: dict[str, dict[str, float]] = {}
+    results: dict[str, dict[str, float]] = {}
     for who in MVP_FILES if folder.is_dir() else ():
         for file in (MVP_FILES[who], f"mcq_{MVP_FILES[who]}"):
             path = folder / "model_prediction" / f"{file}.jsonl"
             scored = score_predictions(path, MVP, "stored", ScoreOptions(), str(folder / "data"))
-            found[file] = {metric.name: 100 * (metric.value or 0.0) for metric in scored.metrics}
+            results[file] = {metric.name: 100 * (metric.value or 0.0) for metric in scored.metrics}
 
     def measure(cell: Published) -> Measured | None:
         tables = ("Table 2", "Table 3", "Table 4", "Table 5")
@@ -135,7 +135,7 @@ def _mvp_bench(data: Path) -> Measure:
             return None
         rotated = cell.metric.startswith("circular") or "first rotation" in cell.note
         file = f"mcq_{MVP_FILES[cell.who]}" if rotated else MVP_FILES[cell.who]
-        value = found.get(file, {}).get(cell.metric)
+        value = results.get(file, {}).get(cell.metric)
         other = "; the published outputs are of another run" if cell.who.startswith("InstructBLIP") else ""
         return None if value is None else Measured(value, f"{file}.jsonl, by rule{other}")
 
@@ -161,22 +161,22 @@ def _actiview(data: Path) -> Measure:
 
 
 MEASURES: Final[Mapping[str, Callable[[Path], Measure]]] = {
-    each.__name__.removeprefix("_"): each for each in (_blink, _mvp_bench, _actiview)
+    item.__name__.removeprefix("_"): item for item in (_blink, _mvp_bench, _actiview)
 }
 
 
 def _absence(name: str, cell: Published) -> str:
     """Why nothing at hand decides a cell."""
-    why = next(
+    match = next(
         row["why"]
         for row in DATA["absent"][name]
         if all(re.search(pattern, getattr(cell, field)) for field, pattern in row.get("where", {}).items())
     )
-    if "{views}" not in why:
-        return str(why)
+    if "{views}" not in match:
+        return str(match)
     views = int(cell.n)
     fits = math.isclose(round(100 * round(cell.value * views / 100) / views, 2), cell.value, abs_tol=0.001)
-    return str(why.format(a="a" if fits else "no", views=views))
+    return str(match.format(a="a" if fits else "no", views=views))
 
 
 DERIVE: Final[Mapping[str, Callable[[Sequence[Published]], Iterator[_printed.Derived]]]] = {
@@ -209,8 +209,8 @@ def page(verdicts: Sequence[Verdict]) -> str:
         if name in DATA["unread"]:
             lines += [f"Not listed: {DATA['unread'][name]}.", ""]
         for status in statuses[2:5]:
-            if listed := [verdict for verdict in mine if verdict.status == status]:
-                lines += [f"### {TITLES[name]}: {status}", "", as_markdown(_list(listed))]
+            if values := [verdict for verdict in mine if verdict.status == status]:
+                lines += [f"### {TITLES[name]}: {status}", "", as_markdown(_list(values))]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -218,8 +218,8 @@ def _counts(title: str, groups: Mapping[str, Sequence[Verdict]]) -> Table:
     """Cells by status, a row for each group and one for all of them."""
     columns = (Column("", "left"), Column("cells"), *map(Column, MEANING))
     rows = []
-    whole = [verdict for group in groups.values() for verdict in group]
-    for name, group in (*groups.items(), ("all", whole)):
+    values = [verdict for group in groups.values() for verdict in group]
+    for name, group in (*groups.items(), ("all", values)):
         by = Counter(verdict.status for verdict in group)
         rows.append((name, str(len(group)), *(str(by[status]) for status in MEANING)))
     return Table(title, columns, tuple(rows))
@@ -239,8 +239,8 @@ def _key(verdict: Verdict) -> tuple[str, ...]:
 def _values(verdict: Verdict) -> tuple[str, str]:
     """Printed value and ours, with as many decimals as the paper prints."""
     decimals = 4 if verdict.benchmark == "hvsbench" else 2
-    ours = "" if verdict.ours is None else f"{verdict.ours:.{decimals}f}"
-    return f"{verdict.cell.value:.{decimals}f}", ours
+    text = "" if verdict.ours is None else f"{verdict.ours:.{decimals}f}"
+    return f"{verdict.cell.value:.{decimals}f}", text
 
 
 def sheet(verdicts: Sequence[Verdict]) -> str:
@@ -249,20 +249,20 @@ def sheet(verdicts: Sequence[Verdict]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("benchmark", "source", "split", "who", "metric", "printed", "status", "ours", "why"))
     for verdict in verdicts:
-        printed, ours = _values(verdict)
-        writer.writerow((verdict.benchmark, *_key(verdict), printed, verdict.status, ours, verdict.why))
+        printed, actual = _values(verdict)
+        writer.writerow((verdict.benchmark, *_key(verdict), printed, verdict.status, actual, verdict.why))
     return text.getvalue()
 
 
 def main() -> None:
     """Print or write the page."""
-    given = options(__doc__, {"--data": ..., "-o --out": Path})
-    found = verdicts(given.data)
-    if given.out is None:
-        print(page(found), end="")
+    flags = options(__doc__, {"--data": ..., "-o --out": Path})
+    result = verdicts(flags.data)
+    if flags.out is None:
+        print(page(result), end="")
         return
-    (given.out / "reproducing.md").write_text(page(found))
-    (given.out / "reproducing.csv").write_text(sheet(found))
+    (flags.out / "reproducing.md").write_text(page(result))
+    (flags.out / "reproducing.csv").write_text(sheet(result))
 
 
 if __name__ == "__main__":

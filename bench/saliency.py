@@ -47,7 +47,7 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
         ]
         objects: Any = ask(pixels, SaliencyArgs(boxes=tuple(boxes))).data["objects"]
         # Boxes are labelled by their place.
-        ranks = [int(one["rank"]) for one in sorted(objects, key=lambda one: int(one["label"]))]
+        ranks = [int(entry["rank"]) for entry in sorted(objects, key=lambda value: int(value["label"]))]
         correlations.append(float(spearmanr(ranks, order).statistic))
         firsts.append(bool(order[ranks.index(1)] == 0))
         beyond.append(int(str(ask(pixels, SaliencyArgs()).data["count"])) - len(scene.things))
@@ -59,26 +59,26 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
 
 def counting(items: int, seed: int) -> dict[str, float]:
     """How often the number of salient objects is a choice of a Counting question, and how often the right one."""
-    right = offered = 0
+    right = offers = 0
     for index in range(items):
-        made = item("Counting", index, seed)
-        count = ask(made.images[0], SaliencyArgs()).data["count"]
-        numbers = [int(found[0]) for choice in made.choices if (found := re.search(r"\d+", choice))]
-        offered += count in numbers
-        right += count == numbers[made.answer]
-    return {"items": items, "offered": offered / items, "right": right / items}
+        drawn_item = item("Counting", index, seed)
+        count = ask(drawn_item.images[0], SaliencyArgs()).data["count"]
+        numbers = [int(match[0]) for choice in drawn_item.choices if (match := re.search(r"\d+", choice))]
+        offers += count in numbers
+        right += count == numbers[drawn_item.answer]
+    return {"items": items, "offered": offers / items, "right": right / items}
 
 
 def main() -> None:
     """Print the tables."""
-    given = options(__doc__, {"--items": 100, "--seed": 1000, "--json": Path})
+    flags = options(__doc__, {"--items": 100, "--seed": 1000, "--json": Path})
     cv2.setNumThreads(1)
-    found = ranked_and_counted(given.items, given.seed)
-    counted = counting(min(60, given.items), given.seed)
-    for name, numbers in (("generated", found), ("counting", counted)):
-        told = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in numbers.items() if key != "items")
-        print(f"{name}, {numbers['items']} items, seed {given.seed}: {told}")
-    write_json(given.json, {"generated": found, "counting": counted})
+    result = ranked_and_counted(flags.items, flags.seed)
+    counts = counting(min(60, flags.items), flags.seed)
+    for name, numbers in (("generated", result), ("counting", counts)):
+        text = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in numbers.items() if key != "items")
+        print(f"{name}, {numbers['items']} items, seed {flags.seed}: {text}")
+    write_json(flags.json, {"generated": result, "counting": counts})
 
 
 if __name__ == "__main__":

@@ -75,11 +75,11 @@ class Bench:
         """Run `hybrid` to its end. Raises `SystemExit` with the end of its messages where it fails."""
         # As for users: compiled modules are kept.
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        kept = {"HYBRID_HOME": str(self.folder / "home"), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
-        environment = {**plain, **kept, "PYTHONPATH": str(self.tree)}
+        payload = {"HYBRID_HOME": str(self.folder / "home"), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
+        environment = {**plain, **payload, "PYTHONPATH": str(self.tree)}
         command = [sys.executable, "-m", "hybrid", *words]
-        ended = measured(command, environment, self.folder / "log", out=self.folder / "out", cwd=self.tree)
-        return ScaleRow(what, questions, ended.cpu_s, ended.wall_s, ended.largest_mb)
+        measurement = measured(command, environment, self.folder / "log", out=self.folder / "out", cwd=self.tree)
+        return ScaleRow(what, questions, measurement.cpu_s, measurement.wall_s, measurement.largest_mb)
 
 
 def write_data(folder: Path, count: int) -> None:
@@ -90,9 +90,9 @@ def write_data(folder: Path, count: int) -> None:
     from hybrid.benchmarks.hvsbench.sample import schema, write
 
     write(folder / "copied", tuple(SHARES), COPIED, seed=0)
-    (made,) = (folder / "copied").rglob("*.parquet")
+    (path,) = (folder / "copied").rglob("*.parquet")
     rows: dict[str, list[dict[str, Any]]] = {}
-    for row in pq.read_table(made).to_pylist():
+    for row in pq.read_table(path).to_pylist():
         rows.setdefault(row["question_type"], []).append(row)
     (folder / "data").mkdir()
     with pq.ParquetWriter(folder / "data" / "test-00000-of-00001.parquet", schema()) as file:
@@ -103,10 +103,10 @@ def write_data(folder: Path, count: int) -> None:
 
 def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iterator[dict[str, Any]]:
     """`count` rows, each with a distinct index and image name."""
-    done = number = 0
+    finished = number = 0
     for task, share in SHARES.items():
-        done += share
-        for place in range(count * done // sum(SHARES.values()) - number):
+        finished += share
+        for place in range(count * finished // sum(SHARES.values()) - number):
             row = rows[task][place % len(rows[task])]
             seen = {} if count <= ASKED or place < PICTURES else {"image": {"bytes": b"", "path": None}}
             yield {**row, **seen, "index": number, "real_image_path": f"copied/{task}_{place}.jpg"}
@@ -127,17 +127,17 @@ def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     )
     run = prepare(config)
     asyncio.run(ask_run(run, lambda *_: None))
-    asked: dict[str, list[Question]] = {}
+    request: dict[str, list[Question]] = {}
     for question in run.folder.questions().sound:
-        asked.setdefault(question.task, []).append(question)
+        request.setdefault(question.task, []).append(question)
     answered = {attempt.id: attempt for attempt in run.folder.attempts("chance")}
     # Each row's own id, and the question that it is a copy of.
     kinds = [(row["question_type"], row["index"]) for row in pq.read_table(data / "data", columns=KIND).to_pylist()]
-    copied = [(f"{kind}_{index}", asked[kind][index % len(asked[kind])]) for kind, index in kinds]
-    questions = run.folder.write_questions(replace(one, id=name, cluster=f"image-{name}") for name, one in copied)
+    copied = [(f"{kind}_{index}", request[kind][index % len(request[kind])]) for kind, index in kinds]
+    questions = run.folder.write_questions(replace(item, id=name, cluster=f"image-{name}") for name, item in copied)
     (out / "chance" / "attempts.jsonl").unlink()
     journal = run.folder.journal("chance")
-    lines = (attempt_line(replace(answered[one.id], id=name)) for name, one in copied)
+    lines = (attempt_line(replace(answered[entry.id], id=name)) for name, entry in copied)
     while part := tuple(itertools.islice(lines, GROUP)):
         journal.append(*part)
     journal.close()
@@ -179,36 +179,36 @@ def on_runs(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
         shutil.rmtree(path)
     data = bench.folder / f"data-{count}"
     apart(write_data, data, count)
-    one, other = bench.folder / f"{count}-one", bench.folder / f"{count}-other"
+    item, other = bench.folder / f"{count}-one", bench.folder / f"{count}-other"
 
     def run(what: str, out: Path, seed: int) -> None:
         words = ("run", "hvsbench", "--data", str(data), "--solver", "chance", "--backend", "classical", "--json")
         tell(bench.command(what, count, *words, "--seed", str(seed), "--out", str(out)))
 
-    for seed, out in enumerate((one, other)):
+    for seed, out in enumerate((item, other)):
         if count <= ASKED:
             run("run", out, seed)
         else:
             apart(copy_run, data, out, seed, bench.folder / "home")
             bench.command("score", count, "score", str(out), "--json")
-    run("resume", one, 0)
-    close(one, "chance")
-    run("resume 1 %", one, 0)
-    unscored(one)
-    tell(bench.command("score anew", count, "score", str(one), "--json"))
-    tell(bench.command("score again", count, "score", str(one), "--json"))
-    tell(bench.command("compare", count, "compare", str(one), str(other), "--json"))
+    run("resume", item, 0)
+    close(item, "chance")
+    run("resume 1 %", item, 0)
+    unscored(item)
+    tell(bench.command("score anew", count, "score", str(item), "--json"))
+    tell(bench.command("score again", count, "score", str(item), "--json"))
+    tell(bench.command("compare", count, "compare", str(item), str(other), "--json"))
 
 
 def recorded(bench: Bench, outputs: Path, tell: Callable[[ScaleRow], None]) -> None:
     """The published answers of two models to BLINK val."""
-    for made in bench.folder.glob("imported-*"):
-        shutil.rmtree(made)
-    one, other = (str((outputs / name).resolve()) for name in ("GPT4o", "GPT4V"))
-    tell(bench.command("score recorded", 1901, "score", one, "--benchmark", "blink", "--json"))
-    tell(bench.command("compare recorded", 1901, "compare", one, other, "--benchmark", "blink", "--json"))
+    for file in bench.folder.glob("imported-*"):
+        shutil.rmtree(file)
+    item, other = (str((outputs / name).resolve()) for name in ("GPT4o", "GPT4V"))
+    tell(bench.command("score recorded", 1901, "score", item, "--benchmark", "blink", "--json"))
+    tell(bench.command("compare recorded", 1901, "compare", item, other, "--benchmark", "blink", "--json"))
     runs = [bench.folder / name for name in ("imported-one", "imported-other")]
-    for path, out in zip((one, other), runs, strict=True):
+    for path, out in zip((item, other), runs, strict=True):
         tell(bench.command("import", 1901, "score", path, "--benchmark", "blink", "-o", str(out), "--json"))
     tell(bench.command("score imported again", 1901, "score", str(runs[0]), "--json"))
     tell(bench.command("compare imported", 1901, "compare", *map(str, runs), "--json"))
@@ -216,28 +216,28 @@ def recorded(bench: Bench, outputs: Path, tell: Callable[[ScaleRow], None]) -> N
 
 def main() -> None:
     """Print a line for each command."""
-    given = options(__doc__, {"--questions": [int], "--recorded": Path, "--tree": Path(), "--json": Path})
-    found: list[ScaleRow] = []
+    flags = options(__doc__, {"--questions": [int], "--recorded": Path, "--tree": Path(), "--json": Path})
+    rows: list[ScaleRow] = []
     least: dict[str, ScaleRow] = {}
 
     def tell(row: ScaleRow) -> None:
         few = least.setdefault(row.what, row)
         if row.questions > few.questions:
             row = replace(row, us_question=1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions))
-        found.append(row)
+        rows.append(row)
         numbers = (getattr(row, field.name) for field in fields(ScaleRow)[1:])
         print(f"{row.what:<22}" + "".join(f"{number:>13,.2f}".replace(".00", "   ") for number in numbers), flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(given.tree.resolve(), Path(folder))
+        bench = Bench(flags.tree.resolve(), Path(folder))
         print(f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(ScaleRow)[1:]))
-        if given.recorded is not None:
-            recorded(bench, given.recorded, lambda row: None)
-            recorded(bench, given.recorded, tell)
+        if flags.recorded is not None:
+            recorded(bench, flags.recorded, lambda row: None)
+            recorded(bench, flags.recorded, tell)
         on_runs(bench, FEW, lambda row: None)
-        for count in (FEW, *(given.questions or SIZES)):
+        for count in (FEW, *(flags.questions or SIZES)):
             on_runs(bench, count, tell)
-    write_json(given.json, found)
+    write_json(flags.json, rows)
 
 
 if __name__ == "__main__":

@@ -68,12 +68,12 @@ def statistics(paths: Sequence[SeenPath]) -> dict[str, float]:
     length = np.hypot(saccades[:, 0], saccades[:, 1])
     from_horizontal = np.degrees(np.arctan2(np.abs(saccades[:, 1]), np.abs(saccades[:, 0])))
     times = np.array([fixation.ms for path in paths for fixation in path.fixations], np.float64)
-    again = np.array([len(returns(path.fixations, path.size)) for path in paths])
+    second = np.array([len(returns(path.fixations, path.size)) for path in paths])
     values = (
         *(np.median(length), length.mean(), (length < 5).mean(), (length < 15).mean(), skew(length)),
         *((from_horizontal <= SIDEWAYS_DEG).mean(), (from_horizontal >= 90 - SIDEWAYS_DEG).mean()),
         *(times.mean(), np.mean([path.fixations[0].ms for path in paths]), skew(times)),
-        *(again.sum() / len(times), (again > 0).mean()),
+        *(second.sum() / len(times), (second > 0).mean()),
     )
     return {"paths": len(paths), **{name: float(value) for name, value in zip(PUBLISHED, values, strict=True)}}
 
@@ -100,26 +100,26 @@ def predicted(pictures: Iterable[Pixels], fixations: int) -> list[SeenPath]:
 def table(sets: Mapping[str, Mapping[str, float]]) -> str:
     """The statistics of each set beside the published ones."""
     lines = [f"{'':18}" + "".join(f"{name:>14}" for name in sets) + "   people"]
-    lines.append(f"{'paths':18}" + "".join(f"{one['paths']:>14}" for one in sets.values()))
+    lines.append(f"{'paths':18}" + "".join(f"{item['paths']:>14}" for item in sets.values()))
     for name, published in PUBLISHED.items():
-        lines.append(f"{name:18}{''.join(f'{one[name]:>14.3f}' for one in sets.values())}   {published}")
+        lines.append(f"{name:18}{''.join(f'{entry[name]:>14.3f}' for entry in sets.values())}   {published}")
     return "\n".join(lines)
 
 
 def main() -> None:
     """Print the table."""
     flags = {"--data": Path, "--half": ("odd", "even", "all"), "--scenes": 60, "--seed": 1000, "--fixations": 6}
-    given = options(__doc__, {**flags, "--json": Path})
-    if given.fixations < 3 or given.scenes < 1:
+    arguments = options(__doc__, {**flags, "--json": Path})
+    if arguments.fixations < 3 or arguments.scenes < 1:
         raise SystemExit("a return takes three fixations, and there must be a picture")
     cv2.setNumThreads(1)
-    found = {"generated": statistics(predicted(generated(given.scenes, given.seed), given.fixations))}
-    if given.data is not None:
-        paths = predicted(photographs(given.data, given.half), given.fixations)
-        found["photographs"] = statistics(paths)
-    print(table(found))
+    payload = {"generated": statistics(predicted(generated(arguments.scenes, arguments.seed), arguments.fixations))}
+    if arguments.data is not None:
+        paths = predicted(photographs(arguments.data, arguments.half), arguments.fixations)
+        payload["photographs"] = statistics(paths)
+    print(table(payload))
     print("MultiMatch with people: not measured, no recorded path is at hand.")
-    write_json(given.json, found)
+    write_json(arguments.json, payload)
 
 
 if __name__ == "__main__":

@@ -76,14 +76,14 @@ def rows() -> tuple[Row, ...]:
     )
 
 
-def read_here(name: str, asked: Sequence[Asked]) -> Letters:
+def read_here(name: str, questions: Sequence[Asked]) -> Letters:
     """The letters that the official rule, without its call to GPT-3.5, or our parser reads."""
     if name == "official":
-        return [analyze_answer(reply, len(choices)) for choices, reply in asked]
-    return [parse_letter(reply, choices).value for choices, reply in asked]
+        return [analyze_answer(reply, len(choices)) for choices, reply in questions]
+    return [parse_letter(reply, choices).value for choices, reply in questions]
 
 
-def read_there(name: str, folder: Path, asked: Sequence[Asked]) -> Letters:
+def read_there(name: str, folder: Path, questions: Sequence[Asked]) -> Letters:
     """The letters that a pinned package reads, in its own environment below `folder`."""
     python = folder / name / "bin" / "python"
     if not python.exists():
@@ -91,22 +91,22 @@ def read_there(name: str, folder: Path, asked: Sequence[Asked]) -> Letters:
         install = ["uv", "pip", "install", "--quiet", "--python", python, *PACKAGES[name]]
         subprocess.run(install, check=True)  # noqa: S603
     command = [python, "-I", HERE / "_scorer_readers.py", name]
-    ended = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)  # noqa: S603
-    if ended.returncode:
-        raise SystemExit(f"the reader of {name} ({PACKAGES[name][-1]}) failed:\n{ended.stderr[-2000:]}")
-    found: list[str | None] = json.loads(ended.stdout)
-    return found
+    result = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=False)  # noqa: S603
+    if result.returncode:
+        raise SystemExit(f"the reader of {name} ({PACKAGES[name][-1]}) failed:\n{result.stderr[-2000:]}")
+    names: list[str | None] = json.loads(result.stdout)
+    return names
 
 
 def saved(data: Path, model: str) -> tuple[list[Asked], list[tuple[str, str]]]:
     """The saved replies of a model on BLINK val with their choices, and the task and right letter of each."""
-    asked: list[Asked] = []
+    questions: list[Asked] = []
     keys: list[tuple[str, str]] = []
     for task, choices in OPTIONS.items():
         for row in json.loads((data / "blink_outputs" / model / f"{task}.json").read_text(encoding="utf-8"))["val"]:
-            asked.append((choices, row["full_prediction"] or ""))
+            questions.append((choices, row["full_prediction"] or ""))
             keys.append((task, row["answer"].strip("()")))
-    return asked, keys
+    return questions, keys
 
 
 def accuracy(letters: Letters, keys: Sequence[tuple[str, str]]) -> float:
@@ -117,35 +117,35 @@ def accuracy(letters: Letters, keys: Sequence[tuple[str, str]]) -> float:
     return round(100 * mean(mean(hits) for hits in right.values()), 2)
 
 
-def measure(data: Path | None, before: Mapping[str, Any]) -> dict[str, Any]:
+def measure(data: Path | None, mapping: Mapping[str, Any]) -> dict[str, Any]:
     """Run all readers on the table, and on the saved replies where `data` is given; else these results are kept."""
     with tempfile.TemporaryDirectory() as folder:
 
-        def read(name: str, asked: Sequence[Asked]) -> Letters:
-            return read_there(name, Path(folder), asked) if name in PACKAGES else read_here(name, asked)
+        def read(name: str, questions: Sequence[Asked]) -> Letters:
+            return read_there(name, Path(folder), questions) if name in PACKAGES else read_here(name, questions)
 
-        asked = [(row.choices, row.reply) for row in rows()]
-        found: dict[str, Any] = {**before, "letters": {name: list(read(name, asked)) for name in READERS}}
+        pairs = [(row.choices, row.reply) for row in rows()]
+        results: dict[str, Any] = {**mapping, "letters": {name: list(read(name, pairs)) for name in READERS}}
         if data is not None:
-            found["blink"] = {model: _on_saved(data, model, read) for model in MODELS}
-    return found
+            results["blink"] = {model: _on_saved(data, model, read) for model in MODELS}
+    return results
 
 
 def _on_saved(data: Path, model: str, read: Callable[[str, Sequence[Asked]], Letters]) -> dict[str, Any]:
-    asked, keys = saved(data, model)
-    letters = {name: read(name, asked) for name in READERS}
+    request, keys = saved(data, model)
+    letters = {name: read(name, request) for name in READERS}
     return {
-        name: {"accuracy": accuracy(found, keys), "unread": sum(letter is None for letter in found)}
-        for name, found in letters.items()
+        name: {"accuracy": accuracy(result, keys), "unread": sum(letter is None for letter in result)}
+        for name, result in letters.items()
     }
 
 
-def _summary(found: Mapping[str, Letters]) -> Table:
+def _summary(results: Mapping[str, Letters]) -> Table:
     """Per reader how many replies it reads as they are meant, and its two kinds of errors."""
     table = rows()
     cells = []
     for name in READERS:
-        pairs = list(zip(found[name], (row.means for row in table), strict=True))
+        pairs = list(zip(results[name], (row.means for row in table), strict=True))
         unread = sum(letter is None and means is not None for letter, means in pairs)
         invented = sum(letter is not None and means is None for letter, means in pairs)
         other = sum(None not in (letter, means) and letter != means for letter, means in pairs)
@@ -155,11 +155,11 @@ def _summary(found: Mapping[str, Letters]) -> Table:
     return Table("", (Column("reader", "left"), *map(Column, heads)), tuple(cells))
 
 
-def _differences(found: Mapping[str, Letters]) -> Table:
+def _differences(results: Mapping[str, Letters]) -> Table:
     """The replies that some reader does not read as they are meant; those readings have a cross."""
     cells = []
     for place, row in enumerate(rows()):
-        letters = [found[name][place] for name in READERS]
+        letters = [results[name][place] for name in READERS]
         if any(letter != row.means for letter in letters):
             marked = [(letter or "none") + ("" if letter == row.means else " ✗") for letter in letters]
             cells.append((row.reply.replace("\n", "⏎"), ", ".join(row.choices), row.means or "none", *marked))
@@ -176,12 +176,12 @@ def _published(blink: Mapping[str, Any]) -> Table:
     return Table("", (Column("model", "left"), *map(Column, READERS)), cells)
 
 
-def page(found: Mapping[str, Any]) -> str:
+def page(results: Mapping[str, Any]) -> str:
     """The page: the text of scorers.md with its three tables."""
     tables = {
-        "summary": as_markdown(_summary(found["letters"])),
-        "published": as_markdown(_published(found["blink"])),
-        "differences": as_markdown(_differences(found["letters"])),
+        "summary": as_markdown(_summary(results["letters"])),
+        "published": as_markdown(_published(results["blink"])),
+        "differences": as_markdown(_differences(results["letters"])),
     }
     text = TEXT.read_text(encoding="utf-8")
     for name, table in tables.items():
@@ -191,13 +191,13 @@ def page(found: Mapping[str, Any]) -> str:
 
 def main() -> None:
     """Run the readers unless only the page is asked for, and write the page."""
-    given = options(__doc__, {"--data": Path, "--page": False})
-    before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    found = before if given.page else measure(given.data, before)
-    if "blink" not in found:
+    flags = options(__doc__, {"--data": Path, "--page": False})
+    data = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    measurement = data if flags.page else measure(flags.data, data)
+    if "blink" not in measurement:
         raise SystemExit("no results on BLINK's saved replies yet: give --data, a folder that holds blink_outputs/")
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(page(found), encoding="utf-8")
+    RESULTS.write_text(json.dumps(measurement, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(measurement), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from bench._frame import options
 from bench._quick_claims import Answers, claims_of
-from bench._runs import written
+from bench._runs import write_run
 from bench._sentence_worlds import WORLDS, false_in
 from bench._simulations import rejected
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
@@ -124,22 +124,22 @@ def _moved(share: float, effect: float) -> float:
 Right = NDArray[np.bool_]
 
 
-def _after(rng: np.random.Generator, before: Right, share: float, effect: float, kept: float) -> Right:
+def _after(rng: np.random.Generator, right: Right, share: float, effect: float, value: float) -> Right:
     """Answers next to those before: some drawn anew, and then the effect."""
-    after = np.where(rng.random(len(before)) < kept, before, rng.random(len(before)) < share)
-    hit = rng.random(len(before)) < abs(effect)
+    after = np.where(rng.random(len(right)) < value, right, rng.random(len(right)) < share)
+    hit = rng.random(len(right)) < abs(effect)
     return after | hit if effect > 0 else after & ~hit
 
 
-def drawn(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
+def draw_world(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
     """The questions, and by control and solver which are right."""
     questions = [
         _question(task, number, design)
         for task, size in zip(TASKS, design.sizes, strict=False)
         for number in range(size)
     ]
-    first = {one.cluster: place for place, one in reversed(list(enumerate(questions)))}
-    shared = np.array([first[one.cluster] for one in questions])
+    first = {question.cluster: place for place, question in reversed(list(enumerate(questions)))}
+    shared = np.array([first[item.cluster] for item in questions])
     copies = (rng.random(len(questions)) < 0.5) & (design.rows > 1)
     alone_share, blank_share, _ = design.truth
     alone = rng.random(len(questions)) < alone_share
@@ -147,16 +147,16 @@ def drawn(design: Design, rng: np.random.Generator) -> tuple[list[Question], dic
     tools = _after(rng, blank, blank_share, design.content, design.kept)
     if design.by_task:
         # The same draws, so that a task without an effect is as without tools.
-        tasks = np.array([one.task for one in questions])
+        tasks = np.array([entry.task for entry in questions])
         for task, effect in zip(TASKS, design.by_task, strict=False):
             tools = np.where(tasks == task, _after(rng, blank, blank_share, effect, 1.0), tools)
-    again = [_after(rng, alone, alone_share, 0, design.kept) for _ in range(1, design.repeats)]
-    real = {"controller": tools, "mllm": alone, **{f"mllm{REPEAT}{n}": own for n, own in enumerate(again, 2)}}
+    values = [_after(rng, alone, alone_share, 0, design.kept) for _ in range(1, design.repeats)]
+    real = {"controller": tools, "mllm": alone, **{f"mllm{REPEAT}{n}": current for n, current in enumerate(values, 2)}}
     if design.specialist is not None:
         real["specialist"] = rng.random(len(questions)) < design.specialist
     runs = {"real": real, "blank": {"controller": blank}}
     return questions, {
-        output: {name: np.where(copies, own[shared], own) for name, own in solvers.items()}
+        output: {name: np.where(copies, solver[shared], solver) for name, solver in solvers.items()}
         for output, solvers in runs.items()
     }
 
@@ -165,8 +165,8 @@ def _question(task: str, number: int, design: Design) -> Question:
     identity = f"val_{task}_{number + 1}"
     image = StoredImage(identity.encode().hex().zfill(64)[-64:], 8, 8, "image/png")
     cluster = "picture" if design.one_picture else f"{task}-{number // design.rows}"
-    asked = (f"Which is it in {identity}?", Kind.CHOICE, ("one", "other"), "(A)")
-    return Question(identity, task, (image,), *asked, task, cluster=cluster)
+    values = (f"Which is it in {identity}?", Kind.CHOICE, ("one", "other"), "(A)")
+    return Question(identity, task, (image,), *values, task, cluster=cluster)
 
 
 def write(
@@ -180,8 +180,8 @@ def write(
     """A run folder with these right and wrong answers."""
 
     def attempts(name: str, right: Right) -> Iterator[Attempt | Unfinished]:
-        for question, one in zip(questions, right.tolist(), strict=True):
-            reply = _reply(name, design, right=one, draws=rng.random(4))
+        for question, item in zip(questions, right.tolist(), strict=True):
+            reply = _reply(name, design, right=item, draws=rng.random(4))
             last = TASKS[len(design.sizes) - 1]
             if reply is None or (design.lost and question.task == last):
                 yield Unfinished(question.id, "an outage")
@@ -190,8 +190,8 @@ def write(
             prompt = Prompt(parts, question.kind, question.choices, route=question.route)
             yield Attempt(question.id, (Exchange(prompt, reply),), 0.5, started=0.0)
 
-    made = {name: attempts(name, right) for name, right in solvers.items()}
-    return written(path, questions, made, {"model": {"model": "drawn"}, "tool_output": output}).path
+    by_solver = {name: attempts(name, right) for name, right in solvers.items()}
+    return write_run(path, questions, by_solver, {"model": {"model": "drawn"}, "tool_output": output}).path
 
 
 def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) -> Reply | None:
@@ -245,29 +245,29 @@ def is_true(design: Design) -> dict[str, bool]:
 
 def claims(sentences: Iterable[Sentence]) -> set[str]:
     """What a conclusion asserts."""
-    said = [f"{one.id} {one.text}" for one in sentences]
-    return {name for name, pattern in CLAIMS.items() if any(re.search(pattern, one) for one in said)}
+    lines = [f"{sentence.id} {sentence.text}" for sentence in sentences]
+    return {name for name, pattern in CLAIMS.items() if any(re.search(pattern, item) for item in lines)}
 
 
 def asserted(design: Design, seed: int) -> set[str]:
     """The claims of one draw."""
     rng = np.random.default_rng([seed, *map(ord, design.name)])
-    questions, runs = drawn(design, rng)
+    questions, runs = draw_world(design, rng)
     # Every answer waits for the disk, which memory does not have.
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        paths = [write(Path(folder) / output, design, questions, output, own, rng) for output, own in runs.items()]
+        paths = [write(Path(folder) / output, design, questions, output, run, rng) for output, run in runs.items()]
         return claims(conclusion(compare_paths(paths).comparison, limits=False))
 
 
 def quickly_asserted(design: Design, seed: int) -> set[str]:
     """The claims of the first sentence of one draw, without a run folder; of one row a question, asked once."""
     rng = np.random.default_rng([seed, *map(ord, design.name)])
-    questions, runs = drawn(design, rng)
+    questions, runs = draw_world(design, rng)
     answers = []
     for name, silent in (("mllm", design.silent_alone), ("controller", design.silent_tools)):
         read = rng.random(len(questions)) >= max(design.unread, silent)
         answers.append(Answers(runs["real"][name], read))
-    return claims_of([one.task for one in questions], [one.cluster for one in questions], *answers)
+    return claims_of([question.task for question in questions], [item.cluster for item in questions], *answers)
 
 
 def sentences(
@@ -286,12 +286,12 @@ def sentences(
     false, least = Counter[str](), dict.fromkeys(CLAIMS, 1.0)
     with Pool(processes) as pool:
         for design in designs:
-            found = pool.map(partial(draw, design), range(seed, seed + draws))
-            truth, count = is_true(design), Counter(claim for one in found for claim in one)
+            values = pool.map(partial(draw, design), range(seed, seed + draws))
+            truth, count = is_true(design), Counter(claim for item in values for claim in item)
             cells = [f"{count[name]}{'' if truth[name] or not count[name] else ' false'}" for name in CLAIMS]
             yield f"| {design.name} | {' | '.join(cells)} |"
             for name, true in truth.items():
-                wrong = sum(name in one for one in found) * (not true)
+                wrong = sum(name in entry for entry in values) * (not true)
                 false[name] += wrong
                 least[name] = min(least[name], 1 - wrong / draws)
     total = draws * len(designs)
@@ -304,18 +304,18 @@ def pair(
 ) -> tuple[Metric, Metric]:
     """The metrics of two solvers, the second better by a difference in every task; `rows` of a question are alike."""
     strata = [str(task) for task, size in enumerate(sizes) for _ in range(size // rows)]
-    draws, both = rng.random(len(strata)), rng.random(len(strata)) < 0.5
+    draws, sides = rng.random(len(strata)), rng.random(len(strata)) < 0.5
     up, down = (discordant + difference) / 2, (discordant - difference) / 2
     better, worse = draws < up, (draws >= up) & (draws < up + down)
-    how: Combine = "mean_of_ratios" if len(sizes) > 1 else "ratio"
-    made = []
-    for right in (worse | (both & ~better), better | (both & ~worse)):
+    text: Combine = "mean_of_ratios" if len(sizes) > 1 else "ratio"
+    results = []
+    for right in (worse | (sides & ~better), better | (sides & ~worse)):
         cells = tuple(
-            Cell(stratum if len(sizes) > 1 else "", str(place), float(rows * one), float(rows))
-            for place, (stratum, one) in enumerate(zip(strata, right.tolist(), strict=True))
+            Cell(stratum if len(sizes) > 1 else "", str(place), float(rows * item), float(rows))
+            for place, (stratum, item) in enumerate(zip(strata, right.tolist(), strict=True))
         )
-        made.append(Metric("accuracy", combine(cells, how), len(cells), how, cells))
-    return made[0], made[1]
+        results.append(Metric("accuracy", combine(cells, text), len(cells), text, cells))
+    return results[0], results[1]
 
 
 def power(draws: int, seed: int) -> Iterator[str]:
@@ -324,15 +324,15 @@ def power(draws: int, seed: int) -> Iterator[str]:
     yield "| :--- | ---: | ---: | ---: | ---: |"
     for sizes, discordant in _DATA["power"]:
         rng = np.random.default_rng([seed, *sizes])
-        said = [detectable(*pair(rng, sizes, discordant, 0.0)) for _ in range(draws)]
-        known = [one for one in said if one is not None]
+        values = [detectable(*pair(rng, sizes, discordant, 0.0)) for _ in range(draws)]
+        items = [item for item in values if item is not None]
         name = f"14 x {sizes[0]}" if len(sizes) == 14 else " + ".join(map(str, sizes))
-        found = size = "-"
-        if known:
-            least = float(np.median(known))
+        text = size = "-"
+        if items:
+            least = float(np.median(items))
             p_values = [contrast(*pair(rng, sizes, max(discordant, least), least)).p_value for _ in range(draws)]
-            found, size = f"{rejected(p_values):.2f}", f"{least:.3f}"
-        yield f"| {name} | {discordant} | {size} | {1 - len(known) / draws:.2f} | {found} |"
+            text, size = f"{rejected(p_values):.2f}", f"{least:.3f}"
+        yield f"| {name} | {discordant} | {size} | {1 - len(items) / draws:.2f} | {text} |"
 
 
 def plan(draws: int, seed: int) -> Iterator[str]:
@@ -345,11 +345,11 @@ def plan(draws: int, seed: int) -> Iterator[str]:
             least = detectable_difference(Plan.of(sizes, rows), discordant)
         except UsageError:
             # Not even a difference on every question that differs.
-            least, said = discordant, f"none, {discordant} is not"
+            least, text = discordant, f"none, {discordant} is not"
         else:
-            said = f"{least:.3f}"
+            text = f"{least:.3f}"
         p_values = [contrast(*pair(rng, sizes, discordant, least, rows)).p_value for _ in range(draws)]
-        yield f"| {' + '.join(map(str, sizes))} | {rows} | {discordant} | {said} | {rejected(p_values):.2f} |"
+        yield f"| {' + '.join(map(str, sizes))} | {rows} | {discordant} | {text} | {rejected(p_values):.2f} |"
 
 
 def worlds(draws: int, seed: int) -> Iterator[str]:
@@ -366,26 +366,33 @@ def coverage(draws: int, seed: int) -> Iterator[str]:
     yield "| :--- | ---: | ---: | ---: | ---: | ---: |"
     for sizes, discordant, difference in _DATA["coverage"]:
         rng = np.random.default_rng([seed, *sizes])
-        found = (contrast(*pair(rng, sizes, discordant, difference)).interval for _ in range(draws))
-        ends = [(one.low, one.high) for one in found if one is not None]
+        intervals = (contrast(*pair(rng, sizes, discordant, difference)).interval for _ in range(draws))
+        ends = [(item.low, item.high) for item in intervals if item is not None]
         below = sum(high < difference - 1e-9 for _, high in ends) / draws
         above = sum(low > difference + 1e-9 for low, _ in ends) / draws
-        named = " + ".join(map(str, sizes))
-        yield f"| {named} | {discordant} | {difference} | {1 - below - above:.3f} | {below:.3f} | {above:.3f} |"
+        text = " + ".join(map(str, sizes))
+        yield f"| {text} | {discordant} | {difference} | {1 - below - above:.3f} | {below:.3f} | {above:.3f} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table in Markdown."""
-    known = {design.name: design for design in (*ARMS, *NULLS)}
-    flags = {"--draws": 60, "--seed": 0, "--processes": int, "--design": list(known), "--power": False, "--plan": False}
+    by_name = {design.name: design for design in (*ARMS, *NULLS)}
+    flags = {
+        "--draws": 60,
+        "--seed": 0,
+        "--processes": int,
+        "--design": list(by_name),
+        "--power": False,
+        "--plan": False,
+    }
     flags |= {"--worlds": False, "--coverage": False, "--quick": False}
-    given = options(__doc__, flags, arguments)
-    chosen = [known[name] for name in given.design or (QUICK if given.quick else known)]
-    draw = quickly_asserted if given.quick else asserted
-    made = partial(sentences, designs=chosen, processes=given.processes, draw=draw)
+    values = options(__doc__, flags, arguments)
+    items = [by_name[name] for name in values.design or (QUICK if values.quick else by_name)]
+    draw = quickly_asserted if values.quick else asserted
+    built = partial(sentences, designs=items, processes=values.processes, draw=draw)
     tables = {"power": power, "plan": plan, "worlds": worlds, "coverage": coverage}
-    table = next((table for name, table in tables.items() if getattr(given, name)), made)
-    for line in table(given.draws, given.seed):
+    table = next((table for name, table in tables.items() if getattr(values, name)), built)
+    for line in table(values.draws, values.seed):
         print(line, flush=True)
 
 

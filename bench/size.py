@@ -54,7 +54,7 @@ class Size:
     web: int = 0
 
     def __add__(self, other: Size) -> Size:
-        return Size(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Size(*(item + two for item, two in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -92,12 +92,12 @@ def size_of(source: str) -> Size:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 functions.append(node)
             case ast.ClassDef():
-                dataclasses += any("dataclass" in ast.unparse(one) for one in node.decorator_list)
+                dataclasses += any("dataclass" in ast.unparse(item) for item in node.decorator_list)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             match node.body:
                 case [ast.Expr(ast.Constant(str())) as docstring, *_]:
                     code.difference_update(_lines(docstring))
-    private = sum(one.name.startswith("_") and not one.name.startswith("__") for one in functions)
+    private = sum(function.name.startswith("_") and not function.name.startswith("__") for function in functions)
     bodies = sum(map(_body, functions))
     return Size(len(code), len(functions), bodies, private, len(comments - code), dataclasses)
 
@@ -119,13 +119,13 @@ def room_of(path: Path) -> str:
 
 def sizes(paths: Iterable[Path], *, by_file: bool = False, root: Path = ROOT) -> dict[str, Size]:
     """The size of each room, or of each file, below these files and folders."""
-    found: dict[str, Size] = {}
-    for path in (one for top in paths for one in ([top] if top.is_file() else sorted(top.rglob("*")))):
+    results: dict[str, Size] = {}
+    for path in (item for top in paths for item in ([top] if top.is_file() else sorted(top.rglob("*")))):
         place = path.relative_to(root)
         name = str(place) if by_file else room_of(place)
-        if counted := _count(path):
-            found[name] = found.get(name, Size()) + counted
-    return found
+        if counts := _count(path):
+            results[name] = results.get(name, Size()) + counts
+    return results
 
 
 def of_checkout(root: Path = ROOT) -> dict[str, Size]:
@@ -143,7 +143,7 @@ def _count(path: Path) -> Size | None:
     return Size(data=lines) if path.suffix in DATA else Size(web=lines)
 
 
-def table(found: Mapping[str, Size]) -> Table:
+def table(results: Mapping[str, Size]) -> Table:
     """A row for each room, and one for each sum."""
     columns = (
         "code",
@@ -156,9 +156,9 @@ def table(found: Mapping[str, Size]) -> Table:
         "data",
         "web",
     )
-    rows = [(name, *size.cells) for name, size in sorted(found.items())]
+    rows = [(name, *size.cells) for name, size in sorted(results.items())]
     for name, folders in SUMS.items():
-        parts = [size for room, size in found.items() if room.split("/")[0] in folders]
+        parts = [size for room, size in results.items() if room.split("/")[0] in folders]
         if len(parts) > 1:
             rows.append((name, *sum(parts, Size()).cells))
     return Table("Size", (Column("room"), *map(Column, columns)), tuple(rows))
@@ -166,9 +166,9 @@ def table(found: Mapping[str, Size]) -> Table:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
-    given = options(__doc__, {"paths...": Path, "--by-file": False}, arguments)
-    paths = [path.resolve() for path in given.paths] or [ROOT / name for name in FOLDERS]
-    print(as_text(table(sizes(paths, by_file=given.by_file))))
+    flags = options(__doc__, {"paths...": Path, "--by-file": False}, arguments)
+    paths = [path.resolve() for path in flags.paths] or [ROOT / name for name in FOLDERS]
+    print(as_text(table(sizes(paths, by_file=flags.by_file))))
     return 0
 
 

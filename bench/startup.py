@@ -105,31 +105,31 @@ def start(case: str, places: Places) -> Start:
         if case in ASKING:
             asking = command(ASKING[case], url, places.questions, IN_FLIGHT, out)
             home = environment(out / "home" if places.new_images else places.home)
-            ended = measured(asking, home, out / "log", kill_when=lambda: came.wait(POLL_S))
-            if ended.killed is None:
+            measurement = measured(asking, home, out / "log", kill_when=lambda: came.wait(POLL_S))
+            if measurement.killed is None:
                 raise SystemExit(f"{' '.join(asking)} asked nothing:\n{(out / 'log').read_text()[-3000:]}")
         else:
             if case == "replay" and places.run.exists():
                 places.run.rename(out / "earlier")
-            ended = measured(words(case, places), environment(places.home), out / "log")
-    return Start(case, ended.wall_s, ended.cpu_s)
+            measurement = measured(words(case, places), environment(places.home), out / "log")
+    return Start(case, measurement.wall_s, measurement.cpu_s)
 
 
 def main() -> None:
     """Print the table."""
     flags = {"--case": list(CASES), "--questions": QUESTIONS, "--new-images": False, "--repeat": 5, "--json": Path}
-    given = options(__doc__, flags)
-    cases = [case for case in CASES if case in (given.case or CASES)]
+    arguments = options(__doc__, flags)
+    cases = [case for case in CASES if case in (arguments.case or CASES)]
     with tempfile.TemporaryDirectory() as folder:
-        places = Places(Path(folder), given.questions, new_images=given.new_images)
+        places = Places(Path(folder), arguments.questions, new_images=arguments.new_images)
         # What others read must be there, and the first round fills the disk's cache.
         for case in dict.fromkeys(["replay", *cases]):
             start(case, places)
-        rows = turns(cases, given.repeat, lambda case: start(case, places))
+        rows = turns(cases, arguments.repeat, lambda case: start(case, places))
     # Children inherit it: without bytecode on disk each start compiles every module, about 1.5 s more.
     print(f"PYTHONDONTWRITEBYTECODE is {'set' if sys.dont_write_bytecode else 'not set: bytecode is kept'}")
     print(table(medians(rows, "case")))
-    write_json(given.json, rows)
+    write_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

@@ -71,11 +71,11 @@ async def measure(runner: CachedTools, ref: ImageRef, calls: int, flight: int) -
             await one(offset * 100 / calls)
 
     await one(0.001 * flight)
-    own, others, began = time.process_time(), sum(workers().values()), time.perf_counter()
+    start, others, other_start = time.process_time(), sum(workers().values()), time.perf_counter()
     await asyncio.gather(*(ask() for _ in range(flight)))
-    passed = time.perf_counter() - began
-    own, others = time.process_time() - own, sum(workers().values()) - others
-    return 1000 * passed / calls, 1000 * (own + others) / calls, 1000 * own / calls
+    passed = time.perf_counter() - other_start
+    start, others = time.process_time() - start, sum(workers().values()) - others
+    return 1000 * passed / calls, 1000 * (start + others) / calls, 1000 * start / calls
 
 
 async def compare(folder: Path, calls: int, flight: int) -> None:
@@ -86,20 +86,20 @@ async def compare(folder: Path, calls: int, flight: int) -> None:
     caches = {name: FindingCache(folder / name, store) for name in choices}
     runners = {name: CachedTools(store, caches[name], choice) for name, choice in choices.items()}
     tool: Tool = load("tools", "crop")
-    began = time.perf_counter()
+    start = time.perf_counter()
     await runners["worker"].call(tool, tool.parse({"box": {"x0": 0, "y0": 0, "x1": 50, "y1": 50}}), [ref])
-    passed = time.perf_counter() - began
+    passed = time.perf_counter() - start
     [(pid, spent)] = workers().items()
-    told = f"{passed:.2f} s, {spent:.2f} s of CPU, {resident_mb(pid):.0f} MB"
-    print(f"JPEG of {len(photo) / 1000:.0f} kB; start of a worker {told}")
+    text = f"{passed:.2f} s, {spent:.2f} s of CPU, {resident_mb(pid):.0f} MB"
+    print(f"JPEG of {len(photo) / 1000:.0f} kB; start of a worker {text}")
     rows = []
-    for how in ("made", "read", "kept"):
+    for mode in ("made", "read", "kept"):
         for many in (1, flight):
             for name, choice in choices.items():
-                if how == "kept":
+                if mode == "kept":
                     runners[name].close()
                     runners[name] = CachedTools(store, caches[name], choice)
-                rows.append(Cost(how, many, name, *await measure(runners[name], ref, calls, many)))
+                rows.append(Cost(mode, many, name, *await measure(runners[name], ref, calls, many)))
     print(table(rows))
     for runner in runners.values():
         runner.close()
@@ -107,9 +107,9 @@ async def compare(folder: Path, calls: int, flight: int) -> None:
 
 def main() -> None:
     """Measure and print."""
-    given = options(__doc__, {"--calls": 400, "--flight": 16})
+    flags = options(__doc__, {"--calls": 400, "--flight": 16})
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(compare(Path(folder), given.calls, given.flight))
+        asyncio.run(compare(Path(folder), flags.calls, flags.flight))
 
 
 if __name__ == "__main__":

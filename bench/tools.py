@@ -75,20 +75,20 @@ async def measure(service: CachedTools, name: str, options: Options) -> tuple[st
     tool: Tool = load("tools", name)
     if name not in KNOWN:
         return (name, "-", "-", "-", "-", "-", "no questions are generated for it")
-    known = KNOWN[name]
+    expected_values = KNOWN[name]
     try:
         # Loading and first use are not the time of a question.
-        first = await ask(service, tool, known.make(options.items, options.seed))
+        first = await ask(service, tool, expected_values.make(options.items, options.seed))
     except (NoBackend, WeightsError) as error:
         # The last clause names the remedy; the lines of the service name the absent part.
         return (name, "-", "-", "-", "-", "-", str(error).rsplit("; ", maxsplit=1)[-1])
-    questions = [known.make(index, options.seed) for index in range(options.items)]
+    questions = [expected_values.make(index, options.seed) for index in range(options.items)]
     started = time.perf_counter()
     findings = await asyncio.gather(*(ask(service, tool, question) for question in questions))
-    each = f"{1000 * (time.perf_counter() - started) / len(questions):.0f} ms"
+    text = f"{1000 * (time.perf_counter() - started) / len(questions):.0f} ms"
     backend = next((finding.backend for finding in (first, *findings) if finding is not None), "-")
-    if known.rule is None:
-        return (name, backend, "-", "-", "-", each, "not known of a generated picture: time only")
+    if expected_values.rule is None:
+        return (name, backend, "-", "-", "-", text, "not known of a generated picture: time only")
     verdicts = (
         None if finding is None else question.right(finding, service.store)
         for question, finding in zip(questions, findings, strict=True)
@@ -96,14 +96,14 @@ async def measure(service: CachedTools, name: str, options: Options) -> tuple[st
     decided = [verdict for verdict in verdicts if verdict is not None]
     right = share(len(decided), len(questions))
     if not decided:
-        return (name, backend, right, "-", "-", each, known.rule)
+        return (name, backend, right, "-", "-", text, expected_values.rule)
     limits = bounds(wilson(sum(decided), len(decided)))
-    return (name, backend, right, accuracy(sum(decided) / len(decided)), limits, each, known.rule)
+    return (name, backend, right, accuracy(sum(decided) / len(decided)), limits, text, expected_values.rule)
 
 
 async def rows(options: Options) -> list[tuple[str, ...]]:
     """A row for each tool, in the order given."""
-    found = []
+    results = []
     for name in options.tools:
         with tempfile.TemporaryDirectory() as folder:
             # A separate cache: a finding that is already known takes no time.
@@ -111,11 +111,11 @@ async def rows(options: Options) -> list[tuple[str, ...]]:
             choice = ServiceOptions(options.backend, options.weights, options.device)
             service = CachedTools(store, FindingCache(Path(folder) / "findings", store), choice)
             try:
-                found.append(await measure(service, name, options))
+                results.append(await measure(service, name, options))
             finally:
                 service.close()
         print(f"{name}: done", file=sys.stderr, flush=True)
-    return found
+    return results
 
 
 def accuracies(options: Options) -> Table:
@@ -133,12 +133,12 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     weights = {"action": "append", "default": [], "metavar": "TOOL=DIR_OR_ID|random"}
     flags |= {"--weights": weights, "--size": ("real", "tiny"), "--requests": 200, "--repeats": 5}
     command = parser(__doc__, flags)
-    given = command.parse_args(words)
-    if min(given.items, given.requests, given.repeats) < 1:
+    arguments = command.parse_args(words)
+    if min(arguments.items, arguments.requests, arguments.repeats) < 1:
         command.error("--items, --requests and --repeats must be at least 1")
-    if bad := [pair for pair in given.weights if pair != RANDOM and "=" not in pair]:
+    if bad := [pair for pair in arguments.weights if pair != RANDOM and "=" not in pair]:
         command.error(f"--weights {bad[0]}: write TOOL=DIR_OR_ID, or random")
-    return given
+    return arguments
 
 
 def quiet() -> None:
@@ -151,25 +151,25 @@ def quiet() -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print the tables."""
-    found = parsed(words)
+    result = parsed(words)
     try:
         # Before anything is loaded or measured: an hour later is late for a device that is not there.
-        _throughput.machine(found.device)
+        _throughput.machine(result.device)
         quiet()
-        if found.dtypes:
-            chosen, real = tuple(found.network or NETWORKS), found.size == "real"
-            setting = (chosen, tuple(found.dtypes), found.device, real, found.items, found.seed)
+        if result.dtypes:
+            items, real = tuple(result.network or NETWORKS), result.size == "real"
+            setting = (items, tuple(result.dtypes), result.device, real, result.items, result.seed)
             print(as_text(_reduced.table(_reduced.Comparison(*setting))))
             return
-        random_only = found.weights == [RANDOM]
+        random_only = result.weights == [RANDOM]
         if not random_only:
-            weights = dict(pair.split("=", 1) for pair in found.weights if pair != RANDOM)
-            chosen = tuple(found.tool or names("tools"))
-            options = Options(chosen, found.items, found.seed, found.backend, found.device, weights)
+            weights = dict(pair.split("=", 1) for pair in result.weights if pair != RANDOM)
+            items = tuple(result.tool or names("tools"))
+            options = Options(items, result.items, result.seed, result.backend, result.device, weights)
             print(as_text(accuracies(options)))
-        if random_only or found.device != "cpu":
-            networks = tuple(found.network or NETWORKS)
-            load_ = _throughput.Load(networks, found.device, found.size == "real", found.requests, found.repeats)
+        if random_only or result.device != "cpu":
+            networks = tuple(result.network or NETWORKS)
+            load_ = _throughput.Load(networks, result.device, result.size == "real", result.requests, result.repeats)
             print(as_text(_throughput.table(load_)))
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -63,19 +63,19 @@ def measured(count: Count) -> list[dict[str, Any]]:
     rows.append(size("all tools", list(tools.values()), count))
     menus = {name: load("hybrid.benchmarks", name).card.tools_offered for name in names("hybrid.benchmarks")}
     # Where a card names none, all tools are offered, which have their row.
-    rows += [size(f"menu of {name}", [tools[each] for each in menu], count) for name, menu in menus.items() if menu]
+    rows += [size(f"menu of {name}", [tools[item] for item in menu], count) for name, menu in menus.items() if menu]
     return rows
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print the table."""
-    given = options(__doc__, {"--encodings": Path, "--json": Path}, words)
-    count, called = counter(given.encodings)
+    flags = options(__doc__, {"--encodings": Path, "--json": Path}, words)
+    count, calls = counter(flags.encodings)
     rows = measured(count)
-    print(f"{'':26}{'tools':>6}{'JSON bytes':>12}{'tokens':>8}{'text bytes':>12}{'tokens':>8}   ({called})")
+    print(f"{'':26}{'tools':>6}{'JSON bytes':>12}{'tokens':>8}{'text bytes':>12}{'tokens':>8}   ({calls})")
     for row in rows:
         print("{name:26}{tools:6}{json_bytes:12,}{json_tokens:8,}{text_bytes:12,}{text_tokens:8,}".format(**row))
-    write_json(given.json, {"tokens": called, "sizes": rows})
+    write_json(flags.json, {"tokens": calls, "sizes": rows})
 
 
 if __name__ == "__main__":

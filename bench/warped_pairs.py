@@ -146,16 +146,16 @@ def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty
     """
 
     def attempt() -> WarpedPair | None:
-        made = (
+        built = (
             _planar(rng, pixels, difficulty)
             if kind == "planar"
             else orbited(rng, pixels, _orbit(rng, kind, difficulty))
         )
-        return made if np.isfinite(made.there[..., 0]).mean() >= MIN_VISIBLE else None
+        return built if np.isfinite(built.there[..., 0]).mean() >= MIN_VISIBLE else None
 
-    made = until("view that shows enough", attempt)
-    second = relit(rng, made.images[1], LIGHTS[difficulty])
-    return WarpedPair((pixels, second), made.there, made.centre, made.turn_deg, made.focal_ratio)
+    item = until("view that shows enough", attempt)
+    second = relit(rng, item.images[1], LIGHTS[difficulty])
+    return WarpedPair((pixels, second), item.there, item.centre, item.turn_deg, item.focal_ratio)
 
 
 def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[Spot, ...]]:
@@ -173,13 +173,13 @@ def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[S
         sides = (widths[1], heights[1])
         if not all(MARGIN * side < at < (1 - MARGIN) * side for at, side in zip(place, sides, strict=True)):
             return None
-        chosen = [(float(place[0]), float(place[1]))]
+        values = [(float(place[0]), float(place[1]))]
         for _ in range(100):
             other = _spot(rng, widths[1], heights[1])
-            if all(np.hypot(other[0] - a, other[1] - b) > APART * diagonal for a, b in chosen):
-                chosen.append(other)
-            if len(chosen) == 4:
-                return (x, y), tuple(chosen)
+            if all(np.hypot(other[0] - a, other[1] - b) > APART * diagonal for a, b in values):
+                values.append(other)
+            if len(values) == 4:
+                return (x, y), tuple(values)
         return None
 
     return until("point that both views show", attempt)
@@ -194,17 +194,17 @@ def _planar(rng: np.random.Generator, pixels: Pixels, difficulty: Difficulty) ->
     """A picture under a homography, of which image 2 shows a part."""
     height, width = pixels.shape[:2]
     homography = random_homography(rng, (width, height), PLANAR_CHANGES[difficulty])
-    shown = rng.uniform(CROPS[difficulty], 1.0)
-    corner = rng.uniform(0, 1 - shown, 2) * (width, height)
-    size = (round(shown * width), round(shown * height))
+    text = rng.uniform(CROPS[difficulty], 1.0)
+    corner = rng.uniform(0, 1 - text, 2) * (width, height)
+    size = (round(text * width), round(text * height))
     homography = np.array([[1, 0, -corner[0]], [0, 1, -corner[1]], [0, 0, 1.0]]) @ homography
     warped = np.asarray(cv2.warpPerspective(pixels, homography, size, flags=cv2.INTER_LINEAR), np.uint8)
     covered = cv2.warpPerspective(np.full(pixels.shape[:2], 255, np.uint8), homography, size) > 127
     rays = _pixels(width, height) @ homography.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        there = np.where(rays[..., 2:] > 1e-6, rays[..., :2] / rays[..., 2:], np.nan)
-    there[~_within(there, size)] = np.nan
-    return WarpedPair((pixels, _on_ground(warped, covered, pixels)), there.astype(np.float32))
+        indices = np.where(rays[..., 2:] > 1e-6, rays[..., :2] / rays[..., 2:], np.nan)
+    indices[~_within(indices, size)] = np.nan
+    return WarpedPair((pixels, _on_ground(warped, covered, pixels)), indices.astype(np.float32))
 
 
 def random_homography(rng: np.random.Generator, size: tuple[int, int], change: Change) -> Array:
@@ -215,8 +215,8 @@ def random_homography(rng: np.random.Generator, size: tuple[int, int], change: C
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     turn = turn * np.exp(rng.uniform(-change.log_scale, change.log_scale))
     moved = (corners - centre) @ turn.T + centre + rng.uniform(-change.corner, change.corner, (4, 2)) * size
-    found = cv2.getPerspectiveTransform(corners.astype(np.float32), moved.astype(np.float32))
-    return np.asarray(found, np.float64)
+    result = cv2.getPerspectiveTransform(corners.astype(np.float32), moved.astype(np.float32))
+    return np.asarray(result, np.float64)
 
 
 def _orbit(rng: np.random.Generator, kind: Kind, difficulty: Difficulty) -> Orbit:
@@ -225,15 +225,15 @@ def _orbit(rng: np.random.Generator, kind: Kind, difficulty: Difficulty) -> Orbi
     if kind == "parallax":
         yaw = rng.uniform(*ROUND_DEG[difficulty]) * rng.choice([-1, 1])
         pitch, roll = rng.uniform(-tilt, tilt, 2)
-        away = rng.uniform(-tilt, tilt) / 30
+        offset = rng.uniform(-tilt, tilt) / 30
     else:
         yaw, roll = rng.uniform(-0.3, 0.3), rng.uniform(-tilt, tilt)
         if rng.random() < 0.5:
-            pitch, away = rng.uniform(8, 16) * rng.choice([-1, 1]), 0.0
+            pitch, offset = rng.uniform(8, 16) * rng.choice([-1, 1]), 0.0
         else:
             pitch = rng.uniform(-0.3, 0.3)
-            away = rng.uniform(0.12, 0.35) * rng.choice([-1, 1])
-    return Orbit(float(yaw), float(pitch), float(roll), float(np.exp(away)))
+            offset = rng.uniform(0.12, 0.35) * rng.choice([-1, 1])
+    return Orbit(float(yaw), float(pitch), float(roll), float(np.exp(offset)))
 
 
 def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPair:
@@ -262,13 +262,13 @@ def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPai
     # Where the pixels of image 1 land, unless something nearer covers them.
     rays = seen(_pixels(width, height), depth)
     with np.errstate(divide="ignore", invalid="ignore"):
-        there = rays[..., :2] / rays[..., 2:]
-    inside = _within(there, (width, height)) & (rays[..., 2] > 1e-3)
-    columns, rows = (np.where(inside, np.rint(there[..., axis]), 0).astype(np.intp) for axis in (0, 1))
-    there[~(inside & (rays[..., 2] <= 1.03 * nearest[rows, columns]))] = np.nan
-    shown = _on_ground(second, np.isfinite(nearest), pixels)
+        projected = rays[..., :2] / rays[..., 2:]
+    inside = _within(projected, (width, height)) & (rays[..., 2] > 1e-3)
+    columns, rows = (np.where(inside, np.rint(projected[..., axis]), 0).astype(np.intp) for axis in (0, 1))
+    projected[~(inside & (rays[..., 2] <= 1.03 * nearest[rows, columns]))] = np.nan
+    text = _on_ground(second, np.isfinite(nearest), pixels)
     angle = float(np.degrees(np.arccos(np.clip((np.trace(turn) - 1) / 2, -1, 1))))
-    return WarpedPair((pixels, shown), there.astype(np.float32), centre / np.linalg.norm(centre), angle, ratio)
+    return WarpedPair((pixels, text), projected.astype(np.float32), centre / np.linalg.norm(centre), angle, ratio)
 
 
 def plausible_depth(rng: np.random.Generator, pixels: Pixels) -> Array:
@@ -298,8 +298,8 @@ def _regions(rng: np.random.Generator, pixels: Pixels) -> npt.NDArray[np.int32]:
     stop = (cv2.TERM_CRITERIA_MAX_ITER + cv2.TERM_CRITERIA_EPS, 30, 0.5)
     _, labels, _ = cv2.kmeans(features, REGIONS, start, stop, 1, cv2.KMEANS_USE_INITIAL_LABELS)
     masks = [
-        cv2.resize(cv2.GaussianBlur((labels.reshape(60, 80) == one).astype(np.float32), (0, 0), 1.5), (width, height))
-        for one in range(REGIONS)
+        cv2.resize(cv2.GaussianBlur((labels.reshape(60, 80) == index).astype(np.float32), (0, 0), 1.5), (width, height))
+        for index in range(REGIONS)
     ]
     return np.asarray(np.argmax(np.stack(masks), axis=0), np.int32)
 
@@ -316,12 +316,12 @@ def _splat(rays: Array, colours: Pixels, size: tuple[int, int]) -> tuple[Pixels,
     depths = rays[..., 2].ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
         places = np.rint(rays[..., :2].reshape(-1, 2) / depths[:, None])
-    kept = np.flatnonzero((depths > 1e-3) & _within(places, size))
-    kept = kept[np.argsort(-depths[kept], kind="stable")]
-    index = (places[kept, 1] * width + places[kept, 0]).astype(np.intp)
+    selected = np.flatnonzero((depths > 1e-3) & _within(places, size))
+    selected = selected[np.argsort(-depths[selected], kind="stable")]
+    index = (places[selected, 1] * width + places[selected, 0]).astype(np.intp)
     out, nearest = np.zeros((height * width, 3), np.uint8), np.full(height * width, np.inf)
     # Of equal numbers the last is written: the nearest.
-    out[index], nearest[index] = colours.reshape(-1, 3)[kept], depths[kept]
+    out[index], nearest[index] = colours.reshape(-1, 3)[selected], depths[selected]
     return out.reshape(height, width, 3), nearest.reshape(height, width)
 
 
@@ -330,12 +330,12 @@ def _within(places: Array, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
         return np.asarray(((places >= 0) & (places <= np.subtract(size, 1))).all(axis=-1))
 
 
-def _on_ground(shown: Pixels, covered: npt.NDArray[np.bool_], pixels: Pixels) -> Pixels:
+def _on_ground(text: Pixels, covered: npt.NDArray[np.bool_], pixels: Pixels) -> Pixels:
     """The visible picture, over a blurred ground where nothing is; gaps of a pixel are closed from around them."""
     height, width = covered.shape
     weight = cv2.GaussianBlur(covered.astype(np.float32), (0, 0), 1.0)
-    spread = cv2.GaussianBlur(np.where(covered[..., None], shown, 0).astype(np.float32), (0, 0), 1.0)
+    spread = cv2.GaussianBlur(np.where(covered[..., None], text, 0).astype(np.float32), (0, 0), 1.0)
     closed = spread / np.maximum(weight, 1e-6)[..., None]
     ground = cv2.GaussianBlur(cv2.resize(np.ascontiguousarray(pixels[::-1]), (width, height)), (0, 0), 15)
     filled = np.where((weight > 0.3)[..., None], closed, ground)
-    return np.asarray(np.where(covered[..., None], shown, np.rint(filled)), np.uint8)
+    return np.asarray(np.where(covered[..., None], text, np.rint(filled)), np.uint8)

@@ -112,11 +112,11 @@ def table(packages: dict[str, Words]) -> Table:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, the class names that are defined twice in the product, and every place with `--list`."""
-    given = options(__doc__, {"paths...": Path, "--list": False}, arguments)
-    tops = [path.resolve() for path in given.paths] or [ROOT / name for name in FOLDERS]
+    flags = options(__doc__, {"paths...": Path, "--list": False}, arguments)
+    tops = [path.resolve() for path in flags.paths] or [ROOT / name for name in FOLDERS]
     paths = [path for top in tops for path in ([top] if top.is_file() else sorted(top.rglob("*.py")))]
     packages = by_package(paths)
-    if given.list:
+    if flags.list:
         print("\n".join(place for words in packages.values() for place in (*words.odd, *words.participles)))
     print(as_text(table(packages)))
     product = [path for path in paths if path.relative_to(ROOT).parts[0] in SUMS["hybrid + tools + graphs + baselines"]]

@@ -30,7 +30,7 @@ def code(text: str) -> Iterator[str]:
     """Every line of code of a document without its comment: of its blocks, continued lines joined, and of its prose."""
     for block in FENCED.findall(text) + INDENTED.findall(prose(text)):
         yield from (" ".join(COMMENT.sub("", line).split()) for line in block.replace("\\\n", " ").splitlines())
-    yield from (" ".join(found.split()) for found in INLINE.findall(prose(text)))
+    yield from (" ".join(match.split()) for match in INLINE.findall(prose(text)))
 
 
 def commands(text: str) -> list[str]:
@@ -53,15 +53,15 @@ def unknown(line: str) -> list[str]:
         name = words.pop(0)
         if name in ("...", "COMMAND"):
             return []
-        found = command.get_command(context, name)
-        if found is None:
+        result = command.get_command(context, name)
+        if result is None:
             return [name]
-        command = found
-    known = {"--help", "-h"} | {
+        command = result
+    expected_values = {"--help", "-h"} | {
         name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
     }
     used = [word.strip("[](),.").split("=")[0] for word in words]
-    return [word for word in used if re.match(r"--?[a-z]", word) and word not in known]
+    return [word for word in used if re.match(r"--?[a-z]", word) and word not in expected_values]
 
 
 def unknown_to_bench(line: str) -> list[str]:
@@ -70,9 +70,9 @@ def unknown_to_bench(line: str) -> list[str]:
     modules = _with_its_own(ROOT / "bench", name)
     if not modules:
         return [name]
-    known = {one for path in modules for one in _options(path)}
+    values = {option for path in modules for option in _options(path)}
     used = [word.strip("[](),.").split("=")[0] for word in words]
-    return [word for word in used if word.startswith("--") and len(word) > 2 and word not in known]
+    return [word for word in used if word.startswith("--") and len(word) > 2 and word not in values]
 
 
 @cache
@@ -88,13 +88,13 @@ def _options(path: Path) -> frozenset[str]:
 def _with_its_own(folder: Path, name: str) -> frozenset[Path]:
     """The files of a module of a folder and of those next to it that it imports; none where there is no such module."""
     open_ = _files(folder, name)
-    found: set[Path] = set()
+    paths: set[Path] = set()
     while open_:
         path = open_.pop()
-        found.add(path)
-        beside = re.findall(r"\bbench(?:\.| import )(\w+)", path.read_text())
-        open_ |= {file for other in beside for file in _files(folder, other)} - found
-    return frozenset(found)
+        paths.add(path)
+        matches = re.findall(r"\bbench(?:\.| import )(\w+)", path.read_text())
+        open_ |= {file for other in matches for file in _files(folder, other)} - paths
+    return frozenset(paths)
 
 
 def _files(folder: Path, name: str) -> set[Path]:

@@ -160,10 +160,10 @@ def device() -> str:
     """Where tests marked `gpu` run networks: `$HYBRID_TEST_DEVICE`, else `cuda`."""
     import torch
 
-    named = os.environ.get("HYBRID_TEST_DEVICE") or "cuda"
-    if named.startswith("cuda") and not torch.cuda.is_available():
+    value = os.environ.get("HYBRID_TEST_DEVICE") or "cuda"
+    if value.startswith("cuda") and not torch.cuda.is_available():
         pytest.skip("torch sees no CUDA device: HYBRID_TEST_DEVICE=cpu uv run pytest -m gpu runs what a CPU can")
-    return named
+    return value
 
 
 @pytest.fixture(scope="session")
@@ -224,13 +224,13 @@ def one_process() -> Iterator[None]:
 def drawn_once(drawings: Path) -> Iterator[None]:
     """Generated questions of `--data sample` are drawn once for all tests; each home gets a copy."""
 
-    def copied(benchmark: Benchmark, root: Path, *asked: Any) -> Path:
+    def copied(benchmark: Benchmark, root: Path, *request: Any) -> Path:
         if not type(benchmark).__module__.startswith("hybrid.benchmarks."):
-            return DRAW(benchmark, root, *asked)
-        drawn = DRAW(benchmark, drawings, *asked)
-        if not (root / drawn.name).is_dir():
-            shutil.copytree(drawn, root / drawn.name)
-        return root / drawn.name
+            return DRAW(benchmark, root, *request)
+        draw = DRAW(benchmark, drawings, *request)
+        if not (root / draw.name).is_dir():
+            shutil.copytree(draw, root / draw.name)
+        return root / draw.name
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generated, "generate", copied)
@@ -246,9 +246,9 @@ def store(tmp_path: Path) -> ImageStore:
 @pytest.fixture
 def service(tmp_path: Path, store: ImageStore) -> Iterator[CachedTools]:
     """The tools without weights, in threads of this process, with a cache of findings."""
-    one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
-    yield one
-    one.close()
+    item = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
+    yield item
+    item.close()
 
 
 @pytest.fixture(autouse=True)
@@ -264,7 +264,7 @@ def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path
     """By number of questions a folder with a made-up run and the home that it was made with; to be read only."""
 
     @functools.cache
-    def written(count: int) -> Path:
+    def write_large_run(count: int) -> Path:
         from bench._large_run import write_run
 
         folder = tmp_path_factory.mktemp("written")
@@ -273,7 +273,7 @@ def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path
             write_run(folder / "run", count)
         return folder
 
-    return written
+    return write_large_run
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ Command = Callable[..., Ended]
 Words = tuple[str, ...]
 
 
-def ended(
+def run_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object, code: int | None = None
 ) -> Ended:
     """Runs `hybrid` with these words to its end, and fails where that has another exit code than the given one."""
@@ -40,9 +40,9 @@ def ended(
     with pytest.raises(SystemExit) as exited:
         main()
     out, err = capsys.readouterr()
-    left = exited.value.code
-    done = Ended(left if isinstance(left, int) else 0 if left is None else 1, out, err)
-    assert code in (None, done.code), done
+    exit_code = exited.value.code
+    finished = Ended(exit_code if isinstance(exit_code, int) else 0 if exit_code is None else 1, out, err)
+    assert code in (None, finished.code), finished
     # What is refused is said on stderr alone.
-    assert code != 2 or not out, done
-    return done
+    assert code != 2 or not out, finished
+    return finished

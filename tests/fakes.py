@@ -77,7 +77,7 @@ class QueueModel(Scripted):
         self.closed = True
 
 
-def counted(text: str, input_tokens: int, output_tokens: int, reasoning: int = 0) -> AssistantMessage:
+def message_with_usage(text: str, input_tokens: int, output_tokens: int, reasoning: int = 0) -> AssistantMessage:
     """A message with the provider's own token counts."""
     return AssistantMessage(text, usage=TokenUsage(input_tokens, output_tokens, reasoning))
 
@@ -123,10 +123,10 @@ class QueueTools:
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         self.calls.append((name, tuple(images), args))
-        found = self.findings.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        value = self.findings.pop(0)
+        if isinstance(value, Exception):
+            raise value
+        return value
 
 
 @dataclass
@@ -275,11 +275,11 @@ def puzzle(seed: int, side: int = 96) -> tuple[Pixels, Pixels, Pixels]:
     waves = rng.uniform(0.03, 0.2, (3, 2))
     shift = rng.uniform(0, 6, 3)
     layers = [127 + 110 * np.sin(waves[c][0] * x + waves[c][1] * y + shift[c]) for c in range(3)]
-    whole = np.stack(layers, axis=-1).astype(np.uint8)
+    values = np.stack(layers, axis=-1).astype(np.uint8)
     half = side // 2
-    right = whole[half:, half:].copy()
-    wrong = whole[:half, :half][::-1].copy()
-    holed = whole.copy()
+    right = values[half:, half:].copy()
+    wrong = values[:half, :half][::-1].copy()
+    holed = values.copy()
     holed[half:, half:] = 0
     return holed, right, wrong
 
@@ -388,8 +388,8 @@ def resources(
     **changes: Any,
 ) -> AskSetup:
     """The resources of a run's asks; `changes` are fields of them or of the configuration."""
-    own = {name: changes.pop(name) for name in [*changes] if name in AskSetup.__dataclass_fields__}
+    by_name = {name: changes.pop(name) for name in [*changes] if name in AskSetup.__dataclass_fields__}
     captioner_settings = ModelSettings(price=changes.pop("caption_price", None))
     settings = ModelSettings(temperature=None, price=price)
     config = RunConfig("", model_settings=settings, captioner_settings=captioner_settings, **changes)
-    return AskSetup(config, model, control, tools_offered, **own)
+    return AskSetup(config, model, control, tools_offered, **by_name)

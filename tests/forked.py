@@ -82,35 +82,35 @@ def serve(folder: str) -> None:
         listener.listen()
         os.write(1, b"ready\n")
         while sys.stdin not in (ready := select.select([listener, sys.stdin, *running, *waiting], [], [])[0]):
-            for one in ready:
-                if one is listener:
-                    asked, _ = listener.accept()
-                    _, streams, _, _ = socket.recv_fds(asked, 1, len(STREAMS))
-                    request = asked.makefile("rb").readline()
+            for item in ready:
+                if item is listener:
+                    question, _ = listener.accept()
+                    _, streams, _, _ = socket.recv_fds(question, 1, len(STREAMS))
+                    request = question.makefile("rb").readline()
                     command = os.fork()
                     if command == 0:
                         return become(streams, *json.loads(request))
                     for stream in streams:
                         os.close(stream)
-                    ended = os.pidfd_open(command)
-                    running[ended], waiting[asked] = (command, asked), ended
-                elif one in running:
-                    command, asked = running.pop(one)
-                    os.close(one)
+                    result = os.pidfd_open(command)
+                    running[result], waiting[question] = (command, question), result
+                elif item in running:
+                    command, question = running.pop(item)
+                    os.close(item)
                     code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
-                    waiting.pop(asked, None)
-                    with asked, suppress(ConnectionError):
-                        asked.sendall(b"%d" % code)
-                elif one in waiting:
-                    signal.pidfd_send_signal(waiting.pop(one), signal.SIGKILL)
+                    waiting.pop(question, None)
+                    with question, suppress(ConnectionError):
+                        question.sendall(b"%d" % code)
+                elif item in waiting:
+                    signal.pidfd_send_signal(waiting.pop(item), signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
 def become(streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
     """Take over the streams, words, folder and environment of who asks."""
-    for stream, own in zip(streams, STREAMS, strict=True):
-        os.dup2(stream, own)
+    for stream, current in zip(streams, STREAMS, strict=True):
+        os.dup2(stream, current)
         os.close(stream)
     os.chdir(folder)
     os.environ.clear()

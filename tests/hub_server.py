@@ -64,9 +64,9 @@ class HubServer:
         }
         files["README.md"] = f"# {name}\n".encode()
         sha = _oid(repr(sorted((path, _oid(content)) for path, content in files.items())).encode())[:40]
-        made = self.sets.setdefault(name, DataSet())
-        made.commits.append(Commit(sha, files))
-        made.readers = readers
+        built = self.sets.setdefault(name, DataSet())
+        built.commits.append(Commit(sha, files))
+        built.readers = readers
         return sha
 
     @property
@@ -77,11 +77,11 @@ class HubServer:
 
     def application(self) -> web.Application:
         @web.middleware
-        async def counted(request: web.Request, handler):  # type: ignore[no-untyped-def]
+        async def count_requests(request: web.Request, handler):  # type: ignore[no-untyped-def]
             self.requests.append(" ".join((request.method, request.path, request.headers.get("Range", ""))).strip())
             return web.Response(status=503) if self.down else await handler(request)
 
-        app = web.Application(middlewares=[counted])
+        app = web.Application(middlewares=[count_requests])
         for kind, prefix in (("datasets", "/datasets"), ("models", "")):
             app.router.add_get(f"/api/{kind}/{{owner}}/{{name}}", self._info)
             app.router.add_get(f"/api/{kind}/{{owner}}/{{name}}/revision/{{revision}}", self._info)
@@ -90,7 +90,7 @@ class HubServer:
         app.router.add_get("/cdn/{oid}/{path:.+}", self._content)
         return app
 
-    def _found(self, request: web.Request) -> tuple[str, DataSet, Commit]:
+    def _find_commit(self, request: web.Request) -> tuple[str, DataSet, Commit]:
         """The data set and commit of a request; an answer of the hub's kind is raised where there is none."""
         name = f"{request.match_info['owner']}/{request.match_info['name']}"
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -104,15 +104,15 @@ class HubServer:
         return name, self.sets[name], commit
 
     async def _info(self, request: web.Request) -> web.Response:
-        name, found, commit = self._found(request)
+        name, result, commit = self._find_commit(request)
         siblings = [{"rfilename": path, "size": len(content)} for path, content in commit.files.items()]
-        gated = "manual" if found.readers is not None else False
+        gated = "manual" if result.readers is not None else False
         return web.json_response(
             {"_id": "0", "id": name, "sha": commit.sha, "private": False, "gated": gated, "siblings": siblings}
         )
 
     async def _tree(self, request: web.Request) -> web.Response:
-        _, _, commit = self._found(request)
+        _, _, commit = self._find_commit(request)
         first = int(request.query.get("cursor", "0"))
         paths = list(commit.files)
         headers = {}
@@ -123,10 +123,10 @@ class HubServer:
         return web.json_response(entries, headers=headers)
 
     async def _resolve(self, request: web.Request) -> web.StreamResponse:
-        _, found, commit = self._found(request)
+        _, result, commit = self._find_commit(request)
         headers = {"X-Repo-Commit": commit.sha}
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if found.readers is not None and token not in found.readers:
+        if result.readers is not None and token not in result.readers:
             refused = web.HTTPForbidden if token else web.HTTPUnauthorized
             raise refused(headers={**headers, "X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"})
         path = request.match_info["path"]
@@ -141,20 +141,24 @@ class HubServer:
         return await self._send(request, content, headers)
 
     async def _content(self, request: web.Request) -> web.StreamResponse:
-        every = (content for made in self.sets.values() for commit in made.commits for content in commit.files.values())
-        content = next((each for each in every if _oid(each) == request.match_info["oid"]), None)
+        sets = (
+            content for built in self.sets.values() for commit in built.commits for content in commit.files.values()
+        )
+        content = next((item for item in sets if _oid(item) == request.match_info["oid"]), None)
         if content is None:
             raise web.HTTPNotFound
         return await self._send(request, content, {})
 
     async def _send(self, request: web.Request, content: bytes, headers: dict[str, str]) -> web.StreamResponse:
-        wanted = request.http_range
-        part = content[wanted]
-        ranged = wanted.start is not None
+        http_range = request.http_range
+        part = content[http_range]
+        ranged = http_range.start is not None
         answer = web.StreamResponse(status=206 if ranged else 200, headers={**headers, "ETag": f'"{_oid(content)}"'})
         answer.content_length = len(part)
         if ranged:
-            answer.headers["Content-Range"] = f"bytes {wanted.start}-{wanted.start + len(part) - 1}/{len(content)}"
+            answer.headers["Content-Range"] = (
+                f"bytes {http_range.start}-{http_range.start + len(part) - 1}/{len(content)}"
+            )
         fault = self.faults.popleft() if self.faults and request.method == "GET" else None
         if fault and fault != "cut":
             return web.Response(status=int(fault))
@@ -181,7 +185,7 @@ def _entry(path: str, content: bytes) -> dict[str, object]:
 def serving() -> Iterator[HubServer]:
     """A hub without data sets, on a free port of this machine, in a thread of its own."""
     hub, loop, ready = HubServer(), asyncio.new_event_loop(), threading.Event()
-    ended: asyncio.Event = asyncio.Event()
+    event: asyncio.Event = asyncio.Event()
 
     async def run() -> None:
         runner = web.AppRunner(hub.application(), access_log=None)
@@ -189,7 +193,7 @@ def serving() -> Iterator[HubServer]:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         hub.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         ready.set()
-        await ended.wait()
+        await event.wait()
         await runner.cleanup()
 
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),))
@@ -198,6 +202,6 @@ def serving() -> Iterator[HubServer]:
     try:
         yield hub
     finally:
-        loop.call_soon_threadsafe(ended.set)
+        loop.call_soon_threadsafe(event.set)
         thread.join()
         loop.close()

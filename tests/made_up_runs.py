@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench._runs import written
+from bench._runs import write_run as write_attempts
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import (
     Attempt,
@@ -97,19 +97,19 @@ def write(
         unreadable: the share of replies of the MLLM alone that cannot be read.
     """
     rng = random.Random(seed)
-    made = Drawn.by(rng, tuple(QUESTIONS_OF[benchmark](size)), seed, repeats, samples, unreadable)
-    lost = {question.id for question in rng.sample(made.questions, failed)}
-    repeated = {("mllm" if n == 0 else f"mllm@{n + 1}"): made.mllm(n) for n in range(repeats)}
+    built = Drawn.by(rng, tuple(QUESTIONS_OF[benchmark](size)), seed, repeats, samples, unreadable)
+    ids = {question.id for question in rng.sample(built.questions, failed)}
+    repeated = {("mllm" if n == 0 else f"mllm@{n + 1}"): built.mllm(n) for n in range(repeats)}
     runs: dict[str, dict[str, Solver]] = {
-        "real": {"controller": made.controller(made.found, lost), **repeated, "specialist": made.specialist},
-        "blank": {"controller": made.controller(None)},
-        "shuffled": {"controller": made.controller(made.other)},
+        "real": {"controller": built.controller(built.found, ids), **repeated, "specialist": built.specialist},
+        "blank": {"controller": built.controller(None)},
+        "shuffled": {"controller": built.controller(built.other)},
     }
     paths = {}
     for output, solvers in runs.items():
         paths[output] = folder / (benchmark if output == "real" else f"{benchmark}-{output}")
         voted = samples if output == "real" else 1
-        write_run(paths[output], benchmark, made.questions, solvers, output, voted, model)
+        write_run(paths[output], benchmark, built.questions, solvers, output, voted, model)
     return MadeUp(**paths)
 
 
@@ -142,17 +142,17 @@ class Drawn:
         unreadable: float,
     ) -> "Drawn":
         """Draw all of it, always in this order."""
-        alone, found, other = ({q.id: _drawn(q, of, rng) for q in questions} for of in (ALONE, SPECIALIST, {}))
-        again = [
-            {q.id: alone[q.id] if rng.random() < 0.8 else _drawn(q, ALONE, rng) for q in questions}
+        alone, result, other = ({q.id: _draw_answer(q, of, rng) for q in questions} for of in (ALONE, SPECIALIST, {}))
+        values = [
+            {q.id: alone[q.id] if rng.random() < 0.8 else _draw_answer(q, ALONE, rng) for q in questions}
             for _ in range(repeats)
         ]
         adopts = {q.id: rng.random() < ADOPTED for q in questions}
-        moved = {q.id: _drawn(q, ALONE, rng) if rng.random() < MOVED else alone[q.id] for q in questions}
+        moved = {q.id: _draw_answer(q, ALONE, rng) if rng.random() < MOVED else alone[q.id] for q in questions}
         silent, unread = (
             frozenset(q.id for q in questions if rng.random() < share) for share in (ABSTAINS, unreadable)
         )
-        return cls(questions, seed, samples, [alone, *again[1:]], found, other, adopts, moved, silent, unread)
+        return cls(questions, seed, samples, [alone, *values[1:]], result, other, adopts, moved, silent, unread)
 
     def mllm(self, number: int) -> Solver:
         """The MLLM alone, asked for this time."""
@@ -161,7 +161,7 @@ class Drawn:
             answer = self.alone[number][q.id]
             text = UNREAD if q.id in self.unread else f"Answer: {answer}"
             if self.samples == 1:
-                return said(text, _model(answer))
+                return reply_with_usage(text, _model(answer))
             return _voted(q, text, self.samples, random.Random(f"{self.seed}/{number}/{q.id}"))
 
         return ask
@@ -174,16 +174,18 @@ class Drawn:
             return Reply("", Outcome.ABSTAINED, Usage(tool_calls=1), steps)
         return Reply(f"Answer: {answer}", usage=Usage(tool_calls=1), steps=steps)
 
-    def controller(self, findings: Mapping[str, str] | None, lost: Collection[str] = ()) -> Solver:
+    def controller(self, findings: Mapping[str, str] | None, names: Collection[str] = ()) -> Solver:
         """The MLLM with tools that find this, or nothing; some questions are not finished."""
 
         def ask(q: Question) -> Reply | None:
-            if q.id in lost:
+            if q.id in names:
                 return None
             finding = None if findings is None or q.id in self.silent else findings[q.id]
             answer = finding if finding is not None and self.adopts[q.id] else self.moved[q.id]
             calls = _calls(q, finding, random.Random(f"{self.seed}/calls/{q.id}"))
-            return said(f"Answer: {answer}", *(_model("", called=True) for _ in calls), *calls, _model(answer))
+            return reply_with_usage(
+                f"Answer: {answer}", *(_model("", is_called=True) for _ in calls), *calls, _model(answer)
+            )
 
         return ask
 
@@ -210,7 +212,7 @@ def write_run(
 
     identity: dict[str, Json] = {"benchmark": benchmark, "model": {"model": model}, "tool_output": tool_output}
     identity |= {**({"samples": samples} if samples > 1 else {}), **({"show": show} if show else {})}
-    return written(path, questions, {name: attempts(ask) for name, ask in solvers.items()}, identity)
+    return write_attempts(path, questions, {name: attempts(ask) for name, ask in solvers.items()}, identity)
 
 
 def from_letters(
@@ -239,14 +241,14 @@ def from_letters(
         "f": None,
     }
 
-    def asked(name: str, letters: Mapping[str, str]) -> Solver:
+    def solver_from_letters(name: str, letters: Mapping[str, str]) -> Solver:
         def ask(q: Question) -> Reply | None:
             reply = replies[letters[q.task][int(q.id.rsplit("_", 1)[1]) - 1]]
             return None if reply is None else costing(name, q, reply)
 
         return ask
 
-    solvers = {name: asked(name, own) for name, own in said_by.items()}
+    solvers = {name: solver_from_letters(name, value) for name, value in said_by.items()}
     return write_run(path, "blink", questions, solvers, tool_output, show=show)
 
 
@@ -260,7 +262,7 @@ def calling(solver: str, question: Question, reply: Reply) -> Reply:
 
 def answering(scored: Scored, letters: str) -> Scored:
     """A scored solver of `from_letters` as if it had answered so, in the order of its questions: no file is written."""
-    worth: Mapping[UnansweredRule, float] = {"guess": 0.5, "wrong": 0.0}
+    mapping: Mapping[UnansweredRule, float] = {"guess": 0.5, "wrong": 0.0}
     read = {
         "r": (Outcome.ANSWERED, "A", 1.0),
         "w": (Outcome.ANSWERED, "B", 0.0),
@@ -268,22 +270,22 @@ def answering(scored: Scored, letters: str) -> Scored:
         "u": (Outcome.UNPARSED, None, None),
         "f": (Outcome.OUTAGE, None, 0.0),
     }
-    counted = {}
+    results = {}
     for rule, old in scored.counted.items():
         scores = []
         for score, letter in zip(old.scores, letters, strict=True):
             outcome, answer, correct = read[letter]
-            value = worth[rule] if correct is None else correct
+            value = mapping[rule] if correct is None else correct
             scores.append(replace(score, outcome=outcome, answer=answer, correct=value))
-        counted[rule] = replace(old, scores=tuple(scores))
-    return replace(scored, counted=counted)
+        results[rule] = replace(old, scores=tuple(scores))
+    return replace(scored, counted=results)
 
 
-def said(text: str, *steps: Step) -> Reply:
+def reply_with_usage(text: str, *steps: Step) -> Reply:
     """A reply with what it cost: a call for each step of a model and of a tool."""
     models, tools = (sum(step.kind == kind for step in steps) for kind in ("model", "tool"))
-    lost = sum(step.fault in (Fault.TIMEOUT, Fault.TOOL_ERROR) for step in steps)
-    usage = Usage(models, tools, 100 * models, 10 * models, seconds=0.25, tool_faults=lost)
+    total = sum(step.fault in (Fault.TIMEOUT, Fault.TOOL_ERROR) for step in steps)
+    usage = Usage(models, tools, 100 * models, 10 * models, seconds=0.25, tool_faults=total)
     return Reply(text, usage=usage, steps=steps)
 
 
@@ -293,9 +295,11 @@ def _blink(size: int) -> Iterator[Question]:
         for number in range(1, size + 1):
             letter = "ABCD"[number % count]
             groups = {"granularity": "crop" if number % 3 else "image"}
-            asked = _question(f"val_{task}_{number}", task, choices=CHOICES[task], target=f"({letter})", groups=groups)
-            images = asked.images * 3 if task == "Jigsaw" else asked.images
-            yield replace(asked, text=TEXTS.get(task, asked.text), images=images)
+            request = _question(
+                f"val_{task}_{number}", task, choices=CHOICES[task], target=f"({letter})", groups=groups
+            )
+            images = request.images * 3 if task == "Jigsaw" else request.images
+            yield replace(request, text=TEXTS.get(task, request.text), images=images)
 
 
 def _mvp_bench(size: int) -> Iterator[Question]:
@@ -305,10 +309,10 @@ def _mvp_bench(size: int) -> Iterator[Question]:
         for place, level in enumerate(("low", "high")):
             for image, target in (("natural", "yes"), ("manipulated", "no")):
                 groups = {"level": level, "image": image, "pair": str(pair), "question": str(2 * pair + place)}
-                made = _question(
+                built = _question(
                     str(row), "yes_no", kind=Kind.YES_NO, target=target, groups=groups, cluster=f"pair{pair}"
                 )
-                yield replace(made, text=f"Is there a {THING} in the image?")
+                yield replace(built, text=f"Is there a {THING} in the image?")
                 row += 1
 
 
@@ -332,7 +336,7 @@ def _prompt(question: Question) -> Prompt:
     return Prompt((question.text, *images), question.kind, question.choices, route=question.route)
 
 
-def _drawn(question: Question, chances: Mapping[str, float], rng: random.Random) -> str:
+def _draw_answer(question: Question, chances: Mapping[str, float], rng: random.Random) -> str:
     """The right answer with the chance of its task (0.65 where none is given), else a wrong one."""
     right = str(question.target)
     others = (
@@ -342,9 +346,9 @@ def _drawn(question: Question, chances: Mapping[str, float], rng: random.Random)
     return right if rng.random() < chances.get(question.task, 0.65) else rng.choice(wrong)
 
 
-def _model(text: str, *, called: bool = False) -> Step:
-    calls: Json = [{"tool": "jigsaw", "args": {"images": ["img:1"]}}] if called else []
-    return Step("model", MODEL, text, 0.1, data={"tool_calls": calls} if called else {})
+def _model(text: str, *, is_called: bool = False) -> Step:
+    calls: Json = [{"tool": "jigsaw", "args": {"images": ["img:1"]}}] if is_called else []
+    return Step("model", MODEL, text, 0.1, data={"tool_calls": calls} if is_called else {})
 
 
 def _calls(question: Question, finding: str | None, rng: random.Random) -> tuple[Step, ...]:
@@ -368,8 +372,8 @@ def _tool(question: Question, answer: str | None) -> Step:
     tool = TOOLS[question.route]
     args, data = _asked_and_found(tool, None if answer is None else COUNTS[answer])
     images: list[Json] = [ref.name for ref in _prompt(question).parts if isinstance(ref, ImageRef)]
-    made: dict[str, Json] = {"images": images, "args": args, "data": data, "confidence": 0.9}
-    return Step("tool", tool, answer or "", 0.05, data={**made, "backend": "classical", "version": "made-up-1"})
+    mapping: dict[str, Json] = {"images": images, "args": args, "data": data, "confidence": 0.9}
+    return Step("tool", tool, answer or "", 0.05, data={**mapping, "backend": "classical", "version": "made-up-1"})
 
 
 def _asked_and_found(tool: str, count: int | None) -> tuple[dict[str, Json], dict[str, Json]]:
@@ -393,22 +397,24 @@ def _failed(question: Question, fault: Fault, seconds: float) -> Step:
 
 def _voted(question: Question, text: str, samples: int, rng: random.Random) -> Reply:
     """A reply that most of the readable samples gave, as `hybrid run --setting samples=K` writes it."""
-    wrong = f"Answer: {_drawn(question, {question.task: 0.3}, rng)}"
+    wrong = f"Answer: {_draw_answer(question, {question.task: 0.3}, rng)}"
     others = rng.choices((text, wrong, UNREAD), (0.5, 0.3, 0.2), k=samples)
     most = samples // 2 + 1
     said_by = [UNREAD] * samples if text == UNREAD else [*[text] * most, *others[most:]]
     rng.shuffle(said_by)
-    ballots = [None if one == UNREAD else json.dumps(one.removeprefix("Answer: ").strip("()")) for one in said_by]
+    ballots = [None if item == UNREAD else json.dumps(item.removeprefix("Answer: ").strip("()")) for item in said_by]
     steps = [
-        Step("rule", "sample", one, data={"sample": n, "answer": ballot and json.loads(ballot), "outcome": "answered"})
-        for n, (one, ballot) in enumerate(zip(said_by, ballots, strict=True))
+        Step(
+            "rule", "sample", entry, data={"sample": n, "answer": ballot and json.loads(ballot), "outcome": "answered"}
+        )
+        for n, (entry, ballot) in enumerate(zip(said_by, ballots, strict=True))
     ]
     votes = Counter(ballot for ballot in ballots if ballot is not None)
     guess = 1 / (len(question.choices) or 2)
-    sure = (max(votes.values()) + guess) / (votes.total() + 1) if votes else None
-    told: dict[str, Json] = {"samples": samples, "refused": int(rng.random() < REFUSED), "readable": votes.total()}
-    vote = Step("rule", "vote", "the most", data={**told, "votes": dict(votes), "confidence": sure})
-    return said(text, *(_model(one) for one in said_by), *steps, vote)
+    confident = (max(votes.values()) + guess) / (votes.total() + 1) if votes else None
+    options: dict[str, Json] = {"samples": samples, "refused": int(rng.random() < REFUSED), "readable": votes.total()}
+    vote = Step("rule", "vote", "the most", data={**options, "votes": dict(votes), "confidence": confident})
+    return reply_with_usage(text, *(_model(value) for value in said_by), *steps, vote)
 
 
 def _specialist_answer(answer: str | None) -> Step:

@@ -14,7 +14,7 @@ from hybrid.log.attempts import read_attempts
 def run(server: PictureServer, folder: Path, *, model: str = "openai:k", **options: Any) -> dict[str, Any]:
     """Ask one question of the controller with `crop`; returns the manifest."""
     settings = ModelSettings(base_url=server.url, retries=0, **options.pop("settings", {}))
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "tasks": ("Spatial_Relation",),
         "limit": 1,
         "tools": ("crop",),
@@ -23,7 +23,7 @@ def run(server: PictureServer, folder: Path, *, model: str = "openai:k", **optio
     }
     service = ServiceOptions("classical")
     hybrid.run(
-        RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **given)
+        RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **values)
     )
     return manifest(folder)
 
@@ -36,4 +36,4 @@ def manifest(folder: Path) -> dict[str, Any]:
 def steps(folder: Path) -> list[Step]:
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
     assert not recorded.unfinished
-    return [step for one in recorded.by_id.values() for exchange in one.exchanges for step in exchange.reply.steps]
+    return [step for value in recorded.by_id.values() for exchange in value.exchanges for step in exchange.reply.steps]

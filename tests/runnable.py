@@ -123,24 +123,26 @@ def follow(page: Page, folder: Path, setting: Setting) -> list[Said]:
     A command that ends otherwise than the page says, or does not print what it shows, is an assertion that fails.
     """
     environment = _environment(folder, setting)
-    said = []
+    results = []
     names: dict[str, Any] = {}
     for block in page.blocks:
-        where = f"{page.name}:{block.line}"
+        text = f"{page.name}:{block.line}"
         if block.file:
             write(block, folder, new=setting.checkout)
         elif not importable(block.needs):
             continue
         elif block.language == "python":
-            _python(block, names, folder, where)
+            _python(block, names, folder, text)
         elif block.language == RUN:
             lines = commands(block.text)
-            of_block = [_run(line, block.exit_code, folder, environment, setting, where) for line in lines]
+            of_block = [_run(line, block.exit_code, folder, environment, setting, text) for line in lines]
             if block.shown is not None:
-                unlike = missing(block.shown, "\n".join(one.output for one in of_block))
-                assert unlike is None, f"{where}: not printed: {unlike}\n" + "\n".join(one.output for one in of_block)
-            said += of_block
-    return said
+                unlike = missing(block.shown, "\n".join(item.output for item in of_block))
+                assert unlike is None, f"{text}: not printed: {unlike}\n" + "\n".join(
+                    entry.output for entry in of_block
+                )
+            results += of_block
+    return results
 
 
 def importable(module: str | None) -> bool:
@@ -159,10 +161,10 @@ def write(block: Block, folder: Path, *, new: bool) -> str:
     assert block.file
     path = folder / block.file
     if block.table:
-        before = path.read_text()
+        text = path.read_text()
         head = rf"^({block.table}\b.*\{{\n)"
-        path.write_text(re.sub(head, lambda found: found[1] + block.text, before, count=1, flags=re.MULTILINE))
-        assert len(path.read_text().splitlines()) == len(before.splitlines()) + block.text.count("\n"), block.file
+        path.write_text(re.sub(head, lambda result: result[1] + block.text, text, count=1, flags=re.MULTILINE))
+        assert len(path.read_text().splitlines()) == len(text.splitlines()) + block.text.count("\n"), block.file
     else:
         assert not (new and path.exists()), f"{block.file} is there"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +172,7 @@ def write(block: Block, folder: Path, *, new: bool) -> str:
     return block.file
 
 
-def missing(shown: str, output: str) -> str | None:
+def missing(text: str, output: str) -> str | None:
     """The first shown line that was not printed where it should be; None where all were.
 
     Lines are looked for in order. `...` in a line is any text, `...` alone any lines, and as much white space as one
@@ -178,22 +180,22 @@ def missing(shown: str, output: str) -> str | None:
     """
     printed = output.splitlines()
     at = 0
-    for line in shown.splitlines():
+    for line in text.splitlines():
         if line.strip() in {"", "..."}:
             continue
         parts = [r"\s+".join(map(re.escape, part.split())) for part in line.split("...")]
-        wanted = re.compile(r"\s*" + r".*?".join(f"{part}\\s*" for part in parts))
-        found = next((number for number in range(at, len(printed)) if wanted.fullmatch(printed[number])), None)
-        if found is None:
+        expected = re.compile(r"\s*" + r".*?".join(f"{part}\\s*" for part in parts))
+        match = next((number for number in range(at, len(printed)) if expected.fullmatch(printed[number])), None)
+        if match is None:
             return line
-        at = found + 1
+        at = match + 1
     return None
 
 
 def copy_of_the_checkout(to: Path) -> None:
     """The files that git knows, as they are now, with their compiled forms, which hold where the times are the same."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
+    stdout = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, stdout.split("\0")):
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, to / name)
@@ -205,22 +207,22 @@ def copy_of_the_checkout(to: Path) -> None:
 
 
 def _blocks(text: str) -> Iterator[Block]:
-    found = list(FENCE.finditer(text))
-    for number, match in enumerate(found):
+    items = list(FENCE.finditer(text))
+    for number, match in enumerate(items):
         above = text[: match.start()].rstrip("\n").rpartition("\n")[2]
-        written, ends, needs = WRITTEN.match(above), ENDS.match(above), NEEDS.match(above)
-        shown = None
-        if match["language"] == RUN and number + 1 < len(found) and found[number + 1]["language"] == SHOWN:
-            shown = found[number + 1]["text"]
+        output, ends, needs = WRITTEN.match(above), ENDS.match(above), NEEDS.match(above)
+        rendered = None
+        if match["language"] == RUN and number + 1 < len(items) and items[number + 1]["language"] == SHOWN:
+            rendered = items[number + 1]["text"]
         yield Block(
             match["language"],
             match["text"],
             text.count("\n", 0, match.start()) + 1,
-            written["file"] if written else None,
-            written["table"] if written else None,
+            output["file"] if output else None,
+            output["table"] if output else None,
             int(ends[1]) if ends else 0,
             needs[1] if needs else None,
-            shown,
+            rendered,
         )
 
 
@@ -234,15 +236,15 @@ def _server() -> Path:
     """Where `tests/forked.py` listens: one for all processes of the tests, which ends with the last of them."""
     folder = Path(tempfile.gettempdir(), f"hybrid-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}")
     folder.mkdir(exist_ok=True)
-    held = folder / "held"
+    stored = folder / "held"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if held.exists():
-            os.open(held, os.O_WRONLY)
+        if stored.exists():
+            os.open(stored, os.O_WRONLY)
             return folder
-        os.mkfifo(held)
-        read = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
-        ours = os.open(held, os.O_WRONLY)
+        os.mkfifo(stored)
+        read = os.open(stored, os.O_RDONLY | os.O_NONBLOCK)
+        stream = os.open(stored, os.O_WRONLY)
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | OFFLINE
         words = [sys.executable, str(ROOT / "tests" / "forked.py"), str(folder)]
         forks = subprocess.Popen(words, env=environment, stdin=read, stdout=subprocess.PIPE)
@@ -251,7 +253,7 @@ def _server() -> Path:
         assert [forks.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
     # A process that holds the pipe for ever does not hold the tests.
     atexit.register(forks.communicate, timeout=END_S)
-    atexit.register(os.close, ours)
+    atexit.register(os.close, stream)
     return folder
 
 
@@ -266,17 +268,19 @@ def _environment(folder: Path, setting: Setting) -> dict[str, str]:
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         program.chmod(0o755)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("HYBRID_", "OPENAI_", "PYTEST_"))}
-    ours = {
+    by_value = {
+        key: value for key, value in os.environ.items() if not key.startswith(("HYBRID_", "OPENAI_", "PYTEST_"))
+    }
+    payload = {
         "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "PYTHONPATH": str(folder if setting.checkout else ROOT),
         "HYBRID_HOME": str(folder / ".home"),
         "COLUMNS": "200",
     }
-    return {**kept, **ours, **OFFLINE, **setting.environment}
+    return {**by_value, **payload, **OFFLINE, **setting.environment}
 
 
-def _run(line: str, code: int, folder: Path, environment: dict[str, str], setting: Setting, where: str) -> Said:
+def _run(line: str, code: int, folder: Path, environment: dict[str, str], setting: Setting, location: str) -> Said:
     for word, instead in setting.replace.items():
         line = line.replace(word, instead)
     exported = re.fullmatch(r"export (\w+)=(\S*)", line)
@@ -284,7 +288,7 @@ def _run(line: str, code: int, folder: Path, environment: dict[str, str], settin
         assert not exported[1].startswith("HF_"), "read by a library that tests/forked.py has loaded"
         environment[exported[1]] = exported[2]
         return Said(line, "", "")
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", line],
         cwd=folder,
         env=environment,
@@ -295,17 +299,17 @@ def _run(line: str, code: int, folder: Path, environment: dict[str, str], settin
         stdin=subprocess.DEVNULL,
     )
     # Errors first: they are shown as they come, and a result is printed when all is done.
-    output = f"{done.stderr}\n{done.stdout}"
+    output = f"{result.stderr}\n{result.stdout}"
     for word, instead in setting.replace.items():
         output = output.replace(instead, word)
-    assert done.returncode == code, f"{where}: {line}: ended with {done.returncode}\n{output}"
-    return Said(line, output, done.stdout)
+    assert result.returncode == code, f"{location}: {line}: ended with {result.returncode}\n{output}"
+    return Said(line, output, result.stdout)
 
 
-def _python(block: Block, names: dict[str, Any], folder: Path, where: str) -> None:
-    before = Path.cwd()
+def _python(block: Block, names: dict[str, Any], folder: Path, location: str) -> None:
+    previous = Path.cwd()
     os.chdir(folder)
     try:
-        exec(compile(block.text, where, "exec"), names)  # noqa: S102 - the pages are ours
+        exec(compile(block.text, location, "exec"), names)  # noqa: S102 - the pages are ours
     finally:
-        os.chdir(before)
+        os.chdir(previous)

@@ -38,12 +38,12 @@ class JsonHandler(BaseHTTPRequestHandler):
     def posted(self, body: bytes) -> None:
         """Answer a request that sent this."""
 
-    def answer(self, said: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+    def answer(self, message: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         """Say bytes as they are, or anything else as JSON; its length is said unless `headers` do."""
-        data = said if isinstance(said, bytes) else json.dumps(said).encode()
+        data = message if isinstance(message, bytes) else json.dumps(message).encode()
         self.send_response(status)
-        told = {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}
-        for name, value in told.items():
+        options = {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}
+        for name, value in options.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
@@ -113,20 +113,20 @@ def provider(key: str, model: str) -> Iterator[str]:
 
     class Door(JsonHandler):
         def posted(self, body: bytes) -> None:
-            asked = json.loads(body)
-            given = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            if given != key:
-                where = "You can find your API key at https://platform.openai.com/account/api-keys."
-                self.refuse(401, f"Incorrect API key provided: {given}. {where}", "invalid_api_key")
-            elif asked["model"] != model:
-                said = f"The model `{asked['model']}` does not exist or you do not have access to it."
-                self.refuse(404, said, "model_not_found")
+            data = json.loads(body)
+            options = self.headers.get("Authorization", "").removeprefix("Bearer ")
+            if options != key:
+                text = "You can find your API key at https://platform.openai.com/account/api-keys."
+                self.refuse(401, f"Incorrect API key provided: {options}. {text}", "invalid_api_key")
+            elif data["model"] != model:
+                expected_text = f"The model `{data['model']}` does not exist or you do not have access to it."
+                self.refuse(404, expected_text, "model_not_found")
             else:
-                tokens = 100 + 100 * str(asked["messages"]).count("data:image")  # Of one that sees.
+                tokens = 100 + 100 * str(data["messages"]).count("data:image")  # Of one that sees.
                 self.answer({**reply, "usage": {"prompt_tokens": tokens, "completion_tokens": 4}})
 
-        def refuse(self, status: int, said: str, code: str) -> None:
-            error = {"message": said, "type": "invalid_request_error", "param": None, "code": code}
+        def refuse(self, status: int, other_message: str, code: str) -> None:
+            error = {"message": other_message, "type": "invalid_request_error", "param": None, "code": code}
             self.answer({"error": error}, status)
 
     with listening(LocalServer(Door)) as door:

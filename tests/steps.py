@@ -60,6 +60,6 @@ def assert_grows_linearly(work: Callable[[str], object], text_of: Callable[[int]
 
 
 def _seconds(work: Callable[[str], object], text: str) -> float:
-    began = time.thread_time()
+    start = time.thread_time()
     work(text)
-    return time.thread_time() - began
+    return time.thread_time() - start

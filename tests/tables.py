@@ -17,16 +17,16 @@ from typing import Any
 
 @functools.cache
 def _tables(file: Path) -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
+    results: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
     # The interpreter and the folder of the tests, wherever they lie.
     text = file.read_text(encoding="utf-8").replace("{PYTHON}", sys.executable)
     for line in text.replace("{TESTS}", Path(__file__).parent.as_posix()).split("\n"):
         if line.startswith("[") and line.endswith("]") and "\t" not in line:
-            rows = found[line[1:-1]] = []
+            rows = results[line[1:-1]] = []
         elif line and not line.startswith("# "):
             rows.append(line.split("\t"))
-    return found
+    return results
 
 
 def _cell(text: str, arrays: Callable[[Iterable[Any]], Any]) -> Any:

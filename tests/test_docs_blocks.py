@@ -94,12 +94,12 @@ def a_provider(place: Place) -> Setting:
     return Setting({"OPENAI_BASE_URL": place.stack.enter_context(place.servers.provider("YOUR_KEY", "gpt-4o"))})
 
 
-def a_checkout(*before: str) -> Callable[[Place], Setting]:
+def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
     """A copy of the checkout in which the files of other pages were written, with a photograph."""
 
-    def given(place: Place) -> Setting:
+    def page_setting(place: Place) -> Setting:
         copy_of_the_checkout(place.folder)
-        for name in before:
+        for name in prefix:
             for block in Page.read(name).blocks:
                 if block.file:
                     write(block, place.folder, new=not block.table)
@@ -107,7 +107,7 @@ def a_checkout(*before: str) -> Callable[[Place], Setting]:
         dark_corner(place.folder / "shades")
         return Setting(checkout=True)
 
-    return given
+    return page_setting
 
 
 @dataclass(frozen=True)
@@ -126,21 +126,21 @@ class Given:
 def formatted(folder: Path) -> None:
     """Files that the page writes are formatted and linted like the rest."""
     page = Page.read(next(name for name in NAMES if (folder / ".page").read_text() == name))
-    written = [block.file for block in page.blocks if block.file and block.file.endswith(".py")]
-    assert written
+    files = [block.file for block in page.blocks if block.file and block.file.endswith(".py")]
+    assert files
     if shutil.which("ruff"):
         for words in (["check"], ["format", "--check"]):
-            subprocess.run([sys.executable, "-m", "ruff", *words, *written], cwd=folder, check=True)
+            subprocess.run([sys.executable, "-m", "ruff", *words, *files], cwd=folder, check=True)
 
 
 def said_in(copy: Path, *command: str) -> str:
     """The output of a command in a copy of the checkout."""
     environment = {**os.environ, "PYTHONPATH": str(copy), "HYBRID_HOME": str(copy / "home")}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert result.returncode == 0, f"{command}: {result.stdout}\n{result.stderr}"
+    return result.stdout
 
 
 def the_one_line_is_a_rule(copy: Path) -> None:
@@ -155,12 +155,12 @@ def the_one_line_is_a_rule(copy: Path) -> None:
 
 def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
     """docs/in-the-tree.md: `hybrid tools new` writes the two files that it names, and the test passes."""
-    said = said_in(copy, "hybrid", "tools", "new", "blank")
+    message = said_in(copy, "hybrid", "tools", "new", "blank")
     text = Page.read("docs/in-the-tree.md").text.replace("\n", " ")
-    (written,) = re.findall(r"writes `(tools/NAME\.py)` and `(tests/tools/test_NAME\.py)`", text)
-    for place in written:
+    (match,) = re.findall(r"writes `(tools/NAME\.py)` and `(tests/tools/test_NAME\.py)`", text)
+    for place in match:
         target = copy / place.replace("NAME", "blank")
-        assert f"wrote {target}" in said
+        assert f"wrote {target}" in message
         assert target.is_file()
     assert "2 passed" in said_in(copy, "pytest", "-n", "0", str(target))
 
@@ -187,7 +187,7 @@ SERVED_BY = {"inspect_ai": importlib.util.find_spec("inspect_ai") is not None}
 
 PLACES: Mapping[str, Callable[..., Callable[[Place], Setting]]] = {
     "a_checkout": a_checkout,
-    **{one.__name__: lambda one=one: one for one in (nothing, red_square, a_local_server, a_provider)},
+    **{entry.__name__: lambda item=entry: item for entry in (nothing, red_square, a_local_server, a_provider)},
 }
 CHECKS = {
     check.__name__: check
@@ -198,7 +198,7 @@ CHECKS = {
 }
 
 
-def _given(row: Mapping[str, Any]) -> Given:
+def _read_setting(row: Mapping[str, Any]) -> Given:
     return Given(
         PLACES[row.get("place", "nothing")](*row.get("before", ())),
         tuple((start, word) for start, word in row.get("said", ())),
@@ -208,7 +208,7 @@ def _given(row: Mapping[str, Any]) -> Given:
 
 
 GIVEN: Mapping[str, Given] = {
-    name: _given(row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
+    name: _read_setting(row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
 # Pages whose Python is run by a test of its own, which also checks what comes out.
 ELSEWHERE = {
@@ -219,7 +219,7 @@ ELSEWHERE = {
 }
 
 
-def given(name: str) -> Given:
+def page_setting(name: str) -> Given:
     """The setting of a page; an empty folder if nothing is said."""
     return GIVEN.get(name, Given())
 
@@ -234,24 +234,24 @@ def is_followed(name: str) -> bool:
 def test_every_runnable_block_of_a_page_runs(
     name: str, tmp_path: Path, servers: Any, fakes: Any, drawings: Path
 ) -> None:
-    page, wanted = Page.read(name), given(name)
-    for module in wanted.needs:
+    page, expected = Page.read(name), page_setting(name)
+    for module in expected.needs:
         pytest.importorskip(module)
     (tmp_path / "here" / ".home").mkdir(parents=True)
     drawings.mkdir(exist_ok=True)
     (tmp_path / "here" / ".home" / "samples").symlink_to(drawings)
     with ExitStack() as stack:
         place = Place(tmp_path / "here", servers, fakes, stack)
-        setting = wanted.place(place)
+        setting = expected.place(place)
         (place.folder / ".page").write_text(name)
-        said = follow(page, place.folder, setting)
-        if wanted.said:
-            assert len(said) == len(wanted.said)
-            for one, (start, word) in zip(said, wanted.said, strict=True):
-                assert one.command.startswith(start)
+        text = follow(page, place.folder, setting)
+        if expected.said:
+            assert len(text) == len(expected.said)
+            for item, (start, word) in zip(text, expected.said, strict=True):
+                assert item.command.startswith(start)
                 assert word
-                assert word in one.output, one
-        for check in wanted.after:
+                assert word in item.output, item
+        for check in expected.after:
             check(place.folder)
 
 
@@ -279,22 +279,24 @@ def test_what_is_given_is_given_to_a_page() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_block_says_what_it_is(name: str) -> None:
     blocks = Page.read(name).blocks
-    for before, block in zip((None, *blocks), blocks, strict=False):
-        where = f"{name}:{block.line}"
-        assert block.language in LANGUAGES, where
-        assert block.language != SHOWN or (before is not None and before.shown == block.text), f"{where}: of no command"
-        assert block.language != "" or not re.search(r"^(?:uv |\$ )?\s*hybrid [a-z]", block.text, re.MULTILINE), where
+    for previous, block in zip((None, *blocks), blocks, strict=False):
+        text = f"{name}:{block.line}"
+        assert block.language in LANGUAGES, text
+        assert block.language != SHOWN or (previous is not None and previous.shown == block.text), (
+            f"{text}: of no command"
+        )
+        assert block.language != "" or not re.search(r"^(?:uv |\$ )?\s*hybrid [a-z]", block.text, re.MULTILINE), text
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if Page.read(name).of(NOT_RUN) or Page.read(name).of(RUN)])
 def test_every_test_that_a_command_names_exists(name: str) -> None:
     """tests/test_documents.py knows the commands and options."""
     page = Page.read(name)
-    made = {str(block.file) for page in map(Page.read, NAMES) for block in page.blocks}
+    texts = {str(block.file) for page in map(Page.read, NAMES) for block in page.blocks}
     for block in (*page.of(NOT_RUN), *page.of(RUN)):
         for line in commands(block.text):
             for path in re.findall(r"\btests/[\w/]+\.py\b", line):
-                assert (ROOT / path).is_file() or path in made, line
+                assert (ROOT / path).is_file() or path in texts, line
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_a_page_shows_is_looked_for_line_by_line"))

@@ -25,14 +25,16 @@ def name_of(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_and_options_exist(page: Path, command_lines: Any) -> None:
-    wrong = {line: found for line in command_lines.commands(page.read_text()) if (found := command_lines.unknown(line))}
+    wrong = {
+        line: result for line in command_lines.commands(page.read_text()) if (result := command_lines.unknown(line))
+    }
     assert wrong == {}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_measurements_and_their_options_exist(page: Path, command_lines: Any) -> None:
     lines = command_lines.benches(page.read_text())
-    assert {line: found for line in lines if (found := command_lines.unknown_to_bench(line))} == {}
+    assert {line: result for line in lines if (result := command_lines.unknown_to_bench(line))} == {}
 
 
 @pytest.mark.parametrize("page", MEASUREMENTS, ids=name_of)
@@ -111,11 +113,11 @@ def test_the_families_that_are_said_to_load_are_those_that_do() -> None:
     }
     page = (ROOT / "docs" / "specialists.md").read_text().partition("## What loads")[2].partition("\n## ")[0]
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
-    said = {tool: set(re.findall(r"`([^`]+)`", row[1])) for row in rows for tool in re.findall(r"`(\w+)`", row[0])}
-    assert {tool: said[tool] for tool in loads} == {tool: set(families) for tool, families in loads.items()}
+    by_row = {tool: set(re.findall(r"`([^`]+)`", row[1])) for row in rows for tool in re.findall(r"`(\w+)`", row[0])}
+    assert {tool: by_row[tool] for tool in loads} == {tool: set(families) for tool, families in loads.items()}
     # What the library has one day is to be loaded, and not to stand in the last column.
-    found = importlib.util.find_spec("transformers")
-    library = {path.name for path in Path(str(found and found.origin)).with_name("models").iterdir()}
+    spec = importlib.util.find_spec("transformers")
+    library = {path.name for path in Path(str(spec and spec.origin)).with_name("models").iterdir()}
     absent = [name.strip() for row in rows for name in row[2].split(",") if name.strip()]
     assert "Depth Anything 3" in absent
     assert {name.lower().replace(" ", "_") for name in absent} & library == set()

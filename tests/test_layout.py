@@ -108,7 +108,7 @@ class Tree:
             for room in ROOMS
             for path in sorted((root / room).rglob("*.py"))
         }
-        self.imports = [found for module in self.paths for found in self._imports(module)]
+        self.imports = [result for module in self.paths for result in self._imports(module)]
 
     def _imports(self, module: str) -> Iterator[Import]:
         package = module if self.paths[module].name == "__init__.py" else module.rpartition(".")[0]
@@ -140,13 +140,13 @@ def against_the_rooms(tree: Tree) -> list[str]:
     """Imports that `MAY_IMPORT` does not allow."""
     return sorted(
         {
-            f"{found.importer} imports {found.module}"
-            for found in tree.imports
-            if (to := tree.room(found.module)) != (of := tree.room(found.importer))
+            f"{result.importer} imports {result.module}"
+            for result in tree.imports
+            if (to := tree.room(result.module)) != (of := tree.room(result.importer))
             # The core imports nothing but itself.
             and to not in MAY_IMPORT[of] | (SHARED if of != "core" else frozenset())
             # The entry points, `import hybrid` and `python -m hybrid`: they call the packages that do the work.
-            and found.importer not in ("hybrid", "hybrid.__main__")
+            and result.importer not in ("hybrid", "hybrid.__main__")
         }
     )
 
@@ -154,8 +154,8 @@ def against_the_rooms(tree: Tree) -> list[str]:
 def cycles(tree: Tree) -> list[list[str]]:
     """Sets of modules that import each other in a circle: the strongly connected components (Tarjan 1972)."""
     graph: dict[str, set[str]] = {module: set() for module in tree.paths}
-    for found in tree.imports:
-        graph[found.importer].add(found.module)
+    for result in tree.imports:
+        graph[result.importer].add(result.module)
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     open_: list[str] = []
@@ -198,23 +198,23 @@ def imported_by_string(tree: Tree) -> list[str]:
 
 def from_outside(tree: Tree) -> list[str]:
     """Imports of a module or a name with a leading underscore from outside of its folder; `_shared` counts as one."""
-    found = []
-    for one in tree.imports:
-        parts = [*one.module.split("."), *([one.taken] if one.taken else [])]
+    results = []
+    for item in tree.imports:
+        parts = [*item.module.split("."), *([item.taken] if item.taken else [])]
         hidden = next((place for place, part in enumerate(parts) if re.match(r"_(?!_)", part)), None)
         if hidden is None:
             continue
         folder = ".".join(parts[:hidden])
-        if one.taken == parts[hidden] and tree.paths[one.module].name != "__init__.py":
+        if item.taken == parts[hidden] and tree.paths[item.module].name != "__init__.py":
             folder = folder.rpartition(".")[0]
-        if not f"{one.importer}.".startswith(f"{folder}."):
-            found.append(f"{one.importer} imports {'.'.join(parts)}")
-    return sorted(found)
+        if not f"{item.importer}.".startswith(f"{folder}."):
+            results.append(f"{item.importer} imports {'.'.join(parts)}")
+    return sorted(results)
 
 
 def used_by_one_alone(tree: Tree) -> list[str]:
     """Modules of a `_shared` folder that fewer than two of its neighbours use, directly or through the folder."""
-    found = []
+    results = []
     for module, path in tree.paths.items():
         if path.parent.name != "_shared" or path.name == "__init__.py":
             continue
@@ -222,14 +222,14 @@ def used_by_one_alone(tree: Tree) -> list[str]:
         parent = shared.rpartition(".")[0]
         reached, users = [module], set()
         for inner in reached:
-            for importer in {one.importer for one in tree.imports if one.module == inner}:
+            for importer in {item.importer for item in tree.imports if item.module == inner}:
                 if not importer.startswith(f"{shared}."):
                     users.add(importer.removeprefix(f"{parent}.").split(".")[0])
                 elif importer not in reached:
                     reached.append(importer)
         if len(users) < 2:
-            found.append(f"{module} is used by {', '.join(sorted(users)) or 'none'}")
-    return found
+            results.append(f"{module} is used by {', '.join(sorted(users)) or 'none'}")
+    return results
 
 
 def too_long(tree: Tree) -> list[str]:
@@ -249,9 +249,9 @@ def past_entry_point(tree: Tree) -> list[str]:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"].values()
     plugins = {value.partition(":")[0] for group in groups for value in group.values()}
     return sorted(
-        f"{one.importer} imports {one.module}"
-        for one in tree.imports
-        if one.module in plugins and not one.importer.startswith(f"{one.module.rpartition('.')[0]}.")
+        f"{item.importer} imports {item.module}"
+        for item in tree.imports
+        if item.module in plugins and not item.importer.startswith(f"{item.module.rpartition('.')[0]}.")
     )
 
 
@@ -270,8 +270,8 @@ PYTHON = re.compile(
 
 
 def test_no_data_file_holds_python() -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
-    data = [name for name in listed if name.endswith((".toml", ".json", ".yaml"))]
+    parts = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    data = [name for name in parts if name.endswith((".toml", ".json", ".yaml"))]
     assert data
     assert [name for name in data if PYTHON.search((ROOT / name).read_text(encoding="utf-8"))] == []
 
@@ -299,7 +299,7 @@ def test_a_guard_sees(guard: Callable[[Tree], list[Any]], path: str, text: str, 
     for name, body in {**CLEAN, path: text}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(body)
-    assert any(seen in str(one) for one in guard(Tree(tmp_path)))
+    assert any(seen in str(item) for item in guard(Tree(tmp_path)))
 
 
 def test_the_guards_let_an_orderly_tree_pass(tmp_path: Path) -> None:
@@ -356,10 +356,10 @@ def test_no_init_hides_a_module_under_a_name_it_exports() -> None:
 
 def modules_loaded_by(*command: str) -> set[str]:
     """The imports of a command, from Python's own record."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", *command], capture_output=True, text=True, check=True, timeout=300
     )
-    return set(re.findall(r"^import time:.*\|\s*(\S+)$", done.stderr, re.MULTILINE))
+    return set(re.findall(r"^import time:.*\|\s*(\S+)$", result.stderr, re.MULTILINE))
 
 
 @pytest.mark.system
@@ -381,6 +381,6 @@ def test_the_lock_pins_what_is_asked_for_and_names_no_address() -> None:
     assert all(re.fullmatch(r"[\w.\-]+(\[[\w,]+\])?==[\w.+!]+( ;.*)?|#.*|", line) for line in lines)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    asked = (*project["dependencies"], *extras["local"], *extras["parquet"], *extras["vision"])
-    for requirement in (one for one in map(Requirement, asked) if one.name != project["name"]):
+    values = (*project["dependencies"], *extras["local"], *extras["parquet"], *extras["vision"])
+    for requirement in (item for item in map(Requirement, values) if item.name != project["name"]):
         assert requirement.specifier.contains(pins[requirement.name]), requirement

@@ -27,9 +27,9 @@ def test_what_is_forbidden_is_seen(model_words: Any, text: str) -> None:
 def test_what_describes_a_tool_is_not(model_words: Any) -> None:
     fit = "Rings of 4 to 20 px, views over 50 degrees apart (at most 16 items, default []), 1 = nearest, 0 = farthest."
     assert model_words.unfit(fit) == []
-    counted = "2 of 3 seam measures agree; 12 matches, 63 % of them fit."
-    assert model_words.unfit(counted)
-    assert model_words.unfit(counted, finding=True) == []
+    text = "2 of 3 seam measures agree; 12 matches, 63 % of them fit."
+    assert model_words.unfit(text)
+    assert model_words.unfit(text, finding=True) == []
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -59,7 +59,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", solver_names())
 def test_what_a_solver_says(model_words: Any, name: str) -> None:
-    assert [found for text in _texts(dict(load_solver(name).texts)) for found in model_words.unfit(text)] == []
+    assert [result for text in _texts(dict(load_solver(name).texts)) for result in model_words.unfit(text)] == []
 
 
 # No model reads a training's numbers, the words of options, what `hybrid new` writes, the card of a benchmark, the
@@ -78,8 +78,8 @@ def test_what_our_prompts_say(model_words: Any, path: Path) -> None:
     read = {key: value for key, value in tomllib.loads(path.read_text()).items() if key != "source"}
     texts = list(_texts(read))
     assert texts
-    assert [found for text in texts for found in model_words.unfit(text)] == []
+    assert [result for text in texts for result in model_words.unfit(text)] == []
 
 
 def test_the_format_lines(model_words: Any) -> None:
-    assert [found for line in FORMAT_LINES.values() for found in model_words.unfit(line)] == []
+    assert [result for line in FORMAT_LINES.values() for result in model_words.unfit(line)] == []

@@ -29,10 +29,12 @@ def between(start: str, end: str) -> str:
 
 def test_options_in_the_text_exist() -> None:
     commands = [cli.get_command(click.Context(cli), name) for name in ("run", "compare", "report")]
-    known = {name for one in commands if one is not None for parameter in one.params for name in parameter.opts}
-    known |= {"--picture", "--help"}
+    values = {
+        name for command in commands if command is not None for parameter in command.params for name in parameter.opts
+    }
+    values |= {"--picture", "--help"}
     prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
-    assert set(re.findall(r"`(--[a-z-]+)", prose)) <= known | {"--no-browser"}
+    assert set(re.findall(r"`(--[a-z-]+)", prose)) <= values | {"--no-browser"}
 
 
 def test_what_quickstart_is_said_to_show() -> None:
@@ -40,15 +42,15 @@ def test_what_quickstart_is_said_to_show() -> None:
     from hybrid.cli.quickstart import BENCHMARK
     from hybrid.cli.quickstart import command as quickstart
 
-    said = between("hybrid quickstart\n```", "<!-- quickstart, measured -->")
+    text = between("hybrid quickstart\n```", "<!-- quickstart, measured -->")
     defaults = quickstart.make_context("quickstart", []).params
-    assert f"{defaults['limit']} generated questions" in said
-    assert all(f"`{name}`" in said for name in ("controller", "mllm", "specialist"))
-    assert "blank" in said
+    assert f"{defaults['limit']} generated questions" in text
+    assert all(f"`{name}`" in text for name in ("controller", "mllm", "specialist"))
+    assert "blank" in text
     assert BENCHMARK == "blink"
     report = between("<!-- quickstart, measured -->", "<!-- end of quickstart, measured -->")
     assert f"`{defaults['out']}/site/index.html`" in report
-    assert "of BLINK's kind" in said
+    assert "of BLINK's kind" in text
 
 
 def test_repetitions_can_be_asked_for_as_printed() -> None:
@@ -58,10 +60,10 @@ def test_repetitions_can_be_asked_for_as_printed() -> None:
 
 
 def test_the_installation_for_the_cpu_names_what_it_needs() -> None:
-    said = (ROOT / "docs" / "install.md").read_text()
-    assert "uv pip install --torch-backend cpu -e '.[local]'" in said
-    assert "uv 0.7.14 or later" in said
-    assert "download.pytorch.org" in said
+    text = (ROOT / "docs" / "install.md").read_text()
+    assert "uv pip install --torch-backend cpu -e '.[local]'" in text
+    assert "uv 0.7.14 or later" in text
+    assert "download.pytorch.org" in text
 
 
 def test_example_tool_runs_as_printed() -> None:
@@ -114,6 +116,6 @@ def test_paths_in_the_text_exist(page: Path) -> None:
     elsewhere = r"```.*?```|https?://\S+|[\w-]+/[\w.-]+@[0-9a-f]{7}(?:,? `[^`]*`)+"
     prose = re.sub(elsewhere, "", page.read_text(), flags=re.DOTALL)
     folders = "hybrid|tools|graphs|baselines|training|bench|docs|tests"
-    named = re.findall(rf"(?<!reference/)\b(?:{folders})/[\w./-]*\w", prose)
+    matches = re.findall(rf"(?<!reference/)\b(?:{folders})/[\w./-]*\w", prose)
     examples = ("NAME", "quarters", "shades", "first_option", "joined.py", "second_look")
-    assert [path for path in named if not (ROOT / path).exists() and not any(word in path for word in examples)] == []
+    assert [path for path in matches if not (ROOT / path).exists() and not any(word in path for word in examples)] == []

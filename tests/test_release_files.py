@@ -24,8 +24,8 @@ def test_the_citation_has_what_the_format_requires() -> None:
     assert cited["authors"]
     # A person has given or family names, an entity has a name.
     assert all({"name", "family-names", "given-names", "alias"} & set(author) for author in cited["authors"])
-    known = {"cff-version", "message", "title", "authors", "type", "version", "license", "abstract", "keywords"}
-    assert set(cited) <= known
+    values = {"cff-version", "message", "title", "authors", "type", "version", "license", "abstract", "keywords"}
+    assert set(cited) <= values
     assert cited["type"] in ("software", "dataset")
     assert len(set(cited["keywords"])) == len(cited["keywords"]) > 0
     assert (cited["version"], cited["license"]) == (PROJECT["version"], PROJECT["license"])
@@ -54,7 +54,7 @@ def test_no_module_needs_what_an_extra_brings_to_be_imported(room: str) -> None:
 
 
 def packages(requirements: list[str]) -> set[str]:
-    return {re.split(r"[\[<>=;, ]", one)[0] for one in requirements}
+    return {re.split(r"[\[<>=;, ]", requirement)[0] for requirement in requirements}
 
 
 # By import name, where it is another.
@@ -71,6 +71,6 @@ def test_a_plain_installation_asks_for_nothing_of_the_extras_and_uv_run_for_all_
         assert packages(extras[extra]) - {PROJECT["name"]} == expected
     assert "hybrid-perception[parquet,vision]" in extras["local"]
     groups = PYPROJECT["dependency-groups"]
-    by_default = [one for group in PYPROJECT["tool"]["uv"]["default-groups"] for one in groups[group]]
+    by_default = [item for group in PYPROJECT["tool"]["uv"]["default-groups"] for item in groups[group]]
     assert "hybrid-perception[local]" in by_default
     assert "hybrid-perception[local]" in extras["diffusers"]

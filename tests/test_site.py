@@ -48,18 +48,18 @@ class Parsed(HTMLParser):
         self.feed(path.read_text())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
+        by_attr = {name: value or "" for name, value in attrs}
         if tag in ("code", "style"):
             self._tags.append(tag)
-        self.styles += found.get("style", "")
-        self.ids |= {found[name] for name in ("id", "name") if name in found}
-        if tag == "a" and "href" in found:
-            self.links.append(found["href"])
-        if tag == "link" and found.get("rel") != "canonical":
-            self.loads.append(found["href"])
-        if tag in LOADED and LOADED[tag] in found:
-            self.loads.append(found[LOADED[tag]])
-        self.loads += [part.split()[0] for part in found.get("srcset", "").split(",") if part.strip()]
+        self.styles += by_attr.get("style", "")
+        self.ids |= {by_attr[name] for name in ("id", "name") if name in by_attr}
+        if tag == "a" and "href" in by_attr:
+            self.links.append(by_attr["href"])
+        if tag == "link" and by_attr.get("rel") != "canonical":
+            self.loads.append(by_attr["href"])
+        if tag in LOADED and LOADED[tag] in by_attr:
+            self.loads.append(by_attr[LOADED[tag]])
+        self.loads += [part.split()[0] for part in by_attr.get("srcset", "").split(",") if part.strip()]
 
     def handle_endtag(self, tag: str) -> None:
         if self._tags and tag == self._tags[-1]:
@@ -83,7 +83,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("material", reason="mkdocs-material is of the group docs")
     folder = tmp_path_factory.mktemp("site")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         env=environment,
@@ -93,8 +93,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         timeout=300,
     )
     # Every line begins with its level; `--quiet` would hide warnings from `--strict` too.
-    said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("INFO ")]
-    assert (done.returncode, said) == (0, [])
+    lines = [line for line in (result.stdout + result.stderr).splitlines() if not line.startswith("INFO ")]
+    assert (result.returncode, lines) == (0, [])
     return folder
 
 
@@ -110,24 +110,26 @@ def test_links_of_the_repository_lead_to_pages(monkeypatch: pytest.MonkeyPatch) 
     files = get_files(config)
     files.append(File("contributing.md", None, config.site_dir, use_directory_urls=False))
 
-    def shown(path: str, text: str) -> str:
+    def render_markdown(path: str, text: str) -> str:
         file = files.get_file_from_path(path)
         assert file is not None
         return str(hooks.on_page_markdown(text, Page(None, file, config), config, files))
 
     below = "tutorials/offline.md"
-    assert shown("data.md", "[a](../CONTRIBUTING.md#a-tool)") == "[a](contributing.md#a-tool)"
-    assert shown(below, "[a](../limits.md) [b](../../CHANGELOG.md)") == "[a](../limits.md) [b](../changelog.md)"
-    assert shown("data.md", "[the card](../hybrid/models/embedded/CARD.md)") == "the card"
-    assert shown("contributing.md", "[a](docs/data.md)") == "[a](data.md)"
-    assert shown("data.md", "[a](nowhere.md) [b](https://x.org) ![c](d.png)") == (
+    assert render_markdown("data.md", "[a](../CONTRIBUTING.md#a-tool)") == "[a](contributing.md#a-tool)"
+    assert (
+        render_markdown(below, "[a](../limits.md) [b](../../CHANGELOG.md)") == "[a](../limits.md) [b](../changelog.md)"
+    )
+    assert render_markdown("data.md", "[the card](../hybrid/models/embedded/CARD.md)") == "the card"
+    assert render_markdown("contributing.md", "[a](docs/data.md)") == "[a](data.md)"
+    assert render_markdown("data.md", "[a](nowhere.md) [b](https://x.org) ![c](d.png)") == (
         "[a](nowhere.md) [b](https://x.org) ![c](d.png)"
     )
-    assert shown(below, "`docs/data.md`, `docs/tutorials/offline.md`") == (
+    assert render_markdown(below, "`docs/data.md`, `docs/tutorials/offline.md`") == (
         "[`docs/data.md`](../data.md), `docs/tutorials/offline.md`"
     )
     block = "```bash inspect\n`docs/data.md` [a](../CHANGELOG.md)\n```"
-    assert shown("data.md", block) == block.replace(" inspect", "")
+    assert render_markdown("data.md", block) == block.replace(" inspect", "")
 
 
 @pytest.fixture(scope="module")
@@ -137,19 +139,19 @@ def pages(built: Path) -> dict[Path, Parsed]:
 
 @pytest.mark.system
 def test_every_page_of_the_folder_is_built(pages: dict[Path, Parsed], built: Path) -> None:
-    written = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
-    assert written <= {path.relative_to(built).with_suffix("") for path in pages}
+    values = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
+    assert values <= {path.relative_to(built).with_suffix("") for path in pages}
     assert not list(built.rglob("*.py"))
 
 
 @pytest.mark.system
 def test_everything_that_has_a_name_has_a_page(pages: dict[Path, Parsed], built: Path) -> None:
-    made = {
+    texts = {
         path.relative_to(built / "reference").with_suffix("").as_posix() for path in built.rglob("reference/**/*.html")
     }
-    assert {f"commands/{name}" for name in COMMANDS} <= made
-    assert {f"tools/{name}" for name in names("tools")} <= made
-    assert {f"benchmarks/{name}" for name in names("hybrid.benchmarks")} <= made
+    assert {f"commands/{name}" for name in COMMANDS} <= texts
+    assert {f"tools/{name}" for name in names("tools")} <= texts
+    assert {f"benchmarks/{name}" for name in names("hybrid.benchmarks")} <= texts
     assert set(solver_names()) <= pages[built / "reference" / "solvers.html"].codes
 
 
@@ -176,7 +178,7 @@ def test_every_option_of_a_command_is_on_its_page(name: str, pages: dict[Path, P
 def test_every_argument_and_weight_of_a_tool_is_on_its_page(name: str, pages: dict[Path, Parsed], built: Path) -> None:
     tool, page = load("tools", name), pages[built / f"reference/tools/{name}.html"]
     assert set(tool.args.model_fields) <= page.codes
-    assert {one.weights for card in tool.card.backends for one in card.provenances} <= page.codes
+    assert {provenance.weights for card in tool.card.backends for provenance in card.provenances} <= page.codes
     assert spec(tool)["function"]["description"] in page.text
 
 
@@ -185,17 +187,17 @@ def test_every_metric_setting_and_baseline_of_a_benchmark_is_there(
     name: str, pages: dict[Path, Parsed], built: Path
 ) -> None:
     card = load("hybrid.benchmarks", name).card
-    metrics, own = pages[built / "reference/metrics.html"], pages[built / f"reference/benchmarks/{name}.html"]
-    assert {one.name for one in card.metrics} <= metrics.codes
-    assert [one.formula for one in card.metrics if one.formula not in metrics.text] == []
-    assert {one.name for one in card.settings} <= own.codes
-    assert {one.command for one in card.baselines} <= {text.strip() for text in own.codes}
+    metrics, page = pages[built / "reference/metrics.html"], pages[built / f"reference/benchmarks/{name}.html"]
+    assert {metric.name for metric in card.metrics} <= metrics.codes
+    assert [item.formula for item in card.metrics if item.formula not in metrics.text] == []
+    assert {setting.name for setting in card.settings} <= page.codes
+    assert {baseline.command for baseline in card.baselines} <= {text.strip() for text in page.codes}
 
 
 def test_every_column_of_parquet_is_on_the_page_of_exports(pages: dict[Path, Parsed], built: Path) -> None:
     page = pages[built / "reference" / "exports.html"]
-    assert {one.name for one in COLUMNS} <= page.codes
-    assert [one.name for one in COLUMNS if one.about.replace("`", "") not in page.text] == []
+    assert {column.name for column in COLUMNS} <= page.codes
+    assert [item.name for item in COLUMNS if item.about.replace("`", "") not in page.text] == []
 
 
 def test_every_table_of_measurements_is_in_the_site(pages: dict[Path, Parsed], built: Path) -> None:
@@ -214,7 +216,7 @@ def test_what_a_user_looks_for_is_two_clicks_from_the_first_page(pages: dict[Pat
 
     first = linked(built / "index.html")
     second = first.union(*(linked(path) for path in first))
-    wanted = (
+    arguments = (
         "data",
         "add-a-tool",
         "how-to/read-the-report",
@@ -222,7 +224,7 @@ def test_what_a_user_looks_for_is_two_clicks_from_the_first_page(pages: dict[Pat
         "how-to/plan",
         "reference/commands/run",
     )
-    assert {built / f"{name}.html" for name in ("tutorials/api-key", "tutorials/local-server", *wanted)} <= second
+    assert {built / f"{name}.html" for name in ("tutorials/api-key", "tutorials/local-server", *arguments)} <= second
 
 
 def test_every_link_and_anchor_leads_somewhere(pages: dict[Path, Parsed]) -> None:
@@ -234,10 +236,10 @@ def test_every_link_and_anchor_leads_somewhere(pages: dict[Path, Parsed]) -> Non
                 continue
             target = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
             target = target / "index.html" if target.is_dir() else target
-            there = target.exists() and (
+            exists = target.exists() and (
                 not parts.fragment or target not in pages or parts.fragment in pages[target].ids
             )
-            if not there and parts.fragment != "__skip":
+            if not exists and parts.fragment != "__skip":
                 wrong.append(f"{page.path.name}: {link}")
     assert wrong == []
 
@@ -248,7 +250,7 @@ def test_nothing_is_asked_of_another_host(pages: dict[Path, Parsed], built: Path
     assert [address for address in addresses if urlsplit(address).netloc] == []
     styles = [page.styles for page in pages.values()] + [path.read_text() for path in built.rglob("*.css")]
     fetched = [
-        found for text in styles for found in re.findall(r"(?:url\(|@import )\s*['\"]?((?:https?:)?//[^)'\"]+)", text)
+        match for text in styles for match in re.findall(r"(?:url\(|@import )\s*['\"]?((?:https?:)?//[^)'\"]+)", text)
     ]
     assert fetched == []
     # The theme fetches the program that draws these where a page has one.
@@ -289,10 +291,10 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
 
     wrong: list[str] = []
     with browser.new_context(viewport=size, color_scheme=scheme) as context, context.new_page() as page:
-        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("console", lambda text: wrong.append(text.text) if text.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
-            "request", lambda one: None if one.url.startswith((address, "data:", "blob:")) else wrong.append(one.url)
+            "request", lambda item: None if item.url.startswith((address, "data:", "blob:")) else wrong.append(item.url)
         )
         for name in ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics"):
             page.goto(f"{address}{name}.html")
@@ -314,9 +316,9 @@ def test_search_finds_mcnemar(browser: Any, address: str) -> None:
         # What is typed before the search is ready is not looked for.
         expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=60_000)
         page.get_by_role("textbox", name="Search").press_sequentially("McNemar")
-        found = page.locator(".md-search-result__link")
-        expect(found.first).to_be_visible(timeout=60_000)
-        assert any("statistics.html" in (link.get_attribute("href") or "") for link in found.all())
+        result = page.locator(".md-search-result__link")
+        expect(result.first).to_be_visible(timeout=60_000)
+        assert any("statistics.html" in (link.get_attribute("href") or "") for link in result.all())
 
 
 # Where code has a table for the reference, the code itself agrees with it.
@@ -328,16 +330,16 @@ def test_every_variable_of_the_environment_is_listed() -> None:
         for path in (*(ROOT / room).rglob("*.py"), *(ROOT / room).rglob("options.toml")):
             if path != ROOT / "hybrid" / "config" / "environment.py":
                 read |= set(re.findall(r"(?<![A-Z_])HYBRID_[A-Z_]*[A-Z]", path.read_text()))
-    listed = {one.name for one in VARIABLES}
+    values = {variable.name for variable in VARIABLES}
     # Of a variable with the name of a benchmark in it the code has the beginning, and an example.
-    assert read - {"HYBRID_DATA", "HYBRID_DATA_BLINK"} == listed
+    assert read - {"HYBRID_DATA", "HYBRID_DATA_BLINK"} == values
 
 
 def test_every_exit_code_is_listed() -> None:
     texts = [path.read_text() for path in (ROOT / "hybrid" / "cli").glob("*.py")]
-    given = {int(code) for text in texts for code in re.findall(r"^ +return (\d+)(?: if .*)?$", text, re.MULTILINE)}
-    given |= {int(code) for text in texts for code in re.findall(r"\breturn .* else (\d+)$", text, re.MULTILINE)}
-    assert given == set(EXIT_CODES) - {141}
+    numbers = {int(code) for text in texts for code in re.findall(r"^ +return (\d+)(?: if .*)?$", text, re.MULTILINE)}
+    numbers |= {int(code) for text in texts for code in re.findall(r"\breturn .* else (\d+)$", text, re.MULTILINE)}
+    assert numbers == set(EXIT_CODES) - {141}
     # It is given by the stream whose reader has gone.
     assert "141" in (main.__doc__ or "")
 

@@ -12,12 +12,12 @@ ATTRIBUTE = r"(?:gen_ai|hybrid|error|http)\.[a-z_.0-9]+"
 
 
 def test_the_page_names_every_attribute_and_no_other() -> None:
-    told = set(
+    seen = set(
         re.findall(
             rf'"({ATTRIBUTE})"', "".join(file.read_text() for file in (ROOT / "hybrid" / "tracing").glob("*.py"))
         )
     )
-    assert set(re.findall(rf"`({ATTRIBUTE})`", PAGE.read_text())) == told | {"hybrid.tracing"}
+    assert set(re.findall(rf"`({ATTRIBUTE})`", PAGE.read_text())) == seen | {"hybrid.tracing"}
 
 
 def test_the_program_of_the_page_reads_a_file_of_spans(

@@ -50,28 +50,28 @@ class ForkedWorker:
 @functools.cache
 def server() -> socket.socket:
     """The socket of the server of this process."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    words = [sys.executable, "-P", __file__, str(theirs.fileno())]
+    actual, reference = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    words = [sys.executable, "-P", __file__, str(reference.fileno())]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(words, pass_fds=(theirs.fileno(),), **quiet)  # type: ignore[call-overload]
-    theirs.close()
+    process = subprocess.Popen(words, pass_fds=(reference.fileno(),), **quiet)  # type: ignore[call-overload]
+    reference.close()
     atexit.register(process.wait, timeout=60)
-    atexit.register(ours.close)
-    return ours
+    atexit.register(actual.close)
+    return actual
 
 
 def start(sock: socket.socket, environment: dict[str, str]) -> ForkedWorker:
     """A worker at one end of a socket pair."""
-    asked = server()
+    request = server()
     sys.audit("os.fork")
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
+    actual, reference = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with reference:
         about = json.dumps([os.getcwd(), environment]).encode()
-        socket.send_fds(asked, [about], [sock.fileno(), theirs.fileno(), 2])
-    return ForkedWorker(ours.detach())
+        socket.send_fds(request, [about], [sock.fileno(), reference.fileno(), 2])
+    return ForkedWorker(actual.detach())
 
 
-def serve(asked: socket.socket) -> None:
+def serve(request: socket.socket) -> None:
     """Fork for each request."""
     from hybrid.serving import worker
 
@@ -79,11 +79,11 @@ def serve(asked: socket.socket) -> None:
     gc.collect()
     gc.freeze()
     while True:
-        about, fds, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+        about, fds, _, _ = socket.recv_fds(request, 1 << 20, 3)
         if not about:
             return
         if os.fork() == 0:
-            asked.close()
+            request.close()
             _watch(about, *fds)
         for fd in fds:
             os.close(fd)
@@ -103,9 +103,9 @@ def _watch(about: bytes, sock: int, ends: int, err: int) -> None:
         _work(about, sock, err)
     os.close(sock)
     os.close(err)
-    with socket.socket(fileno=ends) as told:
-        told.send(b"%d" % pid)
-        told.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    with socket.socket(fileno=ends) as text:
+        text.send(b"%d" % pid)
+        text.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     os._exit(0)
 
 

@@ -23,9 +23,9 @@ BATCHES: Final = Path(__file__).with_name("batches.toml")
 def plan() -> list[Batch]:
     """The batches, seed by seed, so that an interrupted run has some of every kind."""
     tables = tomllib.loads(BATCHES.read_text())
-    counted = [(name, task, count) for name, tasks in tables.items() for task, count in tasks.items()]
-    most = max(count for _, _, count in counted)
-    return [Batch(name, task, ROWS, seed) for seed in range(most) for name, task, count in counted if seed < count]
+    rows = [(name, task, count) for name, tasks in tables.items() for task, count in tasks.items()]
+    most = max(count for _, _, count in rows)
+    return [Batch(name, task, ROWS, seed) for seed in range(most) for name, task, count in rows if seed < count]
 
 
 def parser() -> argparse.ArgumentParser:

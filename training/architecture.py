@@ -106,10 +106,10 @@ def prepare(model: Any, words: Any) -> None:
         for head, note in enumerate(notes):
             _look_back(first, head, head + 1)
             _carry(first, head, seen, NOTED * note)
-        one, two = notes[0], notes[1]
+        item, two = notes[0], notes[1]
         # Copy on: the token before this one is the token two before that one. Look up: what stood two before its like.
         for head, (query, key, value) in enumerate(
-            ((one, two, seen), (seen, one, seen), (one, seen, two), (seen, seen, two), (two, one, seen))
+            ((item, two, seen), (seen, item, seen), (item, seen, two), (seen, seen, two), (two, item, seen))
         ):
             _match(third, head, query, key)
             _carry(third, head, value, FOUND * seen)
@@ -128,8 +128,8 @@ def _number(embedding: Any, words: Any, seen: Any) -> None:
         for step in range(10**decimals + 1):
             value = step / 10**decimals
             (token,) = words(f"{value:.{decimals}f}", add_special_tokens=False)["input_ids"]
-            turned = 2 * torch.pi * value / torch.tensor(periods)
-            waves = torch.cat([turned.cos(), turned.sin()]) @ channels
+            other_rotated = 2 * torch.pi * value / torch.tensor(periods)
+            waves = torch.cat([other_rotated.cos(), other_rotated.sin()]) @ channels
             length = embedding[token].norm()
             mixed = IN_WAVES * waves / waves.norm() + (1 - IN_WAVES**2) ** 0.5 * embedding[token] / length
             embedding[token] = length * mixed / mixed.norm()
@@ -152,9 +152,9 @@ def _look_back(attention: Any, head: int, back: int) -> None:
 
     angles, rows = _angles(attention.head_dim), _rows(attention, head)
     quick = (angles > SLOWEST).float()
-    turned = angles * back
+    other_rotated = angles * back
     attention.q_proj.bias[rows] = BACK * torch.cat([quick, 0 * quick])
-    attention.k_proj.bias[rows] = BACK * torch.cat([quick * turned.cos(), quick * turned.sin()])
+    attention.k_proj.bias[rows] = BACK * torch.cat([quick * other_rotated.cos(), quick * other_rotated.sin()])
 
 
 def _match(attention: Any, head: int, query: Any, key: Any) -> None:
@@ -167,8 +167,8 @@ def _match(attention: Any, head: int, query: Any, key: Any) -> None:
     attention.k_proj.weight[rows] = LIKENESS * slow * key
 
 
-def _carry(attention: Any, head: int, read: Any, written: Any) -> None:
+def _carry(attention: Any, head: int, read: Any, text: Any) -> None:
     """A head that reads channels of what it looks at and writes them into others."""
     rows = _rows(attention, head)
     attention.v_proj.weight[rows] = read
-    attention.o_proj.weight[:, rows] = written.T
+    attention.o_proj.weight[:, rows] = text.T

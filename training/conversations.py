@@ -90,9 +90,9 @@ class Teacher:
         """The call that the question needs while there is no finding, then the answer."""
         assert self.ask is not None  # noqa: S101 - set before the solver is asked
         findings = [message for message in messages if isinstance(message, ToolMessage)]
-        wanted = call_for(self.ask) if tools and not findings else None
-        if wanted is not None:
-            return AssistantMessage("", (wanted,))
+        expected = call_for(self.ask) if tools and not findings else None
+        if expected is not None:
+            return AssistantMessage("", (expected,))
         answer = read(self.ask, findings[-1].text) if findings and not findings[-1].failed else None
         reply = AssistantMessage(answer or self.right)
         self.held.append(Held(self.ask, self.right, (*messages, reply), tuple(tools)))
@@ -108,25 +108,25 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
     store = ImageStore(folder / "images")
     data = generate(benchmark, folder / "data", (batch.task,), batch.count, batch.seed, "train")
     source = Source(data, store, benchmark.card.splits[0], (batch.task,), benchmark.card.resolve_settings({}))
-    asked = [question for question in benchmark.questions(source) if not isinstance(question, BrokenQuestion)]
+    questions = [question for question in benchmark.questions(source) if not isinstance(question, BrokenQuestion)]
     service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     rng = random.Random(f"{batch.benchmark}/{batch.task}/{batch.seed}")
-    plain, helped, blanked = asyncio.run(_hold_all(benchmark, asked[: QUESTIONS_OF_A_ROW * batch.count], service))
+    plain, helped, blanked = asyncio.run(_hold_all(benchmark, questions[: QUESTIONS_OF_A_ROW * batch.count], service))
     service.close()
-    for held in plain:
-        yield line(batch, "plain", held, text=False)
-    for held in (*helped, *blanked, *recombined([each for each in helped if called(each)], rng)):
-        yield line(batch, "tools", held, text=rng.random() < AS_TEXT)
+    for stored in plain:
+        yield line(batch, "plain", stored, text=False)
+    for contained in (*helped, *blanked, *recombined([item for item in helped if has_tool_call(item)], rng)):
+        yield line(batch, "tools", contained, text=rng.random() < AS_TEXT)
 
 
 async def _hold_all(
-    benchmark: Benchmark, asked: Sequence[Question], service: CachedTools
+    benchmark: Benchmark, questions: Sequence[Question], service: CachedTools
 ) -> tuple[list[Held], list[Held], list[Held]]:
     """Conversations without tools, with them, and with blank ones."""
     tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)
     without, helped, blanked = Teacher(), Teacher(), Teacher()
     real, config = ToolCondition(service), RunConfig("", model="embedded")
-    for question in asked:
+    for question in questions:
         for name, teacher, control in (
             ("mllm", without, real),
             ("controller", helped, real),
@@ -135,7 +135,7 @@ async def _hold_all(
             resources = AskSetup(config, teacher, control, tools_offered, frame=frame_named(config.frame))
             session = Session(question, load_solver(name), resources)
             await benchmark.dialogue(question.without_target(), _taught(benchmark, question, session, teacher))
-    return without.held, helped.held, [held for held in blanked.held if called(held)]
+    return without.held, helped.held, [stored for stored in blanked.held if has_tool_call(stored)]
 
 
 def _taught(
@@ -154,65 +154,65 @@ def _taught(
     return ask
 
 
-def called(held: Held) -> bool:
+def has_tool_call(stored: Held) -> bool:
     """Whether a tool was called."""
-    return any(isinstance(message, ToolMessage) for message in held.messages)
+    return any(isinstance(message, ToolMessage) for message in stored.messages)
 
 
-def recombined(held: Sequence[Held], rng: random.Random) -> Iterator[Held]:
+def recombined(helds: Sequence[Held], rng: random.Random) -> Iterator[Held]:
     """Each question with findings of its kind, with other numbers in it, and with a fault."""
     absent = f"{Fault.TOOL_ERROR.value}: {load_solver('controller').texts['not_available']}"
-    for mine in held:
+    for mine in helds:
         for _ in range(RECOMBINED):
-            other = rng.choice(held)
-            yield from told(renumbered(mine, rng), finding_of(other))
+            other = rng.choice(helds)
+            yield from with_finding(renumbered(mine, rng), finding_of(other))
         if rng.random() < ABSENT:
-            yield from told(mine, replace(finding_of(mine), parts=(absent,), failed=True))
+            yield from with_finding(mine, replace(finding_of(mine), parts=(absent,), failed=True))
 
 
-def finding_of(held: Held) -> ToolMessage:
+def finding_of(stored: Held) -> ToolMessage:
     """The finding in a conversation."""
-    return next(message for message in held.messages if isinstance(message, ToolMessage))
+    return next(message for message in stored.messages if isinstance(message, ToolMessage))
 
 
-def told(held: Held, finding: ToolMessage) -> Iterator[Held]:
+def with_finding(stored: Held, finding: ToolMessage) -> Iterator[Held]:
     """The conversation with another finding and the answer it speaks for; none where that is not read alike."""
-    answer = None if finding.failed else read(held.ask, finding.text)
+    answer = None if finding.failed else read(stored.ask, finding.text)
     if answer is None and not finding.failed:
         return
-    at = next(place for place, message in enumerate(held.messages) if isinstance(message, ToolMessage))
-    messages = (*held.messages[:at], finding, AssistantMessage(answer or held.right))
-    yield replace(held, messages=messages)
+    at = next(place for place, message in enumerate(stored.messages) if isinstance(message, ToolMessage))
+    messages = (*stored.messages[:at], finding, AssistantMessage(answer or stored.right))
+    yield replace(stored, messages=messages)
 
 
-def renumbered(held: Held, rng: random.Random) -> Held:
+def renumbered(stored: Held, rng: random.Random) -> Held:
     """The conversation with other coordinates: numbers in the question and in the call change together."""
-    if not re.search(FRACTION, held.ask.text) or call_for(held.ask) is None:
-        return held
-    text = re.sub(FRACTION, lambda _: f"{rng.randint(4, 96) / 100:.2f}", held.ask.text)
-    ask = replace(held.ask, text=text)
+    if not re.search(FRACTION, stored.ask.text) or call_for(stored.ask) is None:
+        return stored
+    text = re.sub(FRACTION, lambda _: f"{rng.randint(4, 96) / 100:.2f}", stored.ask.text)
+    ask = replace(stored.ask, text=text)
     call = call_for(ask)
     if call is None or call.name == "scanpath":
-        return held
+        return stored
     messages = tuple(
-        UserMessage(tuple(text if part == held.ask.text else part for part in message.parts))
+        UserMessage(tuple(text if part == stored.ask.text else part for part in message.parts))
         if isinstance(message, UserMessage)
         else message
-        for message in held.messages
+        for message in stored.messages
     )
     at = next(place for place, message in enumerate(messages) if isinstance(message, AssistantMessage))
-    return replace(held, ask=ask, messages=(*messages[:at], AssistantMessage("", (call,)), *messages[at + 1 :]))
+    return replace(stored, ask=ask, messages=(*messages[:at], AssistantMessage("", (call,)), *messages[at + 1 :]))
 
 
-def line(batch: Batch, form: str, held: Held, *, text: bool) -> dict[str, Any]:
+def line(batch: Batch, form: str, stored: Held, *, text: bool) -> dict[str, Any]:
     """A conversation for the file: turns as a chat template takes them, images by sha256, tools by name."""
-    messages = as_text(held.messages, held.tools) if text and held.tools else list(held.messages)
+    messages = as_text(stored.messages, stored.tools) if text and stored.tools else list(stored.messages)
     return {
         "benchmark": batch.benchmark,
         "task": batch.task,
-        "form": "text" if text and held.tools else form,
+        "form": "text" if text and stored.tools else form,
         "turns": turns(messages),
-        "tools": [] if text else [tool.card.name for tool in held.tools],
+        "tools": [] if text else [tool.card.name for tool in stored.tools],
     }
 
 
@@ -249,11 +249,11 @@ def _write(batch: Batch, folder: Path) -> None:
     path = folder / f"{batch.benchmark}-{batch.task}-{batch.seed}-{batch.count}.jsonl"
     if path.is_file():
         return
-    made = (
+    built = (
         look(cast("View", batch.task), batch.count, batch.seed, folder)
         if batch.benchmark == SCENES
         else hold(batch, folder)
     )
-    rows = "".join(f"{json.dumps(row)}\n" for row in made)
+    rows = "".join(f"{json.dumps(row)}\n" for row in built)
     path.with_suffix(".part").write_text(rows)
     path.with_suffix(".part").rename(path)

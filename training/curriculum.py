@@ -31,7 +31,7 @@ def share(kind: str, spent: float) -> float:
     return max(LAST[kind], FIRST[kind] * (1 - spent / EARLY))
 
 
-def drawn(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list[Lesson]]:
+def draw_batches(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list[Lesson]]:
     """The batches of all steps: forms by weight, tasks of a form by the root of their number, batches of like length.
 
     `tokens` is the size of a batch, what shorter lessons are filled up with among them.
@@ -40,11 +40,11 @@ def drawn(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list
     forms = lessons.forms
     names = sorted(WEIGHTS.keys() & forms.keys())
     weights = [WEIGHTS[name] for name in names]
-    given = 0
-    while given < steps:
+    options = 0
+    while options < steps:
         pool: list[Lesson] = []
-        spent = given / steps
-        while sum(len(each.ids) for each in pool) < POOL * tokens:
+        spent = options / steps
+        while sum(len(item.ids) for item in pool) < POOL * tokens:
             chance = rng.random() - share("drill", spent)
             if chance < 0:
                 pool.append(lesson(drill(rng), lessons.words))
@@ -52,17 +52,17 @@ def drawn(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list
             form = "scene" if chance < share("scene", spent) and "scene" in forms else rng.choices(names, weights)[0]
             tasks = forms[form]
             # A task with many questions has more to teach, though not in proportion to their number.
-            task = rng.choices(list(tasks), [math.sqrt(len(each)) for each in tasks.values()])[0]
-            chosen = lessons[rng.choice(tasks[task])]
-            if len(chosen.ids) <= MAX_LENGTH:
-                pool.append(chosen)
-        pool.sort(key=lambda each: len(each.ids))
+            task = rng.choices(list(tasks), [math.sqrt(len(entry)) for entry in tasks.values()])[0]
+            selected = lessons[rng.choice(tasks[task])]
+            if len(selected.ids) <= MAX_LENGTH:
+                pool.append(selected)
+        pool.sort(key=lambda value: len(value.ids))
         batches: list[list[Lesson]] = [[]]
-        for each in pool:
-            if batches[-1] and (len(batches[-1]) + 1) * len(each.ids) > tokens:
+        for other_item in pool:
+            if batches[-1] and (len(batches[-1]) + 1) * len(other_item.ids) > tokens:
                 batches.append([])
-            batches[-1].append(each)
+            batches[-1].append(other_item)
         rng.shuffle(batches)
-        batches = batches[: steps - given]
-        given += len(batches)
+        batches = batches[: steps - options]
+        options += len(batches)
         yield from batches

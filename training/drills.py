@@ -27,54 +27,56 @@ ABOUT_SCENES: Final = 0.4
 
 def drill(rng: random.Random) -> dict[str, Any]:
     """One exercise as a line of the file of conversations."""
-    given = ""
+    text = ""
     if rng.random() < ABOUT_SCENES:
-        asked, given, answered = _answered(rng)
+        request, text, answered = _answered(rng)
     else:
-        asked, answered = rng.choice((_copied, _listed, _looked_up, _looked_up, _boxed, _numbered, _ordered))(rng)
-    said = "\n".join(part for part in (given, answered) if part)
-    turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": said}]
-    return {"benchmark": "drill", "task": "drill", "form": "drill", "turns": turns, "tools": [], "given": given}
+        request, answered = rng.choice((_copied, _box_list_drill, _looked_up, _looked_up, _boxed, _numbered, _ordered))(
+            rng
+        )
+    message = "\n".join(part for part in (text, answered) if part)
+    turns = [{"role": "user", "content": request}, {"role": "assistant", "content": message}]
+    return {"benchmark": "drill", "task": "drill", "form": "drill", "turns": turns, "tools": [], "given": text}
 
 
 def _answered(rng: random.Random) -> tuple[str, str, str]:
     """A question about randomly listed things, their list, and the answer."""
     names = rng.sample([(colour, shape) for colour in HUES for shape in (True, False)], rng.randint(2, 4))
-    chosen = [*names, *[rng.choice(names) for _ in range(rng.choice((0, 0, 1, 3)))]]
-    placed = sorted((rng.randint(0, 10) / 10, rng.randint(2, 9) / 10, name) for name in chosen)
-    things = [Thing(colour, round_, x, y, 0.01) for x, y, (colour, round_) in placed]
-    asked, answer = rng.choice((_how_many, _whether, _where, _which_colour))(rng, things)
-    return asked, described(things, SHAPES["ground"]), answer
+    values = [*names, *[rng.choice(names) for _ in range(rng.choice((0, 0, 1, 3)))]]
+    placed = sorted((rng.randint(0, 10) / 10, rng.randint(2, 9) / 10, name) for name in values)
+    items = [Thing(colour, round_, x, y, 0.01) for x, y, (colour, round_) in placed]
+    request, answer = rng.choice((_how_many, _whether, _relation_drill, _which_colour))(rng, items)
+    return request, described(items, SHAPES["ground"]), answer
 
 
-def _name(thing: Thing) -> str:
-    return f"{thing.colour} {SHAPES['ground'][not thing.round]}"
+def _name(name: Thing) -> str:
+    return f"{name.colour} {SHAPES['ground'][not name.round]}"
 
 
-def _how_many(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
-    name = _name(rng.choice(things))
-    count = sum(_name(thing) == name for thing in things)
+def _how_many(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
+    name = _name(rng.choice(items))
+    count = sum(_name(item) == name for item in items)
     first = rng.randint(max(0, count - 3), count)
     return _choices(
         f"How many {name}s are there in the image?", [str(first + step) for step in range(4)], count - first
     )
 
 
-def _whether(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
-    there = {_name(thing) for thing in things}
+def _whether(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
+    values = {_name(item) for item in items}
     names = [f"{colour} {shape}" for colour in HUES for shape in SHAPES["ground"]]
-    name = rng.choice(sorted(there) if rng.random() < 0.5 else [name for name in names if name not in there])
+    name = rng.choice(sorted(values) if rng.random() < 0.5 else [name for name in names if name not in values])
     text = f"Is there {'an' if name[0] in 'aeiou' else 'a'} {name} in the image?\nReply yes or no."
-    return f"{text}\n{FORMAT_LINES[Kind.YES_NO]}", f"Answer: {'yes' if name in there else 'no'}"
+    return f"{text}\n{FORMAT_LINES[Kind.YES_NO]}", f"Answer: {'yes' if name in values else 'no'}"
 
 
-def _where(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
+def _relation_drill(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
     """Of two things whose places differ; of things of one name nothing is asked."""
-    count = Counter(map(_name, things))
-    single = [thing for thing in things if count[_name(thing)] == 1]
+    count = Counter(map(_name, items))
+    single = [name for name in items if count[_name(name)] == 1]
     pairs = [(a, b) for a, b in permutations(single, 2) if a.x != b.x and a.y != b.y]
     if not pairs:
-        return _whether(rng, things)
+        return _whether(rng, items)
     a, b = rng.choice(pairs)
     relations = {
         "at the left side of": a.x < b.x,
@@ -86,12 +88,12 @@ def _where(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
     return _choices(f"Is the {_name(a)} {relation} the {_name(b)}?", ["yes", "no"], int(not relations[relation]))
 
 
-def _which_colour(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
+def _which_colour(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
     """Of the one thing of a shape; where both are there more than once nothing is asked."""
-    shapes = Counter(thing.round for thing in things)
-    single = [thing for thing in things if shapes[thing.round] == 1]
+    shapes = Counter(name.round for name in items)
+    single = [item for item in items if shapes[item.round] == 1]
     if not single:
-        return _how_many(rng, things)
+        return _how_many(rng, items)
     others = rng.sample([colour for colour in HUES if colour != single[0].colour], 3)
     place = rng.randint(0, 3)
     options = [*others[:place], single[0].colour, *others[place:]]
@@ -100,9 +102,9 @@ def _which_colour(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
 
 def _choices(text: str, options: list[str], right: int) -> tuple[str, str]:
     """A question with its options and its format line, and the answer."""
-    listed = "\n".join(f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False))
-    asked = f"{text}\nSelect from the following choices.\n{listed}\n{FORMAT_LINES[Kind.CHOICE]}"
-    return asked, f"Answer: ({LETTERS[right]})"
+    listing = "\n".join(f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False))
+    message = f"{text}\nSelect from the following choices.\n{listing}\n{FORMAT_LINES[Kind.CHOICE]}"
+    return message, f"Answer: ({LETTERS[right]})"
 
 
 def _ordered(rng: random.Random) -> tuple[str, str]:
@@ -110,8 +112,8 @@ def _ordered(rng: random.Random) -> tuple[str, str]:
     count = rng.randint(3, 6)
     letters = rng.sample("ABCDEFGH"[:count], count)
     values = sorted((rng.randint(5, 99) / 100 for _ in letters[1:]), reverse=True)
-    told = ", ".join(f"{letter} {value:.2f}" for letter, value in zip(letters, (1.0, *values), strict=True))
-    return f"Order, with the share of the first's saliency: {told}.", f"Answer: {''.join(letters)}"
+    text = ", ".join(f"{letter} {value:.2f}" for letter, value in zip(letters, (1.0, *values), strict=True))
+    return f"Order, with the share of the first's saliency: {text}.", f"Answer: {''.join(letters)}"
 
 
 def _unit(rng: random.Random) -> str:
@@ -124,19 +126,19 @@ def _copied(rng: random.Random) -> tuple[str, str]:
     return ", ".join(units), ", ".join(units)
 
 
-def _listed(rng: random.Random) -> tuple[str, str]:
+def _box_list_drill(rng: random.Random) -> tuple[str, str]:
     """Boxes after their letters, then as a call writes them."""
     boxes = [(letter, [f"{rng.randint(0, 99) / 100:.2f}" for _ in range(4)]) for letter in "ABCD"[: rng.randint(1, 4)]]
-    asked = " ".join(f"[{letter}] [{', '.join(box)}]" for letter, box in boxes)
+    text = " ".join(f"[{letter}] [{', '.join(box)}]" for letter, box in boxes)
     rows = (_row(letter, tuple(map(float, box))) for letter, box in boxes)
-    return asked, f'"boxes": [{", ".join(rows)}]'
+    return text, f'"boxes": [{", ".join(rows)}]'
 
 
 def _boxed(rng: random.Random) -> tuple[str, str]:
     """Fixations after their letters, then the boxes around them as a call writes them."""
     spots = [(letter, rng.randint(2, 98) / 100, rng.randint(2, 98) / 100) for letter in "ABCD"[: rng.randint(1, 4)]]
-    asked = " ".join(f"[{letter}] ({x:.2f}, {y:.2f})" for letter, x, y in spots)
-    return asked, f'"boxes": [{", ".join(_row(letter, around(x, y)) for letter, x, y in spots)}]'
+    text = " ".join(f"[{letter}] ({x:.2f}, {y:.2f})" for letter, x, y in spots)
+    return text, f'"boxes": [{", ".join(_row(letter, around(x, y)) for letter, x, y in spots)}]'
 
 
 def _row(letter: str, box: tuple[float, ...]) -> str:
@@ -147,10 +149,10 @@ def _row(letter: str, box: tuple[float, ...]) -> str:
 def _numbered(rng: random.Random) -> tuple[str, str]:
     """Options that name images, then some images by number with their options."""
     names = rng.sample(ORDINALS[1:4], rng.randint(2, 3))
-    asked = "\n".join(f"({letter}) the {name} image" for letter, name in zip("ABC", names, strict=False))
-    chosen = [rng.randrange(len(names)) for _ in range(rng.randint(2, 5))]
-    told = (f"Image {ORDINALS.index(names[place]) + 1} continues: ({'ABC'[place]})" for place in chosen)
-    return asked, "\n".join(told)
+    text = "\n".join(f"({letter}) the {name} image" for letter, name in zip("ABC", names, strict=False))
+    values = [rng.randrange(len(names)) for _ in range(rng.randint(2, 5))]
+    lines = (f"Image {ORDINALS.index(names[place]) + 1} continues: ({'ABC'[place]})" for place in values)
+    return text, "\n".join(lines)
 
 
 def _looked_up(rng: random.Random) -> tuple[str, str]:
@@ -161,7 +163,7 @@ def _looked_up(rng: random.Random) -> tuple[str, str]:
         value = " ".join(_unit(rng) for _ in range(rng.randint(1, 2)))
         values += [] if value in values else [value]
     form = rng.choice(("({}) {}", "[{}] {}", "{}. {}"))
-    asked = rng.choice(("\n", "; ", " ")).join(form.format(*pair) for pair in zip(letters, values, strict=True))
-    chosen = rng.choices(list(zip(letters, values, strict=True)), k=rng.randint(4, 10))
-    told = [f"{letter} {value}" if rng.random() < 0.3 else f"{value}: ({letter})" for letter, value in chosen]
-    return asked, "\n".join(told)
+    text = rng.choice(("\n", "; ", " ")).join(form.format(*pair) for pair in zip(letters, values, strict=True))
+    selected = rng.choices(list(zip(letters, values, strict=True)), k=rng.randint(4, 10))
+    items = [f"{letter} {value}" if rng.random() < 0.3 else f"{value}: ({letter})" for letter, value in selected]
+    return text, "\n".join(items)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from training.architecture import IMAGE_TOKENS, processor_of, untrained
-from training.curriculum import drawn
+from training.curriculum import draw_batches
 from training.lessons import Lesson, Lessons, rows, tokenizer_of
 from training.pictures import Eyes, Pictures
 from training.sight import SHAPES
@@ -48,23 +48,23 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Le
     """The weighted mean cross-entropy of the assistant's tokens of a batch, and of what parts of pictures read as."""
     import torch
 
-    longest = max(len(each.ids) for each in batch)
+    longest = max(len(item.ids) for item in batch)
     ids = torch.full((len(batch), longest), lessons.words.pad_token_id)
     weights = torch.zeros((len(batch), longest))
     mask = torch.zeros((len(batch), longest), dtype=torch.long)
-    for place, each in enumerate(batch):
-        ids[place, : len(each.ids)] = torch.from_numpy(each.ids).long()
-        weights[place, : len(each.ids)] = torch.from_numpy(each.weights)
-        mask[place, : len(each.ids)] = 1
-    shown = [name for each in batch for name in each.pictures]
+    for place, entry in enumerate(batch):
+        ids[place, : len(entry.ids)] = torch.from_numpy(entry.ids).long()
+        weights[place, : len(entry.ids)] = torch.from_numpy(entry.weights)
+        mask[place, : len(entry.ids)] = 1
+    names = [name for value in batch for name in value.pictures]
     model_inputs = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
-    if shown:
-        model_inputs["pixel_values"] = pictures.batch(shown)
+    if names:
+        model_inputs["pixel_values"] = pictures.batch(names)
     output = model.model(**model_inputs)
-    wanted = weights[:, 1:] > 0
-    logits = model.lm_head(output.last_hidden_state[:, :-1][wanted])
-    losses = torch.nn.functional.cross_entropy(logits, ids[:, 1:][wanted], reduction="none")
-    loss = (losses * weights[:, 1:][wanted]).sum() / weights[:, 1:][wanted].sum()
+    expected = weights[:, 1:] > 0
+    logits = model.lm_head(output.last_hidden_state[:, :-1][expected])
+    losses = torch.nn.functional.cross_entropy(logits, ids[:, 1:][expected], reduction="none")
+    loss = (losses * weights[:, 1:][expected]).sum() / weights[:, 1:][expected].sum()
     # Of what the picture tokens of the batch are to read as; 0 where no picture of it is looked at.
     places, parts = to_read(batch, lessons)
     if not parts:
@@ -76,23 +76,23 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Le
 def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[tuple[int, ...]]]:
     """Places among the picture tokens of a batch, and what each is to read as: those of pictures that are looked at."""
     places: list[int] = []
-    wanted: list[tuple[int, ...]] = []
+    pairs: list[tuple[int, ...]] = []
     start = 0
-    for each in batch:
-        for name in each.pictures:
-            if each.view is not None and each.view in SHAPES:
-                wanted += lessons.read_as(name, each.view)
+    for item in batch:
+        for name in item.pictures:
+            if item.view is not None and item.view in SHAPES:
+                pairs += lessons.read_as(name, item.view)
                 places += range(start, start + IMAGE_TOKENS)
             start += IMAGE_TOKENS
-    return places, wanted
+    return places, pairs
 
 
-def _misread(model: Any, features: Any, wanted: Sequence[tuple[int, ...]]) -> Any:
+def _misread(model: Any, features: Any, pairs: Sequence[tuple[int, ...]]) -> Any:
     """The cross-entropy of what picture tokens are to read as; they are read as the decoder's last layer is."""
     import torch
 
     logits = model.lm_head(model.model.language_model.norm(features))
-    targets = torch.tensor(wanted)
+    targets = torch.tensor(pairs)
     losses = [torch.nn.functional.cross_entropy(logits, column) for column in targets.T]
     return sum(losses) / len(losses)
 
@@ -104,15 +104,15 @@ def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) ->
     from training.optimiser import Optimiser
 
     rng = random.Random(f"see/{schedule.seed}")
-    shown = lessons.scenes()
-    seeing = [(name, one) for name, one in model.named_parameters() if "language_model" not in name]
+    text = lessons.scenes()
+    seeing = [(name, parameter) for name, parameter in model.named_parameters() if "language_model" not in name]
     optimiser = Optimiser(seeing, schedule.seeing)
     losses: list[float] = []
-    for step in range(1, schedule.seeing + 1 if shown else 1):
-        chosen = rng.choices(shown, k=SEEN_AT_ONCE)
-        features = model.model.get_image_features(pixel_values=pictures.batch([name for name, _ in chosen]))
-        wanted = [read for name, view in chosen for read in lessons.read_as(name, view)]
-        loss = _misread(model, torch.cat(list(features.pooler_output)), wanted)
+    for step in range(1, schedule.seeing + 1 if text else 1):
+        selected = rng.choices(text, k=SEEN_AT_ONCE)
+        features = model.model.get_image_features(pixel_values=pictures.batch([name for name, _ in selected]))
+        reads = [read for name, view in selected for read in lessons.read_as(name, view)]
+        loss = _misread(model, torch.cat(list(features.pooler_output)), reads)
         optimiser.step(loss)
         losses.append(loss.item())
         if step % 50 == 0:
@@ -132,7 +132,7 @@ def learn(
     model.train()
     losses: list[float] = []
     of_parts: list[float] = []
-    for step, batch in enumerate(drawn(lessons, schedule.steps, schedule.tokens, schedule.seed), 1):
+    for step, batch in enumerate(draw_batches(lessons, schedule.steps, schedule.tokens, schedule.seed), 1):
         loss, parts = loss_of(model, batch, pictures, lessons)
         optimiser.step(loss + PARTS_WEIGHT * parts)
         losses.append(loss.item())

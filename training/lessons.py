@@ -60,10 +60,10 @@ def tokenizer_of(conversations: Sequence[Mapping[str, Any]], eyes: Eyes) -> Any:
     for row in conversations:
         kinds.setdefault((row["benchmark"], row["task"], row["form"]), []).append(row)
     rng = random.Random(0)
-    chosen = [row for kind in sorted(kinds) for row in rng.sample(kinds[kind], min(OF_A_KIND, len(kinds[kind])))]
+    values = [row for kind in sorted(kinds) for row in rng.sample(kinds[kind], min(OF_A_KIND, len(kinds[kind])))]
     # The texts without the tokens that are never part of another.
-    apart = re.compile("|".join(map(re.escape, (*SPECIAL, *CALLS))))
-    return tokenizer([piece for row in chosen for piece in apart.split(rendered(eyes.told(row))) if piece])
+    differences = re.compile("|".join(map(re.escape, (*SPECIAL, *CALLS))))
+    return tokenizer([piece for row in values for piece in differences.split(rendered(eyes.told(row))) if piece])
 
 
 def rendered(row: Mapping[str, Any]) -> str:
@@ -86,12 +86,12 @@ def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
     starts = np.flatnonzero(ids == begin)
     for number, start in enumerate(starts, 1):
         stop = start + 1 + int(np.flatnonzero(ids[start:] == end)[0])
-        each, total = (ANSWER_WEIGHT, ANSWER_TOTAL) if number == len(starts) else (1.0, CALL_TOTAL)
-        weights[start + 1 : stop] = min(each, total / (stop - start - 1))
+        item, total = (ANSWER_WEIGHT, ANSWER_TOTAL) if number == len(starts) else (1.0, CALL_TOTAL)
+        weights[start + 1 : stop] = min(item, total / (stop - start - 1))
     view = view_of(row)
     if view is not None or row.get("given"):
-        before, _, answer = row["turns"][-1]["content"].rpartition("\n")
-        answered = len(words(answer, add_special_tokens=False)["input_ids"]) + 1 if before else 0
+        previous, _, answer = row["turns"][-1]["content"].rpartition("\n")
+        answered = len(words(answer, add_special_tokens=False)["input_ids"]) + 1 if previous else 0
         # The given text is random: the question does not determine it.
         weights[start + 1 : stop - answered] = 0.0 if row.get("given") else SAID_WEIGHT
         weights[stop - answered : stop] = ANSWER_WEIGHT
@@ -124,17 +124,17 @@ class Lessons:
 
     def scenes(self) -> list[tuple[str, View]]:
         """The pictures of the lessons in seeing, each with how it is looked at."""
-        found = [row for row in self._rows if row["benchmark"] == SCENES]
-        return [(name, cast("View", row["task"])) for row in found for name in pictures_of(row)]
+        values = [row for row in self._rows if row["benchmark"] == SCENES]
+        return [(name, cast("View", row["task"])) for row in values for name in pictures_of(row)]
 
     def read_as(self, name: str, view: View) -> list[tuple[int, ...]]:
         """The tokens that each of a picture's tokens is to read as: colour, shape and place of a thing, or nothing."""
         shapes = SHAPES[view]
         words = (
-            (NOTHING,) * 4 if thing is None else (thing.colour, shapes[not thing.round], *thing.place)
-            for thing in self.eyes.parts(name)
+            (NOTHING,) * 4 if part is None else (part.colour, shapes[not part.round], *part.place)
+            for part in self.eyes.parts(name)
         )
-        return [tuple(map(self._token, each)) for each in words]
+        return [tuple(map(self._token, word)) for word in words]
 
     def _token(self, word: str) -> int:
         if word not in self._tokens:

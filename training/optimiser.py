@@ -43,9 +43,9 @@ class Muon(torch.optim.Optimizer):
                 if matrix.grad is None:
                     continue
                 state = self.state[matrix]
-                kept = state.setdefault("momentum", torch.zeros_like(matrix))
-                kept.lerp_(matrix.grad, 1 - MOMENTUM)
-                update = matrix.grad.lerp(kept, MOMENTUM)
+                selected = state.setdefault("momentum", torch.zeros_like(matrix))
+                selected.lerp_(matrix.grad, 1 - MOMENTUM)
+                update = matrix.grad.lerp(selected, MOMENTUM)
                 update = zeropower_via_newtonschulz(update, NEWTON_STEPS, COEFFICIENTS, dtype=torch.float32)
                 matrix.add_(update, alpha=-group["lr"] * 0.2 * math.sqrt(max(matrix.shape)))
 
@@ -53,11 +53,11 @@ class Muon(torch.optim.Optimizer):
 class Optimiser:
     """Muon for the matrices between layers, AdamW for all else; the rate rises at first and falls as a half cosine."""
 
-    def __init__(self, named: Sequence[tuple[str, torch.nn.Parameter]], steps: int) -> None:
-        matrices = [one for name, one in named if one.ndim == 2 and "embed" not in name]
-        chosen = {id(one) for one in matrices}
-        others = [one for _, one in named if id(one) not in chosen]
-        self._parameters = [one for _, one in named]
+    def __init__(self, rows: Sequence[tuple[str, torch.nn.Parameter]], steps: int) -> None:
+        matrices = [item for name, item in rows if item.ndim == 2 and "embed" not in name]
+        values = {id(matrice) for matrice in matrices}
+        others = [entry for _, entry in rows if id(entry) not in values]
+        self._parameters = [value for _, value in rows]
         self._parts = (Muon(matrices, RATE), torch.optim.AdamW(others, lr=RATE, betas=(0.9, 0.98), weight_decay=0.0))
         self._done, self._steps = 0, steps
 

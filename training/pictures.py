@@ -14,7 +14,7 @@ from hybrid.core.images import ImageStore
 from training.architecture import MEAN, PATCH, SIDE, SPREAD
 from training.policy import VIEWS
 from training.scenes import SCENES
-from training.sight import Thing, View, patches, said
+from training.sight import Thing, View, describe_view, patches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,12 +39,12 @@ class Eyes:
         view = view_of(row)
         if view is None:
             return row
-        *before, last = row["turns"]
+        *previous, last = row["turns"]
         name = pictures_of(row)[-1]
         if (view, name) not in self._said:
-            self._said[view, name] = said(view, self._pixels(name))
+            self._said[view, name] = describe_view(view, self._pixels(name))
         words = "\n".join(part for part in (self._said[view, name], last["content"]) if part)
-        return {**row, "turns": [*before, {**last, "content": words}]}
+        return {**row, "turns": [*previous, {**last, "content": words}]}
 
     def parts(self, name: str) -> list[Thing | None]:
         """Of a picture, what each of its tokens is of."""
@@ -87,10 +87,10 @@ class Pictures:
             from PIL import Image
 
             with Image.open(self._store.path(sha256)) as picture:
-                made = self._processor(
+                built = self._processor(
                     picture.convert("RGB"), do_rescale=False, do_normalize=False, return_tensors="np"
                 )["pixel_values"][0]
-            self._made[sha256] = made.astype("uint8")
+            self._made[sha256] = built.astype("uint8")
         return self._made[sha256]
 
     def batch(self, names: Sequence[str]) -> Any:

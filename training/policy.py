@@ -94,8 +94,8 @@ def on_marks(name: str) -> Call:
 
 def localization(ask: TaughtAsk) -> ToolCall:
     """The thing that the question names, in the boxes that are drawn."""
-    named = re.search(r"encloses the ([a-z ]+?) more accurately", ask.text)
-    name = named[1] if named else ""
+    match = re.search(r"encloses the ([a-z ]+?) more accurately", ask.text)
+    name = match[1] if match else ""
     return _tool("localization", {"image": ask.images[0], "name": name, "labels": _letters(ask.choices)})
 
 
@@ -198,7 +198,7 @@ def path(ask: TaughtAsk, text: str) -> str | None:
     lists = [re.search(rf"^{axis} [^=\n]*= (\[[^\]\n]*\])", text, re.MULTILINE) for axis in "XYT"]
     if not all(lists):
         return None
-    return "\n".join(f"{axis} = {found[1]}" for axis, found in zip("XYT", lists, strict=True) if found)
+    return "\n".join(f"{axis} = {result[1]}" for axis, result in zip("XYT", lists, strict=True) if result)
 
 
 SPOTS: Final = rf"\(({FRACTION}), ({FRACTION})\)"

@@ -42,21 +42,21 @@ def look(view: View, count: int, seed: int, folder: Path) -> Iterator[dict[str, 
     store = ImageStore(folder / "images")
     for number in range(count):
         rng = generator("train", KEYS[view], seed, number)
-        drawn = jpeg(
+        sample = jpeg(
             on_the_ground(rng) if view == "ground" else pop_out(rng, int(rng.integers(1, MAX_THINGS + 1))).draw()
         )
-        shown = store.put(drawn, f"scene {view} {seed}/{number}")
-        asked = [{"type": "image", "image": shown.sha256}, {"type": "text", "text": QUESTION}]
-        turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": ""}]
+        text = store.put(sample, f"scene {view} {seed}/{number}")
+        values = [{"type": "image", "image": text.sha256}, {"type": "text", "text": QUESTION}]
+        turns = [{"role": "user", "content": values}, {"role": "assistant", "content": ""}]
         yield {"benchmark": SCENES, "task": view, "form": "scene", "turns": turns, "tools": []}
 
 
 def on_the_ground(rng: np.random.Generator) -> Pixels:
     """One to nine things of one to four names, of which one may be there several times."""
     names = random_names(rng, int(rng.integers(1, 5)))
-    alike = int(rng.integers(1, MAX_ALIKE + 1)) if rng.random() < 0.5 else 1
+    number = int(rng.integers(1, MAX_ALIKE + 1)) if rng.random() < 0.5 else 1
     camera = high_camera(rng, WIDTH, HEIGHT)
-    things = [*[names[0]] * alike, *names[1:]]
-    solids = until("arrangement of things to look at", lambda: arrange(rng, camera, things, sizes_m=(0.16, 0.36)))
+    values = [*[names[0]] * number, *names[1:]]
+    solids = until("arrangement of things to look at", lambda: arrange(rng, camera, values, sizes_m=(0.16, 0.36)))
     wall = float(rng.uniform(*WALL_M)) if rng.random() < 0.5 else None
     return render(backdrop(rng, solids, wall, calm=True), camera, rng).rgb

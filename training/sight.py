@@ -81,7 +81,7 @@ class Thing:
 
 def seen(pixels: Pixels) -> tuple[Thing, ...]:
     """The coloured things of an RGB picture, from left to right."""
-    return tuple(sorted((thing for thing, _ in _regions(pixels)), key=lambda thing: thing.x))
+    return tuple(sorted((region for region, _ in _regions(pixels)), key=lambda name: name.x))
 
 
 def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
@@ -91,17 +91,17 @@ def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
     """
     height, width = pixels.shape[:2]
     if width >= PANORAMA * height:
-        each = columns // 2
-        left, right = (patches(half, rows, each) for half in (pixels[:, : width // 2], pixels[:, width // 2 :]))
-        starts = range(0, rows * each, each)
-        return [thing for start in starts for half in (left, right) for thing in half[start : start + each]]
-    shown: list[Thing | None] = [None] * (rows * columns)
+        item = columns // 2
+        left_text, right = (patches(half, rows, item) for half in (pixels[:, : width // 2], pixels[:, width // 2 :]))
+        starts = range(0, rows * item, item)
+        return [name for start in starts for half in (left_text, right) for name in half[start : start + item]]
+    text: list[Thing | None] = [None] * (rows * columns)
     most = np.full(rows * columns, MIN_SHOWN)
-    for thing, region in _regions(pixels):
+    for other_region, region in _regions(pixels):
         shares = cv2.resize(region.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA).ravel()
         for place in np.flatnonzero(shares > most):
-            shown[place], most[place] = thing, shares[place]
-    return shown
+            text[place], most[place] = other_region, shares[place]
+    return text
 
 
 def _regions(pixels: Pixels) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
@@ -109,17 +109,17 @@ def _regions(pixels: Pixels) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
     hue, saturation, value = cv2.split(cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 0.8), cv2.COLOR_RGB2HSV_FULL))
     coloured = (saturation > 255 * MIN_SATURATION) & (value > 255 * MIN_VALUE)
     nearest = np.where(coloured, NEAREST[hue], len(HUES))
-    found = [
+    pairs = [
         pair for number, colour in enumerate(HUES) for pair in _connected((nearest == number).astype(np.uint8), colour)
     ]
     # Without the shaded or blurred rim of another thing, much larger, on which it lies.
     return [
         (small, region)
-        for small, region in found
+        for small, region in pairs
         if not any(
             small.area < SWALLOWED * large.area
             and np.hypot(small.x - large.x, small.y - large.y) < REACH * np.sqrt(large.area)
-            for large, _ in found
+            for large, _ in pairs
         )
     ]
 
@@ -129,15 +129,15 @@ def _connected(mask: npt.NDArray[np.uint8], colour: str) -> list[tuple[Thing, np
     count, labels, stats, centres = cv2.connectedComponentsWithStats(
         cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
     )
-    things = []
+    results = []
     for number in range(1, count):
         area = stats[number, cv2.CC_STAT_AREA] / mask.size
         if area >= MIN_AREA:
             x, y = centres[number]
             region = labels == number
-            thing = Thing(colour, _is_round(region), (x + 0.5) / width, (y + 0.5) / height, float(area))
-            things.append((thing, region))
-    return things
+            name = Thing(colour, _is_round(region), (x + 0.5) / width, (y + 0.5) / height, float(area))
+            results.append((name, region))
+    return results
 
 
 def _is_round(region: npt.NDArray[np.bool_]) -> bool:
@@ -156,24 +156,24 @@ def _is_round(region: npt.NDArray[np.bool_]) -> bool:
     return bool((ellipse & filled).sum() / (ellipse | filled).sum() >= ROUND)
 
 
-def described(things: Sequence[Thing], shapes: tuple[str, str]) -> str:
+def described(items: Sequence[Thing], shapes: tuple[str, str]) -> str:
     """The things in words, in the given order; `shapes` names the round ones and the others."""
     met: Counter[str] = Counter()
     words: list[str] = []
-    for thing in things:
-        name = f"{thing.colour} {shapes[0] if thing.round else shapes[1]}"
+    for item in items:
+        name = f"{item.colour} {shapes[0] if item.round else shapes[1]}"
         met[name] += 1
-        words.append(f"{len(words) + 1} {name} {met[name]} {' '.join(thing.place)}")
+        words.append(f"{len(words) + 1} {name} {met[name]} {' '.join(item.place)}")
     return ", ".join(words) or "nothing"
 
 
 def striped(pixels: Pixels) -> str:
     """The three equal stripes of the flag on a plain ground: how they run, and their colours."""
-    apart = np.abs(pixels.astype(int) - pixels[0, 0].astype(int)).max(axis=2) > 24
-    rows, columns = np.flatnonzero(apart.mean(axis=1) > 0.1), np.flatnonzero(apart.mean(axis=0) > 0.1)
-    top, left, height, width = rows[0], columns[0], np.ptp(rows), np.ptp(columns)
-    upright = [_paint(pixels[top + height // 6, left + place * width // 6]) for place in (1, 3, 5)]
-    level = [_paint(pixels[top + place * height // 6, left + width // 6]) for place in (1, 3, 5)]
+    differences = np.abs(pixels.astype(int) - pixels[0, 0].astype(int)).max(axis=2) > 24
+    rows, columns = np.flatnonzero(differences.mean(axis=1) > 0.1), np.flatnonzero(differences.mean(axis=0) > 0.1)
+    top, column, height, width = rows[0], columns[0], np.ptp(rows), np.ptp(columns)
+    upright = [_paint(pixels[top + height // 6, column + place * width // 6]) for place in (1, 3, 5)]
+    level = [_paint(pixels[top + place * height // 6, column + width // 6]) for place in (1, 3, 5)]
     return f"upright {' '.join(upright)}" if len(set(upright)) > 1 else f"level {' '.join(level)}"
 
 
@@ -181,13 +181,13 @@ def _paint(pixel: npt.NDArray[np.uint8]) -> str:
     return min(PAINTS, key=lambda name: float(np.abs(pixel.astype(int) - np.array(PAINTS[name])).sum()))
 
 
-def said(view: View, pixels: Pixels) -> str:
+def describe_view(view: View, pixels: Pixels) -> str:
     """The description of a picture; of two pictures side by side first the left one."""
     if view == "flag":
         return striped(pixels)
     height, width = pixels.shape[:2]
     if width >= PANORAMA * height:
-        return f"{said(view, pixels[:, : width // 2])}; {said(view, pixels[:, width // 2 :])}"
+        return f"{describe_view(view, pixels[:, : width // 2])}; {describe_view(view, pixels[:, width // 2 :])}"
     if view == "prominence":
-        return described(sorted(seen(pixels), key=lambda thing: -thing.area), SHAPES[view])
+        return described(sorted(seen(pixels), key=lambda name: -name.area), SHAPES[view])
     return described(seen(pixels), SHAPES[view])

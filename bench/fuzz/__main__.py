@@ -40,24 +40,29 @@ def main() -> None:
     """Fuzz for some time, then print executions and findings; exit code 1 where there are findings."""
     # Of seed 0 the mutations are others every time.
     flags = {"name": ("answers", "loaders"), "--seconds": 300, "--seed": 0, "--findings": Path("fuzz-findings")}
-    given = options(__doc__, flags)
-    name = given.name
+    arguments = options(__doc__, flags)
+    name = arguments.name
     with tempfile.TemporaryDirectory() as folder:
         corpus = shutil.copytree(CORPUS / name, Path(folder) / "corpus")
-        flags = [f"-max_total_time={given.seconds}", f"-max_len={MAX_LENGTH}", f"-seed={given.seed}", "-timeout=60"]
+        flags = [
+            f"-max_total_time={arguments.seconds}",
+            f"-max_len={MAX_LENGTH}",
+            f"-seed={arguments.seed}",
+            "-timeout=60",
+        ]
         flags += ["-rss_limit_mb=4096", f"-artifact_prefix={folder}/"]
-        command = [sys.executable, "-m", "bench.fuzz", "--target", name, str(given.findings), *flags, str(corpus)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
+        command = [sys.executable, "-m", "bench.fuzz", "--target", name, str(arguments.findings), *flags, str(corpus)]
+        result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
         grown = len(list(corpus.iterdir()))
-    found = [line for line in done.stdout.splitlines() if line.startswith(FOUND)]
-    ran = DONE.search(done.stderr)
+    lines = [line for line in result.stdout.splitlines() if line.startswith(FOUND)]
+    ran = DONE.search(result.stderr)
     if ran is None:
-        raise SystemExit(f"the fuzzer did not come to its end:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
-    reached = COVERED.findall(done.stderr)
-    print(f"{name}: {int(ran[1]):,} executions in {ran[2]} s, {len(found)} findings, {grown} inputs in the corpus")
+        raise SystemExit(f"the fuzzer did not come to its end:\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}")
+    reached = COVERED.findall(result.stderr)
+    print(f"{name}: {int(ran[1]):,} executions in {ran[2]} s, {len(lines)} findings, {grown} inputs in the corpus")
     print(f"edges and features reached: {' and '.join(reached[-1]) if reached else 'unknown'}")
-    print("\n".join(found))
-    sys.exit(1 if found else 0)
+    print("\n".join(lines))
+    sys.exit(1 if lines else 0)
 
 
 def fuzz(name: str, folder: Path, flags: list[str]) -> None:
@@ -70,14 +75,14 @@ def fuzz(name: str, folder: Path, flags: list[str]) -> None:
     seen = set[str]()
 
     def watched(data: bytes) -> None:
-        began = time.thread_time()
+        start = time.thread_time()
         try:
             target(data)
         except Exception as error:
             _keep(_place(error), data, folder, seen)
             return
-        if time.thread_time() - began > SLOW_S:
-            slow = f"{time.thread_time() - began:.1f} s for {len(data)} bytes beginning with {data[:2]!r}"
+        if time.thread_time() - start > SLOW_S:
+            slow = f"{time.thread_time() - start:.1f} s for {len(data)} bytes beginning with {data[:2]!r}"
             _keep(slow, data, folder, seen)
 
     atheris.Setup([sys.argv[0], *flags], watched)
@@ -86,8 +91,8 @@ def fuzz(name: str, folder: Path, flags: list[str]) -> None:
 
 def _place(error: Exception) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
-    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "/hybrid/" in frame.filename]
-    frame = ours[-1] if ours else last
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/hybrid/" in frame.filename]
+    frame = frames[-1] if frames else last
     return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}: {str(error)[:160]!r}"
 
 

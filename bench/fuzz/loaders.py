@@ -36,7 +36,7 @@ OURS = Path(hybrid.benchmarks.__path__[0]) / "blink" / "texts.toml"
 MANIFEST = b'{"format": 2, "identity": {}, "labels": [], "solvers": {"mllm": {}}, "environment": {}, "notices": []}\n'
 
 
-def _written(name: str, data: bytes) -> Path:
+def _write_file(name: str, data: bytes) -> Path:
     path = FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -45,7 +45,7 @@ def _written(name: str, data: bytes) -> Path:
 
 def _run(files: Mapping[str, bytes]) -> RunFolder:
     for name in ("manifest.json", "questions.jsonl", "mllm/attempts.jsonl"):
-        _written(f"run/{name}", files.get(name, MANIFEST if name == "manifest.json" else b""))
+        _write_file(f"run/{name}", files.get(name, MANIFEST if name == "manifest.json" else b""))
     return RunFolder(FOLDER / "run")
 
 
@@ -74,18 +74,18 @@ def lines(data: bytes) -> None:
 
 def image(data: bytes) -> None:
     """An image file: an inspected file decodes, at the reported size."""
-    found = inspect(data, "here")
-    if found.width * found.height > 4_000_000:
+    samples = inspect(data, "here")
+    if samples.width * samples.height > 4_000_000:
         return
     pixels = decode(data, "here")
-    if pixels.shape != (found.height, found.width, 3):
-        raise AssertionError(f"{pixels.shape} of an image of {found.width} x {found.height}")
+    if pixels.shape != (samples.height, samples.width, 3):
+        raise AssertionError(f"{pixels.shape} of an image of {samples.width} x {samples.height}")
 
 
 def predictions(data: bytes) -> None:
     """Saved predictions in the layout of each benchmark."""
     for name in ("predictions.json", "predictions.jsonl", "Jigsaw.json"):
-        path = _written(f"predictions/{name}", data)
+        path = _write_file(f"predictions/{name}", data)
         for benchmark in BENCHMARKS:
             try:
                 benchmark.predictions(path)
@@ -95,29 +95,29 @@ def predictions(data: bytes) -> None:
 
 def recordings(data: bytes) -> None:
     """A folder of recorded calls."""
-    _written("recorded/calls.jsonl", data)
+    _write_file("recorded/calls.jsonl", data)
     read_folder(FOLDER / "recorded")
 
 
 def trust(data: bytes) -> None:
     """Reliabilities of tools."""
-    read_trust(_written("trust.json", data))
+    read_trust(_write_file("trust.json", data))
 
 
 def readings(data: bytes) -> None:
     """Readings of a judge."""
-    read_readings(_written("verdicts.jsonl", data))
+    read_readings(_write_file("verdicts.jsonl", data))
 
 
 def texts(data: bytes) -> None:
     """Texts that replace ours."""
     read_texts.cache_clear()
-    read_texts(OURS, _written("prompts.toml", data))
+    read_texts(OURS, _write_file("prompts.toml", data))
 
 
 def own_questions(data: bytes) -> None:
     """A file of questions, its ending by the first byte, and the same bytes as a recipe."""
-    path = _written(f"own/questions{ENDINGS[data[0] % len(ENDINGS)] if data else '.csv'}", data[1:])
+    path = _write_file(f"own/questions{ENDINGS[data[0] % len(ENDINGS)] if data else '.csv'}", data[1:])
     source = Source(path, ImageStore(FOLDER / "store"), "all", (), {"mapping": "beside"})
     try:
         for question in QUESTIONS.questions(replace(source, tasks=QUESTIONS.tasks(source))):
@@ -125,7 +125,7 @@ def own_questions(data: bytes) -> None:
                 QUESTIONS.expected(question)
     except HybridError:
         pass
-    recipe_of(_written("own/recipe.yaml", data))
+    recipe_of(_write_file("own/recipe.yaml", data))
 
 
 # By the first byte of an input; any other byte is one of them too.

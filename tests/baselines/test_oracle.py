@@ -17,7 +17,7 @@ from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 
 
-def asked(
+def run_solver(
     benchmark: str, solver: str, data: Path, folder: Path, model: ChatModel | None = None, **changes: object
 ) -> Scored:
     """Generated questions, answered with perfect tools; a specialist asks no model."""
@@ -35,32 +35,32 @@ def asked(
     plan = prepare(config)
     plan = replace(plan, resources=replace(plan.resources, model=model))
     assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
-    (found,) = score_run(plan.folder, ScoreOptions(unanswered="wrong"), (solver,))
-    return found
+    (scored,) = score_run(plan.folder, ScoreOptions(unanswered="wrong"), (solver,))
+    return scored
 
 
 @pytest.mark.parametrize("benchmark", ["blink", "mvp_bench", "mm_sap", "hvsbench", "actiview"])
 def test_with_perfect_tools_the_specialist_is_right(
     benchmark: str, folders: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    found = asked(benchmark, "specialist", folders(benchmark), tmp_path)
-    assert "tool output oracle" in found.labels
-    answered = [score for score in found.scores if score.outcome is Outcome.ANSWERED]
+    result = run_solver(benchmark, "specialist", folders(benchmark), tmp_path)
+    assert "tool output oracle" in result.labels
+    answered = [score for score in result.scores if score.outcome is Outcome.ANSWERED]
     # A scanpath is compared with people's paths: right and wrong are no words for it.
     assert {score.id: score.correct for score in answered if score.correct not in (1.0, None)} == {}
-    silent = {score.task for score in found.scores if score.outcome is not Outcome.ANSWERED}
+    silent = {score.task for score in result.scores if score.outcome is not Outcome.ANSWERED}
     # Tasks in which a rule may call no tool, by benchmark: it has none, or cannot read the wording of the question.
     assert silent <= {"mvp_bench": {"cross", "yes_no"}}.get(benchmark, set())
-    assert len({score.task for score in answered}) == len({score.task for score in found.scores}) - ("cross" in silent)
+    assert len({score.task for score in answered}) == len({score.task for score in result.scores}) - ("cross" in silent)
 
 
 @pytest.mark.parametrize("mode", ["zoom", "shift", "mixed"])
 def test_a_perfect_tool_knows_what_is_to_be_seen(mode: str, folders: Callable[[str], Path], tmp_path: Path) -> None:
-    found = asked("actiview", "specialist", folders("actiview"), tmp_path, settings={"mode": mode})
-    assert {score.id: score.correct for score in found.scores if score.correct != 1.0} == {}
-    metrics = {metric.name: metric.value for metric in found.metrics}
+    result = run_solver("actiview", "specialist", folders("actiview"), tmp_path, settings={"mode": mode})
+    assert {score.id: score.correct for score in result.scores if score.correct != 1.0} == {}
+    metrics = {metric.name: metric.value for metric in result.metrics}
     # The paper counts the views that were shown from 0.
-    own = {name: value for name, value in metrics.items() if name != "recall_shift_paper"}
-    recalls = [value for name, value in own.items() if "recall" in name and value is not None]
+    by_metric = {name: value for name, value in metrics.items() if name != "recall_shift_paper"}
+    recalls = [value for name, value in by_metric.items() if "recall" in name and value is not None]
     assert recalls
     assert set(recalls) == {1.0}

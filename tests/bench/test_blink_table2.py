@@ -45,8 +45,8 @@ def test_data_without_the_six_tasks_is_refused(tmp_path: Path) -> None:
 def test_depth_without_weights_is_flagged(shared_data: Path, tmp_path: Path) -> None:
     data = tmp_path / "data" / "Relative_Depth"
     data.mkdir(parents=True)
-    (whole,) = (shared_data / "blink" / "Relative_Depth").glob("val-*.parquet")
-    pq.write_table(pq.read_table(whole).slice(0, 24), data / whole.name)
+    (path,) = (shared_data / "blink" / "Relative_Depth").glob("val-*.parquet")
+    pq.write_table(pq.read_table(path).slice(0, 24), data / path.name)
     rows = bench.compare(bench.run(options(data.parent), tmp_path / "run"))
     depth = next(row for row in rows if row.cell.metric == "Relative_Depth")
     assert depth.n == 24

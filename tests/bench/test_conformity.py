@@ -18,28 +18,28 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* is not a valid FinishReason:U
 PAGE = Path(__file__).parents[2] / "bench" / "results" / "conformity.md"
 
 
-def named(behaviour: Behaviour) -> str:
+def name_of(behaviour: Behaviour) -> str:
     return behaviour.name
 
 
-@pytest.mark.parametrize("behaviour", FAST, ids=named)
+@pytest.mark.parametrize("behaviour", FAST, ids=name_of)
 def test_a_behaviour_comes_to_what_is_wanted(behaviour: Behaviour, tmp_path: Path) -> None:
     result = measured(behaviour, tmp_path / "run")
     assert result.kind != "failed", result.said
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("behaviour", [one for one in ALL if one not in FAST], ids=named)
+@pytest.mark.parametrize("behaviour", [item for item in ALL if item not in FAST], ids=name_of)
 def test_every_other_one_does(behaviour: Behaviour, tmp_path: Path) -> None:
     test_a_behaviour_comes_to_what_is_wanted(behaviour, tmp_path)
 
 
 def test_each_has_a_name_and_a_report_or_was_tried_here_and_stands_on_the_page() -> None:
-    assert len({one.name for one in ALL}) == len(ALL) >= 60
+    assert len({item.name for item in ALL}) == len(ALL) >= 60
     reported = re.compile(r"[\w.-]+/[\w.-]+(#\d+)?|tried here")
-    assert [one.reference for one in ALL if not reported.fullmatch(one.reference)] == []
-    said = re.findall(r"^\| (.+?) \| (?:\[|tried here)", PAGE.read_text(), re.MULTILINE)
-    assert [re.sub(r"\\(.)", r"\1", name) for name in said] == [one.name for one in ALL]
+    assert [entry.reference for entry in ALL if not reported.fullmatch(entry.reference)] == []
+    matches = re.findall(r"^\| (.+?) \| (?:\[|tried here)", PAGE.read_text(), re.MULTILINE)
+    assert [re.sub(r"\\(.)", r"\1", name) for name in matches] == [value.name for value in ALL]
     assert "| failed |" not in PAGE.read_text()
 
 

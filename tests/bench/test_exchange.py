@@ -16,12 +16,12 @@ def test_the_page_holds_the_committed_results() -> None:
 
 
 def test_results_are_of_every_reader_that_the_command_runs() -> None:
-    wanted = [
+    rows = [
         (form, Path(file).suffix, reader.shown, reader.function)
         for form, file, readers in exchange.EXPORTS
         for reader in readers
     ]
-    assert [(row.form, row.suffix, row.reader, row.function) for row in ROWS] == wanted
+    assert [(row.form, row.suffix, row.reader, row.function) for row in ROWS] == rows
 
 
 def test_every_format_but_the_submission_has_a_reader() -> None:

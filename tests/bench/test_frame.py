@@ -10,7 +10,7 @@ from bench._frame import HELP, options, parser
 FILES = sorted((Path(__file__).parents[2] / "bench").rglob("*.py"))
 
 
-def written() -> set[str]:
+def bench_texts() -> set[str]:
     """Every text of the benches."""
     nodes = (node for path in FILES for node in ast.walk(ast.parse(path.read_text())))
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -20,29 +20,29 @@ def flags() -> set[str]:
     """Every key of a mapping there that is written like an option."""
     nodes = (node for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Dict))
     keys = {key.value for node in nodes for key in node.keys if isinstance(key, ast.Constant)}
-    found = {str(key).removesuffix("...").split()[-1] for key in keys if str(key).startswith("-")}
-    return {flag.removeprefix("--") for flag in found if flag.startswith("--")}
+    values = {str(key).removesuffix("...").split()[-1] for key in keys if str(key).startswith("-")}
+    return {flag.removeprefix("--") for flag in values if flag.startswith("--")}
 
 
 def test_every_option_has_a_line_of_help_and_every_line_an_option() -> None:
     # Those of other programs: pytest, `hybrid`, a server.
     assert flags() - set(HELP) == set()
-    names = {text.removesuffix("...").removeprefix("--") for text in written() if text}
-    names |= {text.split()[-1].removeprefix("--") for text in written() if text.startswith("-o ")}
+    names = {text.removesuffix("...").removeprefix("--") for text in bench_texts() if text}
+    names |= {text.split()[-1].removeprefix("--") for text in bench_texts() if text.startswith("-o ")}
     assert set(HELP) - names == set()
 
 
 def test_a_value_says_how_an_option_is_read(capsys: pytest.CaptureFixture[str]) -> None:
-    how = {"run": Path, "--items": 3, "--json": Path, "--fit": False, "--seed": [int], "--half": (None, "first")}
-    how |= {"--tools...": ("crop", "ocr"), "--power": {"action": "store_true"}}
-    given = vars(
-        options("A bench.", how, ["here", "--items", "4", "--seed", "1", "--seed", "2", "--tools", "ocr", "crop"])
+    payload = {"run": Path, "--items": 3, "--json": Path, "--fit": False, "--seed": [int], "--half": (None, "first")}
+    payload |= {"--tools...": ("crop", "ocr"), "--power": {"action": "store_true"}}
+    values = vars(
+        options("A bench.", payload, ["here", "--items", "4", "--seed", "1", "--seed", "2", "--tools", "ocr", "crop"])
     )
     numbers = {"items": 4, "json": None, "fit": False, "seed": [1, 2], "half": None, "power": False}
-    assert given == {"run": Path("here"), **numbers, "tools": ["ocr", "crop"]}
+    assert values == {"run": Path("here"), **numbers, "tools": ["ocr", "crop"]}
     assert options(None, {"--tools...": ("crop", "ocr")}, []).tools == ("crop",)
     with pytest.raises(SystemExit):
         parser("A bench.", {"--data": ..., "--power": False}).parse_args(["--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "--power how often the difference of 80 % power is found" in said
-    assert said.startswith("usage: ")
+    text = " ".join(capsys.readouterr().out.split())
+    assert "--power how often the difference of 80 % power is found" in text
+    assert text.startswith("usage: ")

@@ -21,15 +21,15 @@ def test_the_tables_are_made_of_the_file(tmp_path: Path) -> None:
     for fewer in ({"of": "points", "largest": 0.0123}, {"of": "", "largest": 0.0}):
         row = {"network": "dinov2_base", "dtype": "bfloat16", "weights": "random", "changed": 1, "questions": 16}
         gpu.add(path, "reduced", {**row, **fewer})
-    made = gpu.page(gpu.kept(path))
-    assert made.startswith("H9, 2026-01-02, torch 2, transformers 5, python 3.12: `bash bench/gpu.sh`.\n")
-    assert "Tests marked `gpu`: 80 passed, 1 failed." in made
+    built = gpu.page(gpu.read_measurements(path))
+    assert built.startswith("H9, 2026-01-02, torch 2, transformers 5, python 3.12: `bash bench/gpu.sh`.\n")
+    assert "Tests marked `gpu`: 80 passed, 1 failed." in built
     for peak in ("-", "80"):
-        assert f"| DINOv2 base | auto compiled | 1.23e+03 | 1.11e+03 | 0.90 | 15.5 | 0.5 | {peak} |" in made
+        assert f"| DINOv2 base | auto compiled | 1.23e+03 | 1.11e+03 | 0.90 | 15.5 | 0.5 | {peak} |" in built
     for largest in ("0.012", "-"):
-        assert f"| DINOv2 base | bfloat16 | random | 1 of 16 | {largest} |" in made
-    assert "200 questions with depth, correspondence and detection: 9.5 s, the card busy 61%, 1235 MB held." in made
-    assert "embedded" not in made
+        assert f"| DINOv2 base | bfloat16 | random | 1 of 16 | {largest} |" in built
+    assert "200 questions with depth, correspondence and detection: 9.5 s, the card busy 61%, 1235 MB held." in built
+    assert "embedded" not in built
 
 
 def test_tests_are_counted_over_several_processes_and_in_one() -> None:
@@ -41,8 +41,8 @@ def test_tests_are_counted_over_several_processes_and_in_one() -> None:
         "FAILED tests/a/test_b.py::test_g - assert",
         "___ ERROR at setup of test_h ___",
     )
-    ended = [(match["name"][-6:], match["first"] or match["last"]) for match in gpu.ENDED.finditer("\n".join(lines))]
-    assert ended == [("c[d-e]", "PASSED"), ("test_f", "SKIPPED"), ("test_g", "FAILED")]
+    rows = [(match["name"][-6:], match["first"] or match["last"]) for match in gpu.ENDED.finditer("\n".join(lines))]
+    assert rows == [("c[d-e]", "PASSED"), ("test_f", "SKIPPED"), ("test_g", "FAILED")]
 
 
 @pytest.mark.system
@@ -54,8 +54,8 @@ def test_a_step_measures_and_adds_to_the_others(tmp_path: Path) -> None:
         ["reduced", "--network", "dinov2_base"],
     ):
         gpu.main([*words, *step, *(["--dtype", "bfloat16"] if step[0] == "reduced" else [])])
-    found = json.loads((tmp_path / "gpu.json").read_text())
-    assert found.keys() == {"machine", "speed", "reduced"}
-    assert [row["network"] for row in found["speed"]] == ["dinov2_base", "vit_small_forensics"]
-    assert all(row["service"] > 0 and row["peak_mb"] is None for row in found["speed"])
-    assert (found["reduced"][0]["dtype"], found["reduced"][0]["questions"]) == ("bfloat16", 2)
+    data = json.loads((tmp_path / "gpu.json").read_text())
+    assert data.keys() == {"machine", "speed", "reduced"}
+    assert [row["network"] for row in data["speed"]] == ["dinov2_base", "vit_small_forensics"]
+    assert all(row["service"] > 0 and row["peak_mb"] is None for row in data["speed"])
+    assert (data["reduced"][0]["dtype"], data["reduced"][0]["questions"]) == ("bfloat16", 2)

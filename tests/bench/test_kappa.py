@@ -14,7 +14,7 @@ def test_a_kappa_that_no_two_solvers_can_have_is_refused():
 
 def test_every_entry_is_measured_and_printed(capsys: pytest.CaptureFixture[str]):
     bench.main(["--simulations", "2", "--json"])
-    found = [bench.Measured(**one) for one in json.loads(capsys.readouterr().out)]
+    measureds = [bench.Measured(**load) for load in json.loads(capsys.readouterr().out)]
     designs = len(bench.CLUSTERS) * len(bench.ROWS)
-    assert len(found) == designs * (len(bench.RIGHT) * len(bench.TRUTHS) + 1)
-    assert sum(line.startswith("|") for line in bench.printed(found)) == 2 + designs + 2 + len(bench.CLUSTERS)
+    assert len(measureds) == designs * (len(bench.RIGHT) * len(bench.TRUTHS) + 1)
+    assert sum(line.startswith("|") for line in bench.printed(measureds)) == 2 + designs + 2 + len(bench.CLUSTERS)

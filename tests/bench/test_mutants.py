@@ -25,10 +25,10 @@ def test_of_a_sample_the_share_has_an_interval() -> None:
 
 def arguments(name: str) -> list[str]:
     """How mutmut calls pytest for a subject."""
-    found: list[str] = tomllib.loads(mutants.configuration(mutants.SUBJECTS[name]))["tool"]["mutmut"][
+    names: list[str] = tomllib.loads(mutants.configuration(mutants.SUBJECTS[name]))["tool"]["mutmut"][
         "pytest_add_cli_args"
     ]
-    return found
+    return names
 
 
 def test_a_network_is_held_against_the_tests_that_load_it() -> None:

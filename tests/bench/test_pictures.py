@@ -16,7 +16,7 @@ SHOWN = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
-def shown() -> dict[Path, Path]:
+def linked_pictures() -> dict[Path, Path]:
     """Every picture that a page shows, and one page that shows it."""
     links = [(page, link) for page in PAGES for link in SHOWN.findall(page.read_text())]
     return {(page.parent / link).resolve(): page for page, link in links if not link.startswith("http")}
@@ -27,9 +27,9 @@ def test_the_pictures_that_are_there_are_those_that_the_command_makes() -> None:
 
 
 def test_pages_show_what_the_command_makes_and_all_of_it() -> None:
-    found = shown()
-    assert {path.parent for path in found} == {FOLDER.resolve()}
-    assert {path.name for path in found} == set(pictures.PICTURES)
+    result = linked_pictures()
+    assert {path.parent for path in result} == {FOLDER.resolve()}
+    assert {path.name for path in result} == set(pictures.PICTURES)
 
 
 def test_pictures_are_small_and_wide_enough_to_be_read() -> None:
@@ -45,9 +45,9 @@ def test_pictures_are_small_and_wide_enough_to_be_read() -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
 def test_the_command_makes_them(tmp_path: Path) -> None:
     pytest.importorskip("playwright")
-    made = pictures.made(tmp_path, None)
-    assert set(made) == set(pictures.PICTURES) - set(pictures.RECORDED)
-    _alike(tmp_path, made)
+    built = pictures.make_pictures(tmp_path, None)
+    assert set(built) == set(pictures.PICTURES) - set(pictures.RECORDED)
+    _check_same_size(tmp_path, built)
 
 
 @pytest.mark.slow
@@ -56,12 +56,12 @@ def test_the_command_makes_them(tmp_path: Path) -> None:
 def test_the_command_makes_the_one_of_recorded_answers(tmp_path: Path, shared_data: Path) -> None:
     pytest.importorskip("playwright")
     pictures.of_recorded(tmp_path, tmp_path, shared_data)
-    _alike(tmp_path, list(pictures.RECORDED))
+    _check_same_size(tmp_path, list(pictures.RECORDED))
 
 
-def _alike(folder: Path, made: list[str]) -> None:
+def _check_same_size(folder: Path, names: list[str]) -> None:
     """They have the size of those that are committed, a few pixels of other fonts apart."""
-    for name in made:
-        with Image.open(folder / name) as one, Image.open(FOLDER / name) as other:
-            assert one.width == other.width
-            assert abs(one.height - other.height) <= 0.1 * other.height
+    for name in names:
+        with Image.open(folder / name) as item, Image.open(FOLDER / name) as other:
+            assert item.width == other.width
+            assert abs(item.height - other.height) <= 0.1 * other.height

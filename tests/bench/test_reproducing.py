@@ -19,10 +19,10 @@ def without_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Verdict, ...
     return verdicts(tmp_path_factory.mktemp("nothing"))
 
 
-def counts(found: tuple[Verdict, ...], benchmark: str, source: str, metric: str = "") -> Counter[str]:
+def counts(result: tuple[Verdict, ...], benchmark: str, source: str, metric: str = "") -> Counter[str]:
     return Counter(
         verdict.status
-        for verdict in found
+        for verdict in result
         if (verdict.benchmark, verdict.cell.source) == (benchmark, source) and metric in verdict.cell.metric
     )
 
@@ -35,9 +35,9 @@ def committed() -> list[dict[str, str]]:
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_the_committed_page_is_what_the_command_prints(shared_data: Path) -> None:
-    found = verdicts(shared_data)
-    assert page(found) == (RESULTS / "reproducing.md").read_text()
-    assert sheet(found) == (RESULTS / "reproducing.csv").read_text()
+    result = verdicts(shared_data)
+    assert page(result) == (RESULTS / "reproducing.md").read_text()
+    assert sheet(result) == (RESULTS / "reproducing.csv").read_text()
 
 
 @pytest.mark.parametrize("page", ["bench/results/reproducing.md", "docs/protocols.md"])
@@ -52,8 +52,8 @@ def test_both_pages_count_what_the_sheet_lists(page: str) -> None:
 
 def test_the_committed_sheet_has_the_numbers_that_scorers_gave() -> None:
     rows = committed()
-    own = {row["who"] for row in rows if row["status"] == "reproduced" and row["benchmark"] == "blink"}
-    assert own == {"GPT-4o", "GPT-4V", "LLaVA-v1.6-34B", "Qwen-VL-Max"}
+    whos = {row["who"] for row in rows if row["status"] == "reproduced" and row["benchmark"] == "blink"}
+    assert whos == {"GPT-4o", "GPT-4V", "LLaVA-v1.6-34B", "Qwen-VL-Max"}
     # Three models, 33 cells each in Tables 2, 3 and 5; the four of Table 4 repeat two columns of Table 2.
     scored = Counter(
         row["status"]

@@ -17,8 +17,8 @@ def test_the_page_holds_the_committed_results() -> None:
 
 @pytest.mark.parametrize("name", ["official", "ours"])
 def test_what_is_read_here_is_what_was_committed(name: str) -> None:
-    asked = [(row.choices, row.reply) for row in scorers.rows()]
-    assert scorers.read_here(name, asked) == FOUND["letters"][name]
+    rows = [(row.choices, row.reply) for row in scorers.rows()]
+    assert scorers.read_here(name, rows) == FOUND["letters"][name]
 
 
 def test_every_reader_read_every_reply() -> None:

@@ -10,9 +10,9 @@ from hybrid.stats import contrast, detectable
 
 def test_a_draw_of_each_arm_asserts_what_is_true() -> None:
     for design in bench.ARMS:
-        found, true = bench.asserted(design, 3), bench.is_true(design)
-        assert found
-        assert all(true[claim] for claim in found), (design.name, found)
+        result, true = bench.asserted(design, 3), bench.is_true(design)
+        assert result
+        assert all(true[claim] for claim in result), (design.name, result)
 
 
 @pytest.mark.parametrize("sizes", [(120, 60, 20), (12,) * 5, (10,), (20,)])

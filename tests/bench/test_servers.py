@@ -5,7 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from bench.servers import BLUE, CACHE, CROP, GREEN, RED, absent, after_call, ask, counted, result, run, served, user
+from bench.servers import (
+    BLUE,
+    CACHE,
+    CROP,
+    GREEN,
+    RED,
+    absent,
+    after_call,
+    ask,
+    count_outcomes,
+    result,
+    run,
+    served,
+    user,
+)
 
 VLLM = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3")
 
@@ -26,7 +40,7 @@ def test_a_real_server_thinks_calls_streams_and_sees_and_the_controller_runs_on_
             assert answer.strip().startswith(f"Seen: {colour}")
         assert "tool_calls" not in ask(server, after_call(result("done")), tools=[CROP])["choices"][0]["message"]
         assert run(server, tmp_path / "run", "--limit", "4").startswith("exit 0")
-    found = counted(tmp_path / "run")
-    assert (found["questions"], found["answered"]) == (4, 4)
-    assert found["tool calls"] >= 4
-    assert found["replies with thoughts"] == found["model calls"]
+    output = count_outcomes(tmp_path / "run")
+    assert (output["questions"], output["answered"]) == (4, 4)
+    assert output["tool calls"] >= 4
+    assert output["replies with thoughts"] == output["model calls"]

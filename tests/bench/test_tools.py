@@ -19,8 +19,8 @@ from tests.tables import stored
 def test_every_tool_has_questions() -> None:
     assert set(bench.KNOWN) == set(names("tools"))
     for name in ("attributes", "crop", "ocr", "saliency", "segmentation", "semantic_correspondence"):
-        made = [bench.KNOWN[name].make(index, 2000) for index in (0, 0, 1)]
-        assert made[0].files == made[1].files != made[2].files
+        values = [bench.KNOWN[name].make(index, 2000) for index in (0, 0, 1)]
+        assert values[0].files == values[1].files != values[2].files
 
 
 @pytest.mark.parametrize(
@@ -52,44 +52,47 @@ def test_a_device_that_is_not_there_is_a_usage_error(capsys: pytest.CaptureFixtu
 
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as result:
         bench.main(["--device", "cuda", "--backend", "learned", "--weights", "random"])
-    assert ended.value.code == 2
+    assert result.value.code == 2
     assert capsys.readouterr().err == "error: --device cuda: torch sees no CUDA device on this machine\n"
 
 
 @pytest.mark.parametrize("words", [["--weights", "somewhere"], ["--requests", "0"], ["--network", "resnet"]])
 def test_options_that_make_no_sense_are_refused(words: list[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as result:
         bench.parsed(words)
-    assert ended.value.code == 2
+    assert result.value.code == 2
     assert isinstance(bench.parsed([]), argparse.Namespace)
 
 
 def test_throughput_is_measured_side_by_side_and_passes_are_counted() -> None:
-    found = bench._throughput.measure("dinov2_base", bench._throughput.Load(("dinov2_base",), "cpu", False, 9, 1))
+    measurement = bench._throughput.measure("dinov2_base", bench._throughput.Load(("dinov2_base",), "cpu", False, 9, 1))
     # Two images a request; eight requests a batch.
-    assert sorted(found.passes, reverse=True)[0] == 16
-    assert sum(found.passes) == 18
-    assert found.bare > found.service > 0
-    cells = bench._throughput.row(found)
+    assert sorted(measurement.passes, reverse=True)[0] == 16
+    assert sum(measurement.passes) == 18
+    assert measurement.bare > measurement.service > 0
+    cells = bench._throughput.row(measurement)
     assert cells[:2] == ("DINOv2 base", "similarity")
     assert cells[5] == "9"
 
 
 def test_puzzles_that_are_timed_are_put_to_the_network() -> None:
-    found = bench._throughput.measure("dinov2_base_jigsaw", bench._throughput.Load((), "cpu", False, 3, 1))
-    assert found.passes == (6,)
+    measurement = bench._throughput.measure("dinov2_base_jigsaw", bench._throughput.Load((), "cpu", False, 3, 1))
+    assert measurement.passes == (6,)
 
 
 def test_another_choice_is_a_changed_decision_and_another_number_a_difference() -> None:
-    one: Mapping[str, Json] = stored(__file__, "one")
+    mapping: Mapping[str, Json] = stored(__file__, "one")
     other: Mapping[str, Json] = stored(__file__, "other")
-    assert [pair for pair in _reduced.differences(one, other) if pair[1]] == [("near_px.x", 0.5), ("near_px.y", 3.0)]
+    assert [pair for pair in _reduced.differences(mapping, other) if pair[1]] == [
+        ("near_px.x", 0.5),
+        ("near_px.y", 3.0),
+    ]
     for changed in ({"best": 2}, {"sure": False}, {"counts": {"cup": 3}}, {"rows": []}, {"rows": [{"label": "B"}]}):
-        assert None in {value for _, value in _reduced.differences(one, {**one, **changed})}
-    made = ReducedPrecision("bfloat16", 0, 0, 0.0, "", "random")
-    row = _reduced._row([one, one, None, one], [other, {**one, "best": 2}, None, None], made)
+        assert None in {value for _, value in _reduced.differences(mapping, {**mapping, **changed})}
+    precision = ReducedPrecision("bfloat16", 0, 0, 0.0, "", "random")
+    row = _reduced._row([mapping, mapping, None, mapping], [other, {**mapping, "best": 2}, None, None], precision)
     assert (row.changed, row.questions, row.largest, row.of) == (2, 3, 3.0, "near_px.y")
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from bench._accuracy import bins, by_confidence, counted
+from bench._accuracy import bins, by_confidence, format_share
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import Matcher, MatchStore
 from bench.warped_pairs import KINDS, photographs, points_of, warped_pair
@@ -34,27 +34,27 @@ def smooth() -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("difficulty", DIFFICULTIES)
 def test_a_pair_follows_from_its_seed(kind, difficulty) -> None:
-    first, again = (warped_pair(np.random.default_rng(6), SCENE, kind, difficulty) for _ in range(2))
-    assert np.array_equal(first.images[1], again.images[1])
+    first, second = (warped_pair(np.random.default_rng(6), SCENE, kind, difficulty) for _ in range(2))
+    assert np.array_equal(first.images[1], second.images[1])
     assert (
         first.direction
         in {"planar": (None,), "parallax": ("left", "right"), "straight": ("up", "down", "forward", "backward")}[kind]
     )
     (x, y), spots = points_of(np.random.default_rng(0), first)
     assert spots[0] == tuple(first.there[int(y), int(x)].tolist())
-    away = [np.hypot(a - spots[0][0], b - spots[0][1]) for a, b in spots[1:]]
-    assert min(away) > 0.08 * np.hypot(*first.images[1].shape[:2])
+    values = [np.hypot(a - spots[0][0], b - spots[0][1]) for a, b in spots[1:]]
+    assert min(values) > 0.08 * np.hypot(*first.images[1].shape[:2])
 
 
 def test_light_changes_grow_and_move_nothing() -> None:
     pixels = smooth()
-    alike = []
+    results = []
     for difficulty in DIFFICULTIES:
         changed = [relit(np.random.default_rng(seed), pixels, LIGHTS[difficulty]) for seed in range(12)]
-        assert {(one.shape, one.dtype) for one in changed} == {(pixels.shape, pixels.dtype)}
-        alike.append(np.mean([np.abs(one.astype(float) - pixels).mean() for one in changed]))
-    assert alike == sorted(alike)
-    assert alike[2] > 3 * alike[0]
+        assert {(item.shape, item.dtype) for item in changed} == {(pixels.shape, pixels.dtype)}
+        results.append(np.mean([np.abs(entry.astype(float) - pixels).mean() for entry in changed]))
+    assert results == sorted(results)
+    assert results[2] > 3 * results[0]
 
 
 def encoded(level: int) -> bytes:
@@ -77,11 +77,11 @@ def test_photographs_of_a_table_are_those_of_a_folder_in_one_order(tmp_path) -> 
         photographs(tmp_path / "none")
 
 
-def counting(version: str, asked: list[str]) -> Matcher:
+def counting(version: str, names: list[str]) -> Matcher:
     """A matcher that notes how often it is asked."""
 
     def match(views: tuple[MatchView, MatchView]) -> Matches:
-        asked.append(version)
+        names.append(version)
         return match_either_hand(*views)
 
     return Matcher("counting", version, match)
@@ -89,22 +89,22 @@ def counting(version: str, asked: list[str]) -> Matcher:
 
 def test_kept_matches_are_of_the_same_views_and_the_same_matcher(tmp_path) -> None:
     store, views = MatchStore(tmp_path), (view_of(SCENE), view_of(SCENE[:, ::-1].copy()))
-    asked: list[str] = []
-    one, other = counting("1", asked), counting("2", asked)
-    first, kept = store.match(one, views), store.match(one, views)
-    assert asked == ["1"]
-    assert np.array_equal(first.matches.first, kept.matches.first)
-    assert (first.matches.matcher, first.seconds) == (kept.matches.matcher, kept.seconds)
-    store.match(one, (views[1], views[0]))
+    names: list[str] = []
+    item, other = counting("1", names), counting("2", names)
+    first, match = store.match(item, views), store.match(item, views)
+    assert names == ["1"]
+    assert np.array_equal(first.matches.first, match.matches.first)
+    assert (first.matches.matcher, first.seconds) == (match.matches.matcher, match.seconds)
+    store.match(item, (views[1], views[0]))
     store.match(other, views)
-    assert asked == ["1", "1", "2"]
-    MatchStore(None).match(one, views)
-    assert asked == ["1", "1", "2", "1"]
+    assert names == ["1", "1", "2"]
+    MatchStore(None).match(item, views)
+    assert names == ["1", "1", "2", "1"]
 
 
 def test_answers_are_counted_by_confidence() -> None:
     answers = [(0.5, False), (0.55, True), (0.94, True), (0.95, True), (1.0, False)]
-    found = [(one.low, one.right, one.n) for one in by_confidence(answers)]
-    assert found == [(0.0, 0, 1), (0.55, 1, 1), (0.9, 1, 1), (0.95, 1, 2)]
+    rows = [(item.low, item.right, item.n) for item in by_confidence(answers)]
+    assert rows == [(0.0, 0, 1), (0.55, 1, 1), (0.9, 1, 1), (0.95, 1, 2)]
     assert bins(answers[3:]) == "{confidence = 0.95, right = 1, n = 2}"
-    assert counted(8, 10).startswith("0.800 [0.49, 0.94] 8/10")
+    assert format_share(8, 10).startswith("0.800 [0.49, 0.94] 8/10")

@@ -44,8 +44,8 @@ class Raw:
 
 def call(name: str, arguments: Mapping[str, Any] | str, identity: str = "c0") -> dict[str, Any]:
     """A tool call as the API writes it; arguments that are text are sent as they stand."""
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return {"id": identity, "type": "function", "function": {"name": name, "arguments": written}}
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": text}}
 
 
 def says(
@@ -53,7 +53,7 @@ def says(
     *calls: Mapping[str, Any],
     finish: str | None = None,
     refusal: str | None = None,
-    held: bool = False,
+    is_held: bool = False,
 ) -> Raw:
     """A chat completion."""
     message: dict[str, Any] = {"role": "assistant", "content": text}
@@ -73,7 +73,7 @@ def says(
             "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
         },
     }
-    return Raw(json.dumps(body).encode(), held=held)
+    return Raw(json.dumps(body).encode(), held=is_held)
 
 
 class Adversary:
@@ -106,10 +106,10 @@ class Adversary:
 @pytest.fixture
 def adversary() -> Iterator[Adversary]:
     """The server, running."""
-    one = Adversary()
-    with listening(one.server):
-        yield one
-        one.over.set()
+    item = Adversary()
+    with listening(item.server):
+        yield item
+        item.over.set()
 
 
 @dataclass
@@ -130,12 +130,12 @@ class Asker:
         client = LangChainClient("openai:scripted", settings, self.service.store)
         model = Caller(client, settings, backoff=Backoff(base_s=0.01))
         tools: Sequence[str] = changes.pop("tools", ("crop", "depth", "jigsaw", "markers"))
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "control": ToolCondition(self.service),
             "tools_offered": tuple(load("tools", name) for name in tools),
             **changes,
         }
-        self.session = Session(self.question, load_solver(solver), resources(model, **given))
+        self.session = Session(self.question, load_solver(solver), resources(model, **options))
         try:
             async with asyncio.timeout(HANGS_S):
                 return await self.session.ask(self.prompt)
@@ -172,9 +172,9 @@ class Asker:
 def service(tmp_path: Path) -> Iterator[CachedTools]:
     """Weight-free tools with a store and a cache of their own."""
     store = ImageStore(tmp_path / "images")
-    one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=2))
-    yield one
-    one.close()
+    item = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=2))
+    yield item
+    item.close()
 
 
 @pytest.fixture

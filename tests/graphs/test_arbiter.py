@@ -37,24 +37,24 @@ def finding(best: Json, confidence: float = 0.9, backend: str = "classical") -> 
     return Finding("the seams say so", {"best": best}, confidence, backend, "1")
 
 
-async def decided(fakes: Any, reply: Any, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> tuple[str, str, Any]:
+async def decided(fakes: Any, reply: Any, result: Any, trust: Trust, prompt: Prompt = JIGSAW) -> tuple[str, str, Any]:
     """The answer, the rule that fired and what it wrote down."""
     # An empty reply is asked for once more, and is empty again.
-    ctx = fakes.context_of(prompt, [reply, reply], [found], trust, prior_accuracy=PRIOR_ACCURACY)
+    ctx = fakes.context_of(prompt, [reply, reply], [result], trust, prior_accuracy=PRIOR_ACCURACY)
     answer = await SOLVER.ask(prompt, ctx)
     rules = [step for step in ctx.log.steps if step.kind == "rule"]
     return answer.text, rules[-1].name, rules[-1].data
 
 
-@pytest.mark.parametrize(("told", "rule"), [("ABCDEFGHIJ", "adopt"), ("JIHGFEDCBA", "agree"), ("nothing", "keep")])
-async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, told: str, rule: str) -> None:
+@pytest.mark.parametrize(("message", "rule"), [("ABCDEFGHIJ", "adopt"), ("JIHGFEDCBA", "agree"), ("nothing", "keep")])
+async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, message: str, rule: str) -> None:
     choices = tuple(f"thing {place}" for place in range(10))
     prompt = Prompt(("In which order?",), Kind.ORDER, choices, Given(boxes=BOXES[:10]), route="Q3")
-    oracle = Finding("", {ORACLE_ANSWER: f"Answer: {told}"}, 1.0, ORACLE, ORACLE)
+    oracle = Finding("", {ORACLE_ANSWER: f"Answer: {message}"}, 1.0, ORACLE, ORACLE)
     reply = "J, I, H, G, F, E, D, C, B, A"
     text, fired, data = await decided(fakes, reply, oracle, Trust(), prompt)
     assert (fired, data["proposal"]) == (rule, "JIHGFEDCBA")
-    assert text == (f"Answer: {told}" if rule == "adopt" else reply)
+    assert text == (f"Answer: {message}" if rule == "adopt" else reply)
 
 
 @pytest.mark.parametrize("reply", ["", "I cannot help with that.", "(A) or (B), who knows", "(A)/(B)"])
@@ -77,17 +77,17 @@ async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> 
     """Of four options, a tool right in 1 % of cases and an MLLM in 5 %: a guess is right in 25 %."""
     prompt = replace(JIGSAW, choices=("w", "x", "y", "z"))
     low = Trust({ROUTE: Measurement(10, 1000, slope=0.0), (*MODEL, "Jigsaw"): Measurement(50, 1000)})
-    told = Said("Answer: (A)", "jigsaw", finding(0), 0, None, on_card=True)
+    text = Said("Answer: (A)", "jigsaw", finding(0), 0, None, on_card=True)
 
-    def rule(trust: Trust, said: str, of: Prompt = prompt) -> str:
-        return ruling(of, trust, PRIOR_ACCURACY, Proposal(said), told).rule
+    def rule(trust: Trust, message: str, of: Prompt = prompt) -> str:
+        return ruling(of, trust, PRIOR_ACCURACY, Proposal(message), text).rule
 
     assert (rule(low, "(B)"), rule(low, "(A)")) == ("abstain", "agree")
     # One of two options is right where they differ, and one that is worth more is no guess.
     assert rule(low, "(B)", JIGSAW) == "keep"
     assert rule(Trust({**low.measured, (*MODEL, "Jigsaw"): Measurement(300, 1000)}), "(B)") == "keep"
     ctx = fakes.context_of(prompt, ["(B)"], [finding(0)], low)
-    assert await SOLVER.decide(prompt, ctx, Proposal("(B)"), told) is None
+    assert await SOLVER.decide(prompt, ctx, Proposal("(B)"), text) is None
 
 
 class Silent(ModelAndSpecialist):
@@ -118,14 +118,14 @@ def ruled(
 MANY = 10**7
 
 
-def known(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
+def measured_trust(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
     """A tool that was measured as so often right, and a model with a skill."""
     of_tool = Measurement(tool * MANY, MANY, usually, slope)
     return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, usually, slope)})
 
 
 TRUSTS = st.builds(
-    lambda usually, slope, tool, right, wrong: known(usually, slope, tool, right, right + wrong),
+    lambda usually, slope, tool, right, wrong: measured_trust(usually, slope, tool, right, right + wrong),
     st.floats(-6, 6),
     st.floats(0, 3),
     st.floats(0, 1),
@@ -140,25 +140,25 @@ TRUSTS = st.builds(
 def test_the_witness_who_is_more_likely_right_is_followed(
     trust: Trust, confidence: float, votes: float | None, best: int, reply: str
 ) -> None:
-    found = ruled(reply, best, confidence, trust, votes)
+    result = ruled(reply, best, confidence, trust, votes)
     if reply == f"({'AB'[best]})":
-        assert found.rule == "agree"
+        assert result.rule == "agree"
     elif reply == "no idea":
-        assert found.rule == "adopt"
+        assert result.rule == "adopt"
     else:
-        lead = found.data["tool"]["worth"] - found.data["mllm"]["worth"]
-        assert lead >= 0 if found.rule == "adopt" else lead <= 0 or "not clearly above" in found.reason
+        lead = result.data["tool"]["worth"] - result.data["mllm"]["worth"]
+        assert lead >= 0 if result.rule == "adopt" else lead <= 0 or "not clearly above" in result.reason
 
 
 @given(p=CHANCES, m=CHANCES)
 def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: float, m: float) -> None:
     """Independent, of two choices, right with p and m: the share of right answers of the rule."""
     counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
-    found = ruled("(B)", 0, 0.9, Trust(counts))
-    told = (found.data["tool"]["worth"], found.data["mllm"]["worth"])
-    assert told == (pytest.approx(p, abs=1e-4), pytest.approx(m, abs=1e-4))
-    both, tool_alone, model_alone = p * m, p * (1 - m), m * (1 - p)
-    assert both + (tool_alone if found.rule == "adopt" else model_alone) >= max(p, m) - 1e-4
+    result = ruled("(B)", 0, 0.9, Trust(counts))
+    values = (result.data["tool"]["worth"], result.data["mllm"]["worth"])
+    assert values == (pytest.approx(p, abs=1e-4), pytest.approx(m, abs=1e-4))
+    pair, tool_alone, model_alone = p * m, p * (1 - m), m * (1 - p)
+    assert pair + (tool_alone if result.rule == "adopt" else model_alone) >= max(p, m) - 1e-4
 
 
 @given(TRUSTS, st.floats(0, 1), st.floats(0, 1), st.none() | st.floats(0, 1))
@@ -197,8 +197,8 @@ def test_other_letters_for_the_same_choices_change_nothing(
 @given(st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3), CHANCES)
 def test_both_accuracies_are_computed_alike(said: float, usually: float, slope: float, right: float) -> None:
     """A tool and a model with equal counts and claims are worth the same."""
-    one = Measurement(right * MANY, MANY, usually, slope)
-    trust = Trust({ROUTE: one, (*MODEL, "Jigsaw"): one})
+    measurement = Measurement(right * MANY, MANY, usually, slope)
+    trust = Trust({ROUTE: measurement, (*MODEL, "Jigsaw"): measurement})
     tool = trust.tool(ROUTE, AnswerConfidence(0.5, said))
     assert tool.worth == pytest.approx(trust.model("Jigsaw", 0.5, said).worth, abs=1e-3)
 

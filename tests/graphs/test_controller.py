@@ -23,8 +23,8 @@ async def test_calls_that_run_side_by_side_are_told_and_named_in_their_order(
     points = {**WHOLE, "points": [{"x": 50, "y": 60}, {"x": 500, "y": 600}]}
     calls = [tool_call("depth", points, "slow"), tool_call("crop", box(0, 0, 20, 20), "fast")]
     reply = await wide(completion("", *calls), completion("(A)"))
-    made = [(step.name, [ref.name for ref in step.images]) for step in reply.steps if step.kind == "tool"]
-    assert made == [("depth", ["img:1.1"]), ("crop", ["img:1.2"])]
+    rows = [(step.name, [ref.name for ref in step.images]) for step in reply.steps if step.kind == "tool"]
+    assert rows == [("depth", ["img:1.1"]), ("crop", ["img:1.2"])]
 
 
 async def test_of_a_hundred_calls_in_one_message_the_budget_runs_and_each_is_answered_in_order(
@@ -53,8 +53,8 @@ async def test_readable_and_unreadable_calls_of_one_message_are_all_answered(
     reply = await asker(completion("", *calls), completion("(A)"), limits=Limits(tool_calls=2))
     asker.exact(reply)
     messages = asker.adversary.requests[1]["messages"]
-    asked = [one["id"] for message in messages for one in message.get("tool_calls") or []]
-    assert sorted(asked) == ["bad", "good", "worse"]
-    assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == asked
+    ids = [item["id"] for message in messages for item in message.get("tool_calls") or []]
+    assert sorted(ids) == ["bad", "good", "worse"]
+    assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == ids
     assert asker.faults(reply) == {Fault.BAD_ARGUMENTS: 1, Fault.BUDGET: 2}
     assert reply.usage.tool_calls == 2

@@ -46,9 +46,9 @@ ORDINALS = {"2": "second", "3": "third"}
 
 def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
     """The letter of the choice that a finding names by letter, by place or in words."""
-    found = next(filter(None, (re.search(pattern, finding, re.MULTILINE) for pattern in NAMES_A_CHOICE)), None)
-    named = ORDINALS.get(found[1], found[1]) if found else None
-    return next((letter for letter, text in choices.items() if named == letter or named in text.split()), None)
+    match = next(filter(None, (re.search(pattern, finding, re.MULTILINE) for pattern in NAMES_A_CHOICE)), None)
+    value = ORDINALS.get(match[1], match[1]) if match else None
+    return next((letter for letter, text in choices.items() if value == letter or value in text.split()), None)
 
 
 class Competent(Scripted):
@@ -62,13 +62,13 @@ class Competent(Scripted):
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         opening = next(message for message in messages if message.role == "user")
-        question, found = opening.text, [message.text for message in messages if message.role == "tool"]
-        wanted = next((tool for tool in tools if CUES[tool.card.name] in question), None)
-        if wanted is not None and not found:
-            images = [ref.name for ref in images_of([opening])][: wanted.card.images[1]]
-            return AssistantMessage("", (ToolCall("c", wanted.card.name, {"images": images}),))
+        question, texts = opening.text, [message.text for message in messages if message.role == "tool"]
+        match = next((tool for tool in tools if CUES[tool.card.name] in question), None)
+        if match is not None and not texts:
+            images = [ref.name for ref in images_of([opening])][: match.card.images[1]]
+            return AssistantMessage("", (ToolCall("c", match.card.name, {"images": images}),))
         choices = dict(re.findall(r"^\((\w)\) (.+)$", question, re.MULTILINE))
-        letter = favoured("\n".join(found), choices)
+        letter = favoured("\n".join(texts), choices)
         guess = random.Random(f"{call.question}/{len(messages)}").choice(sorted(choices))
         return AssistantMessage(f"Answer: ({letter or guess})")
 
@@ -80,10 +80,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Resolve
     write(folder / "data", tuple(TASKS), per_task=PER_TASK, seed=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        yield {mode: asked(folder, mode) for mode in MODES}
+        yield {mode: finish_run(folder, mode) for mode in MODES}
 
 
-def asked(folder: Path, mode: ToolOutput) -> ResolvedRun:
+def finish_run(folder: Path, mode: ToolOutput) -> ResolvedRun:
     """A finished run."""
     config = RunConfig(
         "blink",
@@ -111,12 +111,12 @@ def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, R
 
 def steps(plan: ResolvedRun) -> list[dict[str, Any]]:
     """The records of every tool call in the attempts."""
-    found = []
+    results = []
     for line in (plan.folder.path / "controller" / "attempts.jsonl").read_text().splitlines():
         attempt = json.loads(line)
-        told = [step for steps in attempt["steps"] for step in steps]
-        found += [{"id": attempt["id"], "text": s["text"], **s["data"]} for s in told if s["kind"] == "tool"]
-    return sorted(found, key=lambda step: str(step["id"]))
+        values = [step for steps in attempt["steps"] for step in steps]
+        results += [{"id": attempt["id"], "text": s["text"], **s["data"]} for s in values if s["kind"] == "tool"]
+    return sorted(results, key=lambda step: str(step["id"]))
 
 
 def finding_texts(plan: ResolvedRun) -> dict[str, str]:
@@ -126,27 +126,27 @@ def finding_texts(plan: ResolvedRun) -> dict[str, str]:
 @pytest.mark.system
 def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
     """After all controls the real findings are answered from the cache, and they are the same."""
-    before = finding_texts(runs["real"])
+    previous = finding_texts(runs["real"])
     plan = prepare(replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6))
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))
     asyncio.run(ask_run(plan, lambda *_: None))
-    again = finding_texts(plan)
-    assert len(again) == 6
-    assert again == {name: before[name] for name in again}
+    second = finding_texts(plan)
+    assert len(second) == 6
+    assert second == {name: previous[name] for name in second}
 
 
 def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, ResolvedRun]) -> None:
     paths = [str(runs[mode].folder.path / "controller") for mode in ("real", "blank")]
-    told = CliRunner().invoke(command, [*paths, "--json"], standalone_mode=False)
-    assert list(json.loads(told.stdout)["solvers"]) == ["controller", "controller [blank]"]
-    wanted = ("difference", "accuracy_macro", None)
-    rows = json.loads(told.stdout)["results"]
-    (row,) = [row for row in rows if (row["quantity"], row.get("metric"), row.get("group")) == wanted]
+    text = CliRunner().invoke(command, [*paths, "--json"], standalone_mode=False)
+    assert list(json.loads(text.stdout)["solvers"]) == ["controller", "controller [blank]"]
+    values = ("difference", "accuracy_macro", None)
+    rows = json.loads(text.stdout)["results"]
+    (row,) = [row for row in rows if (row["quantity"], row.get("metric"), row.get("group")) == values]
     assert (row["a"], row["b"], row["value"] > 0) == ("controller [blank]", "controller", True)
 
 
 def test_runs_that_no_label_sets_apart_carry_where_they_lie(runs: dict[str, ResolvedRun]) -> None:
-    (one,) = score_run(runs["real"].folder, ScoreOptions(), ("controller",))
-    names = [named.solver for named in unique([one, one, one], ["runs/a", "runs/b", "runs/b"])]
+    (scored,) = score_run(runs["real"].folder, ScoreOptions(), ("controller",))
+    names = [by_label.solver for by_label in unique([scored, scored, scored], ["runs/a", "runs/b", "runs/b"])]
     assert names == ["controller (runs/a)", "controller (runs/b) #1", "controller (runs/b) #2"]
-    assert [named.solver for named in unique([one], ["runs/a"])] == ["controller"]
+    assert [other_by_label.solver for other_by_label in unique([scored], ["runs/a"])] == ["controller"]

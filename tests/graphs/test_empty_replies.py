@@ -59,13 +59,13 @@ def test_a_refusal_of_the_provider_is_not_asked_for_again(ask: Any, name: str) -
     assert model.replies == ["never asked for"]
 
 
-def ended(finish_reason: str | None = None, **row: Any) -> AssistantMessage:
+def reply_ending(finish_reason: str | None = None, **row: Any) -> AssistantMessage:
     """A reply with what its finish reason means."""
     reason, end = read_end("chat_completions", finish_reason)
     return AssistantMessage(finish_reason=reason, end=end, **row)
 
 
-@pytest.mark.parametrize(*cases(__file__, "why a reply is empty", reply=lambda row: ended(**row)))
+@pytest.mark.parametrize(*cases(__file__, "why a reply is empty", reply=lambda row: reply_ending(**row)))
 def test_an_empty_reply_says_why_it_is_empty(reply: AssistantMessage, empty: bool, why: str, remedy: str) -> None:
     log = Log()
     assert is_empty(reply, log) is empty

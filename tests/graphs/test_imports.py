@@ -14,15 +14,15 @@ LISTS = "print('loaded', sorted({'langgraph', 'langchain', 'langchain_core', 'op
 
 def loaded(code: str, home: Path) -> str:
     """Which of these packages a fresh process has loaded when the code has run."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\n{LISTS}"],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "HYBRID_HOME": str(home)},
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.rpartition("loaded ")[2].strip()
+    assert result.returncode == 0, result.stderr
+    return result.stdout.rpartition("loaded ")[2].strip()
 
 
 def test_the_modules_of_the_graphs_import_no_framework(tmp_path: Path) -> None:

@@ -57,10 +57,10 @@ async def test_no_model_is_told_the_route_or_who_asks(tmp_path: Path, fakes: Any
 
 def requests(calls: Sequence[Any]) -> str:
     """All that a model was given, the schemas of the offered tools included."""
-    told = [asdict(message) for messages, _, _ in calls for message in messages]
-    offered = [
+    fields = [asdict(message) for messages, _, _ in calls for message in messages]
+    rows = [
         (tool.card.name, tool.card.summary, tool.card.limits, tool.args.model_json_schema())
         for _, tools, _ in calls
         for tool in tools
     ]
-    return json.dumps([told, offered], default=str)
+    return json.dumps([fields, rows], default=str)

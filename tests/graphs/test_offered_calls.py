@@ -24,31 +24,31 @@ WRITTEN: dict[str, dict[str, Any]] = stored(__file__, "WRITTEN")
 @pytest.mark.parametrize("name", names("tools"))
 async def test_a_call_as_it_is_told_reaches_the_tool(name: str, style: str, tmp_path: Path, fakes: Any) -> None:
     tool = load("tools", name)
-    told = spec(tool)["function"]["parameters"]["properties"]
-    assert set(WRITTEN[name]) <= set(told)
+    properties = spec(tool)["function"]["parameters"]["properties"]
+    assert set(WRITTEN[name]) <= set(properties)
     prompt = Prompt(("Which?", *fakes.refs(ImageStore(tmp_path), *range(tool.card.images[0]))), Kind.CHOICE, ("a", "b"))
-    shown = [ref.name for ref in prompt.images]
-    images = {IMAGE: shown[0]} if IMAGE in told else {IMAGES: shown}
-    said = AssistantMessage("", (ToolCall("c1", name, {**images, **WRITTEN[name]}),))
+    values = [ref.name for ref in prompt.images]
+    images = {IMAGE: values[0]} if IMAGE in properties else {IMAGES: values}
+    message = AssistantMessage("", (ToolCall("c1", name, {**images, **WRITTEN[name]}),))
     if style == "text":
-        (block,) = as_text([said], ())
-        said = with_calls(AssistantMessage(block.text), (tool,), ())
+        (block,) = as_text([message], ())
+        message = with_calls(AssistantMessage(block.text), (tool,), ())
     ctx = replace(
-        fakes.context_of(prompt, [said, "Answer: (A)"], [Finding("found", {}, 0.9, "classical", "1")]),
+        fakes.context_of(prompt, [message, "Answer: (A)"], [Finding("found", {}, 0.9, "classical", "1")]),
         tools_offered=(tool,),
     )
     reply = await load_solver("controller").ask(prompt, ctx)
     assert (reply.text, reply.outcome) == ("Answer: (A)", Outcome.ANSWERED)
-    ((called, given, args),) = ctx.tool.calls
-    assert (called, list(given)) == (name, shown)
+    ((calls, options, args),) = ctx.tool.calls
+    assert (calls, list(options)) == (name, values)
     # Every coordinate and word of the call is still there once the tool's type has read it.
     assert holds(tool.parse(args).model_dump(mode="json"), WRITTEN[name])
 
 
-def holds(read: Any, written: Any) -> bool:
+def holds(read: Any, text: Any) -> bool:
     """Whether what was read has all that was written, and the same."""
-    if isinstance(written, dict):
-        return all(key in read and holds(read[key], value) for key, value in written.items())
-    if isinstance(written, list):
-        return len(read) == len(written) and all(map(holds, read, written))
-    return bool(read == written)
+    if isinstance(text, dict):
+        return all(key in read and holds(read[key], value) for key, value in text.items())
+    if isinstance(text, list):
+        return len(read) == len(text) and all(map(holds, read, text))
+    return bool(read == text)

@@ -25,8 +25,8 @@ async def test_the_form_of_the_finding_is_a_switch(
 ) -> None:
     reply = await asker(completion("(A)"), solver="result_only", tools=TOOLS, show=show)
     (tool,) = [step for step in reply.steps if step.kind == "tool"]
-    told, kinds = parts(asker.adversary.requests[0])
-    assert (tool.text in told) is text
+    message, kinds = parts(asker.adversary.requests[0])
+    assert (tool.text in message) is text
     assert kinds.count("image_url") == len(asker.prompt.images) + pictures * len(tool.images)
 
 
@@ -38,5 +38,5 @@ async def test_a_tool_that_cannot_answer_has_found_nothing(asker: Any, completio
 
 def test_its_cost_is_one_call() -> None:
     for route, findings in (("Jigsaw", 1), ("nothing", 0)):
-        found = SOLVER.call_estimate(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
-        assert (found.low.calls, found.high.calls, found.high.findings) == (1, 1, findings)
+        result = SOLVER.call_estimate(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
+        assert (result.low.calls, result.high.calls, result.high.findings) == (1, 1, findings)

@@ -45,9 +45,11 @@ def puzzle(tmp_path_factory: pytest.TempPathFactory) -> Puzzle:
     """A puzzle that the model asks a tool about."""
     store = ImageStore(tmp_path_factory.mktemp("drawn"))
     mounted = mount(BENCHMARK, "sample", split=None, tasks=("Jigsaw",), settings={}, store=store, limit=1)
-    (one,) = questions(BENCHMARK, mounted.source, 1)
-    assert not isinstance(one, BrokenQuestion)
-    return Puzzle(one.text.partition("\n(A)")[0], one.choices, tuple(store.read(image) for image in one.images))
+    (question,) = questions(BENCHMARK, mounted.source, 1)
+    assert not isinstance(question, BrokenQuestion)
+    return Puzzle(
+        question.text.partition("\n(A)")[0], question.choices, tuple(store.read(image) for image in question.images)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +87,7 @@ def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactor
         yield f"http://127.0.0.1:{port}"
 
 
-def called(studio: str, path: str, body: Any = None) -> Any:
+def fetch(studio: str, path: str, body: Any = None) -> Any:
     """The server's answer to a GET, or to a POST of a body."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{studio}{path}", data, {"content-type": "application/json"})  # noqa: S310
@@ -97,40 +99,40 @@ def url(image: bytes) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(image).decode()}"
 
 
-def check_solved(found: Mapping[str, Any], puzzle: Puzzle) -> None:
+def check_solved(results: Mapping[str, Any], puzzle: Puzzle) -> None:
     """The jigsaw tool was called on the puzzle and the model has answered; both are drawn."""
-    assert found["outcome"] == "answered"
-    assert parse(found["answer"], Kind.CHOICE, puzzle.choices).value in ("A", "B")
-    _, calling, result, said = found["messages"]
-    assert [message["type"] for message in found["messages"]] == ["human", "ai", "tool", "ai"]
+    assert results["outcome"] == "answered"
+    assert parse(results["answer"], Kind.CHOICE, puzzle.choices).value in ("A", "B")
+    _, calling, result, text = results["messages"]
+    assert [message["type"] for message in results["messages"]] == ["human", "ai", "tool", "ai"]
     assert [call["name"] for call in calling["tool_calls"]] == ["jigsaw"]
     assert result["tool_call_id"] == calling["tool_calls"][0]["id"]
     assert "img:1" in result["content"]
-    assert said["content"] == found["answer"]
+    assert text["content"] == results["answer"]
 
 
 @pytest.mark.system
 @served
 def test_paths_and_uploads_are_one_question_and_stay_in_the_chat(studio: str, puzzle: Puzzle) -> None:
     images = [{"type": "image_url", "image_url": {"url": url(image)}} for image in puzzle.images]
-    thread = called(studio, "/threads", {})["thread_id"]
+    thread = fetch(studio, "/threads", {})["thread_id"]
 
-    def said(content: Any, *paths: str) -> dict[str, Any]:
+    def send_message(content: Any, *paths: str) -> dict[str, Any]:
         message = {"messages": [{"type": "human", "content": content}], "image_paths": paths}
-        asked = {"assistant_id": "controller", "input": message}
-        found: dict[str, Any] = called(studio, f"/threads/{thread}/runs/wait", asked)
-        return found
+        request = {"assistant_id": "controller", "input": message}
+        results: dict[str, Any] = fetch(studio, f"/threads/{thread}/runs/wait", request)
+        return results
 
-    check_solved(said([{"type": "text", "text": puzzle.text}, *images[1:]], "1.jpg"), puzzle)
+    check_solved(send_message([{"type": "text", "text": puzzle.text}, *images[1:]], "1.jpg"), puzzle)
     # What comes next in the chat is about the same uploads.
-    again = said(puzzle.text, "1.jpg")
-    check_solved({**again, "messages": again["messages"][4:]}, puzzle)
+    second = send_message(puzzle.text, "1.jpg")
+    check_solved({**second, "messages": second["messages"][4:]}, puzzle)
 
 
 @pytest.mark.system
 @served
 def test_a_path_outside_the_folder_is_refused(studio: str) -> None:
     message = {"messages": [{"type": "human", "content": "Which?"}], "image_paths": ["../outside.jpg"]}
-    found = called(studio, "/runs/wait", {"assistant_id": "controller", "input": message})
-    assert (found["outcome"], found["answer"]) == ("broken", "")
-    assert "image_paths: '../outside.jpg' lies outside" in found["messages"][-1]["content"]
+    result = fetch(studio, "/runs/wait", {"assistant_id": "controller", "input": message})
+    assert (result["outcome"], result["answer"]) == ("broken", "")
+    assert "image_paths: '../outside.jpg' lies outside" in result["messages"][-1]["content"]

@@ -35,7 +35,7 @@ def folder(tmp_path: Path, picture: Picture, monkeypatch: pytest.MonkeyPatch) ->
     return inside
 
 
-def asked(*content: str | dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, Any]:
+def human_state(*content: str | dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, Any]:
     from langchain_core.messages import HumanMessage
 
     return {"messages": [HumanMessage(list(content))], "image_paths": list(paths)}
@@ -61,7 +61,7 @@ def widths(state: dict[str, Any], store: ImageStore) -> list[int]:
 
 def test_paths_come_before_uploads_of_any_form(folder: Path, store: ImageStore, picture: Picture) -> None:
     paths = ("below/a.png", str(folder / "below" / "a.png"))
-    assert widths(asked("How many?", *uploads(picture(9)), paths=paths), store) == [4, 4, 9, 9, 9, 9]
+    assert widths(human_state("How many?", *uploads(picture(9)), paths=paths), store) == [4, 4, 9, 9, 9, 9]
 
 
 @pytest.mark.parametrize(
@@ -72,21 +72,24 @@ def test_a_path_that_leads_out_is_refused_whether_or_not_it_exists(path: str, st
     from graphs._studio import FOLDER, question
 
     with pytest.raises(DataError, match=f"image_paths: '{path}' lies outside .*{FOLDER}"):
-        question(asked("?", paths=(path,)), store)
+        question(human_state("?", paths=(path,)), store)
 
 
 @pytest.mark.parametrize(
     ("state", "words"),
     [
         (dict, "there is no question"),
-        (partial(asked, " "), "there is no question"),
-        (partial(asked, "?", paths=("none.png",)), "image_paths: 'none.png' cannot be read"),
-        (partial(asked, "?", paths=("below",)), "image_paths: 'below' cannot be read"),
-        (partial(asked, "?", paths=("a\0.png",)), "cannot be read"),
-        (partial(asked, "?", {"type": "image", "base64": "ä", "mime_type": "image/png"}), "an upload is not base64"),
-        (partial(asked, "?", {"type": "image", "base64": "AAAA", "mime_type": "image/png"}), "upload 1"),
-        (partial(asked, "?", {"type": "file", "file_id": "1"}), "only uploaded images"),
-        (partial(asked, "?", {"type": "image", "url": "http://127.0.0.1/a.png"}), "only uploaded images"),
+        (partial(human_state, " "), "there is no question"),
+        (partial(human_state, "?", paths=("none.png",)), "image_paths: 'none.png' cannot be read"),
+        (partial(human_state, "?", paths=("below",)), "image_paths: 'below' cannot be read"),
+        (partial(human_state, "?", paths=("a\0.png",)), "cannot be read"),
+        (
+            partial(human_state, "?", {"type": "image", "base64": "ä", "mime_type": "image/png"}),
+            "an upload is not base64",
+        ),
+        (partial(human_state, "?", {"type": "image", "base64": "AAAA", "mime_type": "image/png"}), "upload 1"),
+        (partial(human_state, "?", {"type": "file", "file_id": "1"}), "only uploaded images"),
+        (partial(human_state, "?", {"type": "image", "url": "http://127.0.0.1/a.png"}), "only uploaded images"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -110,12 +113,14 @@ async def test_a_chat_is_answered_and_its_calls_are_drawn(
     images = [uploads(encode(pixels))[0] for pixels in fakes.puzzle(3)]
     calls = tool_call("jigsaw", {"images": ["img:1", "img:2", "img:3"]})
     adversary.queue = [completion("", calls), completion("(A)")]
-    found: Any = await _studio.graph.ainvoke(asked("Which fits?\n(A) the second image\n(B) the third image", *images))
+    result: Any = await _studio.graph.ainvoke(
+        human_state("Which fits?\n(A) the second image\n(B) the third image", *images)
+    )
     try:
-        assert (found["answer"], found["outcome"]) == ("(A)", "answered")
-        assert [message.type for message in found["messages"]] == ["human", "ai", "tool", "ai"]
-        assert [call["name"] for call in found["messages"][1].tool_calls] == ["jigsaw"]
-        assert "jigsaw" in found["messages"][2].name
+        assert (result["answer"], result["outcome"]) == ("(A)", "answered")
+        assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
+        assert [call["name"] for call in result["messages"][1].tool_calls] == ["jigsaw"]
+        assert "jigsaw" in result["messages"][2].name
     finally:
         shared = _studio.shared()
         shared.control.service.close()

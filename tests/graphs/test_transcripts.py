@@ -72,7 +72,7 @@ def _place(ref: ImageRef) -> str:
     return f"[image {ref.name} {ref.image.width}x{ref.image.height}]"
 
 
-def said(message: Message) -> list[str]:
+def message_lines(message: Message) -> list[str]:
     """The parts of a message, one a line; images as the place where they stand."""
     lines = [part if isinstance(part, str) else _place(part.ref) for part in parts_of(message)]
     calls = message.calls if isinstance(message, AssistantMessage) else ()
@@ -80,14 +80,14 @@ def said(message: Message) -> list[str]:
     return [line for line in lines if line]
 
 
-def written(kind: Kind, model: Any, ask: int) -> str:
+def render_transcript(kind: Kind, model: Any, ask: int) -> str:
     """The transcript of an ask: its last call holds everything that was said before."""
     said_by_call = zip(model.calls, CASES[kind].queue(), strict=True)
     messages, reply = [(messages, reply) for (messages, _, call), reply in said_by_call if call.ask == ask][-1]
     blocks = [f"# {kind.value}"]
     # As a provider gets it: pictures lifted out of tool messages, each after its name.
     for message in [*arrange(messages, KEEP_IMAGES), reply]:
-        body = "\n".join(f"    {line}" if line else "" for part in said(message) for line in part.split("\n"))
+        body = "\n".join(f"    {line}" if line else "" for part in message_lines(message) for line in part.split("\n"))
         blocks.append(f"## {HEADINGS[message.role]}\n\n{body}")
     return "\n\n".join(blocks) + "\n"
 
@@ -122,8 +122,8 @@ async def transcript(kind: Kind, folder: Path, fakes: Any) -> tuple[str, Exchang
         exchanges = await plan.benchmark.dialogue(question.without_target(), session.ask)
     finally:
         plan.service.close()
-    number, exchange = next((n, one) for n, one in enumerate(exchanges) if one.prompt.kind is kind)
-    return written(kind, model, number), exchange
+    number, exchange = next((n, item) for n, item in enumerate(exchanges) if item.prompt.kind is kind)
+    return render_transcript(kind, model, number), exchange
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -160,9 +160,9 @@ FORMS: Mapping[Kind, str] = {
 
 def reply_to(kind: Kind, sentence: str) -> str:
     """The items named in the sentence, in the requested form."""
-    found = re.fullmatch(SENTENCES[kind], sentence)
-    assert found is not None, sentence
-    return FORMS.get(kind, "Answer: {}").format(found["answer"])
+    match = re.fullmatch(SENTENCES[kind], sentence)
+    assert match is not None, sentence
+    return FORMS.get(kind, "Answer: {}").format(match["answer"])
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -170,16 +170,16 @@ async def test_what_a_perfect_tool_says_is_read_and_said_in_the_form_asked_for(k
     """Every ask of the dialogue is answered with what the benchmark's own sentence names, and scored as right."""
     plan = planned(kind, tmp_path)
     question, *_ = plan.sound
-    asked: list[Kind] = []
+    kinds: list[Kind] = []
 
     async def ask(prompt: Prompt) -> Reply:
-        asked.append(prompt.kind)
+        kinds.append(prompt.kind)
         return Reply(reply_to(prompt.kind, plan.benchmark.oracle(question, prompt)))
 
     exchanges = await plan.benchmark.dialogue(question.without_target(), ask)
     plan.service.close()
     score = plan.benchmark.score(question, exchanges, ScoreOptions())
-    assert kind in asked
+    assert kind in kinds
     assert score.outcome is Outcome.ANSWERED
     # A scanpath is compared with those of people and has no right or wrong.
     assert score.correct == (None if kind is Kind.SCANPATH else 1.0)

@@ -25,6 +25,6 @@ async def test_a_server_that_fails_is_nobodys_answer(asker: Any, raw: Any) -> No
 
 def test_its_cost_is_fixed() -> None:
     for route, most in (("Jigsaw", 2), ("nothing", 1)):
-        found = SOLVER.call_estimate(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
-        assert (found.low.calls, found.high.calls) == (1, most)
+        result = SOLVER.call_estimate(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
+        assert (result.low.calls, result.high.calls) == (1, most)
     assert set(SOLVER.build().get_graph().nodes) == {"__start__", "propose", "specialist", "decide", "__end__"}

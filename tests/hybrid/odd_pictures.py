@@ -38,7 +38,7 @@ def alpha() -> Image.Image:
     return mask
 
 
-def seen(how: Seen) -> npt.NDArray[np.int16] | None:
+def seen(mode: Seen) -> npt.NDArray[np.int16] | None:
     """The picture of a file as a person sees it; None where only that it is one picture counts."""
     colour, grey = scene(), scene().convert("L").convert("RGB")
     white = Image.new("RGB", colour.size, "white")
@@ -49,7 +49,7 @@ def seen(how: Seen) -> npt.NDArray[np.int16] | None:
         "grey over white": Image.composite(grey, white, alpha()),
         "two tones": scene().convert("1", dither=Image.Dither.NONE).convert("RGB"),
     }
-    return np.asarray(pictures[how], np.int16) if how in pictures else None
+    return np.asarray(pictures[mode], np.int16) if mode in pictures else None
 
 
 def rgba() -> Image.Image:
@@ -69,9 +69,9 @@ def palette(*, transparent: bool) -> Image.Image:
     picture = scene().quantize(64)
     if not transparent:
         return picture
-    made = Image.fromarray(np.where(np.asarray(alpha()) > 0, np.asarray(picture), 255).astype(np.uint8), "P")
-    made.putpalette((picture.getpalette() or [])[:192] + [0] * 576)
-    return made
+    built = Image.fromarray(np.where(np.asarray(alpha()) > 0, np.asarray(picture), 255).astype(np.uint8), "P")
+    built.putpalette((picture.getpalette() or [])[:192] + [0] * 576)
+    return built
 
 
 def grey16(top: int = 65535) -> npt.NDArray[np.uint16]:
@@ -82,14 +82,14 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def png(values: npt.NDArray[Any], colour: int, bits: int, *before: bytes) -> bytes:
+def png(values: npt.NDArray[Any], colour: int, bits: int, *prefix: bytes) -> bytes:
     """A PNG of raw values (H, W[, C]) with these chunks before its data."""
     values = values if values.ndim == 3 else values[..., None]
     height, width, _ = values.shape
     rows = values.astype(">u2" if bits == 16 else np.uint8)
     body = b"".join(b"\0" + row.tobytes() for row in rows)
     header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
-    parts = [chunk(b"IHDR", header), *before, chunk(b"IDAT", zlib.compress(body)), chunk(b"IEND", b"")]
+    parts = [chunk(b"IHDR", header), *prefix, chunk(b"IDAT", zlib.compress(body)), chunk(b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
@@ -101,7 +101,7 @@ def deep() -> npt.NDArray[np.uint16]:
     return np.asarray(scene(), np.uint16) * 257
 
 
-def turned(form: str, orientation: int, **options: Any) -> bytes:
+def oriented_picture(form: str, orientation: int, **options: Any) -> bytes:
     """The scene lying as its EXIF orientation says: upright once a viewer has turned it."""
     back = {
         2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -245,11 +245,29 @@ ODD = (
     Odd("JPEG CMYK", lambda: cmyk_jpeg(adobe=False), "any"),
     Odd("JPEG CMYK, Adobe's, inverted", lambda: cmyk_jpeg(adobe=True), off=8),
     Odd("JPEG YCCK", lambda: cmyk_jpeg(adobe=True, transform=2), "any"),
-    *(Odd(f"JPEG turned {one}", lambda one=one: turned("JPEG", one, quality=95), off=8) for one in (2, 3, 5, 6, 8)),
-    *(Odd(f"PNG turned {one}", lambda one=one: turned("PNG", one), off=0) for one in (4, 6, 7)),
-    *(Odd(f"WebP turned {one}", lambda one=one: turned("WEBP", one, lossless=True), off=0) for one in (3, 8)),
-    *(Odd(f"TIFF turned {one}", lambda one=one: turned("TIFF", one), off=0) for one in (2, 5, 6)),
-    Odd("TIFF turned, compressed", lambda: turned("TIFF", 8, compression="tiff_lzw"), off=0),
+    *(
+        Odd(f"JPEG turned {number}", lambda item=number: oriented_picture("JPEG", item, quality=95), off=8)
+        for number in (2, 3, 5, 6, 8)
+    ),
+    *(
+        Odd(f"PNG turned {entry}", lambda first_item=entry: oriented_picture("PNG", first_item), off=0)
+        for entry in (4, 6, 7)
+    ),
+    *(
+        Odd(
+            f"WebP turned {first_number}",
+            lambda item_value=first_number: oriented_picture("WEBP", item_value, lossless=True),
+            off=0,
+        )
+        for first_number in (3, 8)
+    ),
+    *(
+        Odd(
+            f"TIFF turned {number_value}", lambda first_value=number_value: oriented_picture("TIFF", first_value), off=0
+        )
+        for number_value in (2, 5, 6)
+    ),
+    Odd("TIFF turned, compressed", lambda: oriented_picture("TIFF", 8, compression="tiff_lzw"), off=0),
     Odd("JPEG turned by XMP", lambda: xmp_turned("JPEG"), off=8),
     Odd("PNG turned by XMP", lambda: xmp_turned("PNG"), off=0),
     Odd("GIF", lambda: saved(scene().quantize(64), "GIF"), off=6),

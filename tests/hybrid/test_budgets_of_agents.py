@@ -16,7 +16,7 @@ TOLD = {**SAID, "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -32,15 +32,15 @@ def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
     some = Agent(lambda _: [TOLD, SAID], name="some")
     agents = [Agent(lambda _: [TOLD], name="whole"), some]
     hybrid.run("blink", **SAMPLE, solvers=agents, model_arg={"price": "1/2"})
-    outcomes, said = cells("outcomes"), "tokens and USD unknown: 4 of 8 replies came without token counts"
-    for quantity, whole in (("tokens in", 400.0), ("tokens out", 40.0), ("cost", pytest.approx(480e-6))):
-        assert (outcomes[quantity, "whole"].value, outcomes[quantity, "whole"].note) == (whole, "")
-        assert (outcomes[quantity, "some"].value, outcomes[quantity, "some"].note) == (None, said)
+    outcomes, text = cells("outcomes"), "tokens and USD unknown: 4 of 8 replies came without token counts"
+    for quantity, full in (("tokens in", 400.0), ("tokens out", 40.0), ("cost", pytest.approx(480e-6))):
+        assert (outcomes[quantity, "whole"].value, outcomes[quantity, "whole"].note) == (full, "")
+        assert (outcomes[quantity, "some"].value, outcomes[quantity, "some"].note) == (None, text)
     # A unit that is not known of all is not compared.
     cost = cells("cost")
     assert ("USD per question", "whole") not in cost
-    assert (cost["seconds per question", "whole"].note, cost["seconds per question", "some"].note) == ("", said)
-    assert said in hybrid.compare("run", only=["outcomes"]).render()
+    assert (cost["seconds per question", "whole"].note, cost["seconds per question", "some"].note) == ("", text)
+    assert text in hybrid.compare("run", only=["outcomes"]).render()
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_spent_budget_of_the_run_leaves_questions_open"))
@@ -60,11 +60,11 @@ def ask_with_price(_: Any) -> list[Any]:
 @pytest.mark.parametrize("limit", [{"max_cost": 100e-6}, {"max_total_tokens": 100}])
 def test_a_spent_budget_of_a_question_ends_its_next_ask(limit: dict[str, Any]) -> None:
     # ActiView asks several times: for a view, then for the answer.
-    asked: dict[str, Any] = {"data": "sample", "task": "counting", "limit": 1, "model_arg": {"price": "1/2"}}
-    hybrid.run("actiview", **asked, out="run", solvers=Agent(ask_with_price))
-    assert max([len(one.exchanges) for one in RunFolder(Path("run")).recorded("agent").by_id.values()]) > 1
-    hybrid.run("actiview", **asked, **limit, out="limited", solvers=Agent(ask_with_price))
-    for one in RunFolder(Path("limited")).recorded("agent").by_id.values():
-        outcomes = [exchange.reply.outcome.value for exchange in one.exchanges]
+    request: dict[str, Any] = {"data": "sample", "task": "counting", "limit": 1, "model_arg": {"price": "1/2"}}
+    hybrid.run("actiview", **request, out="run", solvers=Agent(ask_with_price))
+    assert max([len(value.exchanges) for value in RunFolder(Path("run")).recorded("agent").by_id.values()]) > 1
+    hybrid.run("actiview", **request, **limit, out="limited", solvers=Agent(ask_with_price))
+    for item in RunFolder(Path("limited")).recorded("agent").by_id.values():
+        outcomes = [exchange.reply.outcome.value for exchange in item.exchanges]
         assert (outcomes[0], {*outcomes[1:]}) == ("answered", {"budget"})
-        assert one.exchanges[0].reply.usage.input_tokens == 100
+        assert item.exchanges[0].reply.usage.input_tokens == 100

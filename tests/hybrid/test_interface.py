@@ -44,7 +44,7 @@ def photo(tmp_path: Path) -> bytes:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
+def picture_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
     """An empty working directory with that picture in it."""
     folder = tmp_path / "here"
     folder.mkdir()
@@ -55,45 +55,45 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
 
 @pytest.mark.system
 @pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
-def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_runs_as_it_is_printed(picture_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     for block in PAGE.of("python"):
         exec(compile(block.text, PAGE.name, "exec"), names)  # noqa: S102 - the page is ours
-    finding, again, report = names["finding"], names["again"], names["report"]
-    with Image.open(here / "depth.png") as saved:
+    finding, name, report = names["finding"], names["again"], names["report"]
+    with Image.open(picture_folder / "depth.png") as saved:
         assert np.array_equal(np.asarray(saved), np.asarray(finding.images[0]))
-    assert (again.text, again.data) == (finding.text, finding.data)
+    assert (name.text, name.data) == (finding.text, finding.data)
     assert set(report.as_json()["solvers"]) == {"mllm", "specialist"}
     assert capsys.readouterr().out.startswith(f"{finding}\n{report}\n")
     # The commands print the same of the same run.
-    for words, said in (
+    for words, text in (
         (["score", "runs/blink"], str(hybrid.score("runs/blink")) + "\n"),
         (["score", "runs/blink", "--json"], json.dumps(hybrid.score("runs/blink").as_json()) + "\n"),
         (["compare", "runs/blink", "--baseline", "mllm", "--markdown"], names["compared"].render("markdown")),
         (["compare", "runs/blink", "--json"], json.dumps(hybrid.compare("runs/blink").as_json()) + "\n"),
         (["score", "runs/blink", "--unanswered", "guess"], str(names["scores"]) + "\n"),
     ):
-        assert CliRunner().invoke(cli, words).stdout == said
+        assert CliRunner().invoke(cli, words).stdout == text
     frame = names["table"]
-    told = report.as_json()["solvers"]["specialist"]
+    specialist = report.as_json()["solvers"]["specialist"]
     rows = frame[(frame.solver == "specialist") & (frame.unanswered == "guess") & (frame.metric == "accuracy_macro")]
     assert set(frame.unanswered) == {"guess"}
     assert len(rows) == 1
     # Without the option no answer is wrong, so a guess is worth at least as much.
-    assert told["metrics"]["accuracy_macro"] <= rows.value.item()
+    assert specialist["metrics"]["accuracy_macro"] <= rows.value.item()
     rows = names["compared"].as_json()["results"]
     frame = names["compared"].to_pandas()
     assert frame.quantity.tolist() == [row["quantity"] for row in rows]
-    known = frame[frame.section == "differences"].value.tolist()
-    assert known == [row["value"] for row in rows if row["section"] == "differences"]
+    expected_values = frame[frame.section == "differences"].value.tolist()
+    assert expected_values == [row["value"] for row in rows if row["section"] == "differences"]
 
 
 @pytest.mark.system
 def test_the_import_is_instant() -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import hybrid"], capture_output=True, text=True, check=True
     )
-    loaded = set(re.findall(r"^import time:.*\|\s*(\S+)$", done.stderr, re.MULTILINE))
+    loaded = set(re.findall(r"^import time:.*\|\s*(\S+)$", result.stderr, re.MULTILINE))
     assert "hybrid" in loaded
     heavy = ("numpy", "pydantic", "click", "torch", "PIL", "pandas", "scipy", "langchain", "asyncio")
     assert not {name for name in loaded if name.split(".")[0].startswith(heavy)}
@@ -110,7 +110,7 @@ def test_tool_stays_a_function_when_its_module_is_imported(first: str) -> None:
     assert isinstance(hybrid.tool("crop").tool, Tool)
 
 
-def test_what_cannot_be_read_or_is_no_argument_is_an_error(here: Path) -> None:
+def test_what_cannot_be_read_or_is_no_argument_is_an_error(picture_folder: Path) -> None:
     Path("empty.png").write_bytes(b"")
     with pytest.raises(DataError, match=r"empty\.png"):
         hybrid.tool("crop").run("empty.png")
@@ -118,13 +118,15 @@ def test_what_cannot_be_read_or_is_no_argument_is_an_error(here: Path) -> None:
         hybrid.tool("depth").run("photo.jpg", lables=["A"])
 
 
-async def test_a_tool_runs_where_a_loop_is_running(here: Path) -> None:
+async def test_a_tool_runs_where_a_loop_is_running(picture_folder: Path) -> None:
     assert asyncio.get_running_loop()
     assert hybrid.tool("depth").run("photo.jpg", backend="classical").backend == "classical"
 
 
-def test_a_configuration_may_be_handed_in_whole(here: Path) -> None:
-    config = RunConfig("blink", ("specialist",), data="sample", tasks=("Jigsaw",), limit=2, out=here / "runs" / "whole")
+def test_a_configuration_may_be_handed_in_whole(picture_folder: Path) -> None:
+    config = RunConfig(
+        "blink", ("specialist",), data="sample", tasks=("Jigsaw",), limit=2, out=picture_folder / "runs" / "whole"
+    )
     report = hybrid.run(replace(config, service=ServiceOptions("classical")))
     assert {row["solver"] for row in report.rows()} == {"specialist"}
     with pytest.raises(UsageError, match="put it into the RunConfig"):
@@ -134,17 +136,17 @@ def test_a_configuration_may_be_handed_in_whole(here: Path) -> None:
 def test_a_finding_shows_its_text_and_its_pictures(fakes: Any) -> None:
     png = encode(fakes.pixels(1))
     finding = ShownFinding("A < B & C", {"depth_0_1": 0.5}, 0.875, "classical", "v1", (png, png), ("a note",))
-    shown = finding._repr_html_()
-    assert "<p>A &lt; B &amp; C</p>" in shown
-    assert "<p>note: a note</p>" in shown
-    encoded = re.findall(r'src="data:image/png;base64,([^"]+)"', shown)
-    assert [base64.b64decode(one) for one in encoded] == [png, png]
+    text = finding._repr_html_()
+    assert "<p>A &lt; B &amp; C</p>" in text
+    assert "<p>note: a note</p>" in text
+    encoded = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
+    assert [base64.b64decode(item) for item in encoded] == [png, png]
     assert str(finding) == "A < B & C\nconfidence 0.88, classical backend, version v1\nnote: a note"
     assert np.array_equal(np.asarray(finding.images[0]), np.asarray(Image.open(io.BytesIO(png))))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_option_is_checked_as_the_command_does", list))
-def test_an_option_is_checked_as_the_command_does(here: Path, options: dict[str, Any], message: str) -> None:
+def test_an_option_is_checked_as_the_command_does(picture_folder: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         hybrid.run("blink", **options)
 
@@ -178,15 +180,15 @@ def test_options_are_written_as_the_command_takes_them() -> None:
     }
 
 
-def test_an_unknown_option_of_scores_is_refused(here: Path) -> None:
+def test_an_unknown_option_of_scores_is_refused(picture_folder: Path) -> None:
     with pytest.raises(TypeError, match="abstian"):
-        hybrid.score(here, abstian="wrong")  # type: ignore[call-arg]
+        hybrid.score(picture_folder, abstian="wrong")  # type: ignore[call-arg]
 
 
-def test_without_pandas_the_package_is_named(here: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_the_package_is_named(picture_folder: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     saved = {"idx": "val_Jigsaw_1", "answer": "(A)", "full_prediction": "(A)", "prediction": "(A)"}
     Path("Jigsaw.json").write_text(json.dumps({"val": [saved], "test": []}))
-    report = hybrid.score(here, benchmark="blink")
+    report = hybrid.score(picture_folder, benchmark="blink")
     assert [(row["solver"], row["value"]) for row in report.rows() if row["unanswered"] == "wrong"] == [
         ("here", 1.0)
     ] * 2

@@ -56,7 +56,7 @@ class Counts(BaseChatModel):
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -109,30 +109,30 @@ hybrid.run("blink", data="sample", task="Jigsaw", limit=int(sys.argv[1]), solver
 @pytest.mark.system
 @pytest.mark.parametrize("place", PLACES)
 def test_a_solver_of_other_code_does_not_continue_a_run(
-    place: str, here: Path, hybrid_home: Path, drawings: Path
+    place: str, in_tmp_path: Path, hybrid_home: Path, drawings: Path
 ) -> None:
     drawings.mkdir(exist_ok=True)
     hybrid_home.mkdir()
     (hybrid_home / "samples").symlink_to(drawings)
     files, changed = PLACES[place]
     for name, text in files.items():
-        (here / name).write_text(text)
-    (here / "run.py").write_text((here / "run.py").read_text() + CALL)
+        (in_tmp_path / name).write_text(text)
+    (in_tmp_path / "run.py").write_text((in_tmp_path / "run.py").read_text() + CALL)
 
-    def ended(limit: int) -> subprocess.CompletedProcess[str]:
+    def run_script(limit: int) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*forked(), "run.py", str(limit)], capture_output=True, text=True, check=False)
 
-    assert ended(2).returncode == 0
+    assert run_script(2).returncode == 0
     assert len(json.loads(Path("run/manifest.json").read_text())["solvers"]["mine"]["code"]) == 12
     # The call is not the solver's code.
-    (here / "run.py").write_text((here / "run.py").read_text() + "\n# the end\n")
-    assert ended(3).returncode == 0
-    text = (here / changed).read_text()
-    (here / changed).write_text(text.replace("'A'", "'B'").replace('f"({LETTER})"', 'f"({LETTER}) "'))
-    again = ended(3)
-    assert again.returncode == 1
-    assert "holds a run of another configuration" in again.stderr
-    assert "solver mine.code" in again.stderr
+    (in_tmp_path / "run.py").write_text((in_tmp_path / "run.py").read_text() + "\n# the end\n")
+    assert run_script(3).returncode == 0
+    text = (in_tmp_path / changed).read_text()
+    (in_tmp_path / changed).write_text(text.replace("'A'", "'B'").replace('f"({LETTER})"', 'f"({LETTER}) "'))
+    second = run_script(3)
+    assert second.returncode == 1
+    assert "holds a run of another configuration" in second.stderr
+    assert "solver mine.code" in second.stderr
 
 
 def cell(text: str, number: int, names: dict[str, Any]) -> None:
@@ -150,8 +150,8 @@ def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pyte
     codes = []
     changes = ({}, {"API_KEY": "API_KEY = 'B'\n"}, {"WORD": "WORD = 'B'\n"}, {"said": "def said():\n    return ''\n"})
     for number, change in enumerate(changes):
-        for place, one in enumerate((text + f"print = {number}\n", *{**cells, **change}.values())):
-            cell(one, 10 * number + place, vars(main))
+        for place, item in enumerate((text + f"print = {number}\n", *{**cells, **change}.values())):
+            cell(item, 10 * number + place, vars(main))
         codes.append(object_code(main.Mine))
     # The rest of its cell and a secret are no code of it.
     assert codes[0] == codes[1]
@@ -161,7 +161,7 @@ def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pyte
 def test_what_has_no_source_says_so() -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     exec("class Typed:\n    def ask(self): ...", names)  # noqa: S102 - the test's own
-    assert [object_code(one) for one in (names["Typed"], len, *Agent(Graph()).written_as)] == [NO_SOURCE] * 3
+    assert [object_code(item) for item in (names["Typed"], len, *Agent(Graph()).written_as)] == [NO_SOURCE] * 3
     assert (
         object_code(AlwaysA) == object_code(AlwaysA().ask) == object_code(*Agent(AlwaysA().ask).written_as) != NO_SOURCE
     )

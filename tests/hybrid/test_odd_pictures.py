@@ -37,12 +37,12 @@ def test_a_server_and_the_tools_are_shown_one_picture(tmp_path: Path, odd: Odd) 
     assert np.array_equal(server, store.pixels(image))
     assert server.shape == (image.height, image.width, 3) == (sent.height, sent.width, 3)
     assert (image.sha256 == hashlib.sha256(data).hexdigest()) is odd.plain
-    if (wanted := seen(odd.seen)) is not None:
-        assert np.abs(server - wanted).mean() <= odd.off
+    if (expected := seen(odd.seen)) is not None:
+        assert np.abs(server - expected).mean() <= odd.off
     # Again, and to another process, it is the same one; nothing is made twice.
-    made = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    by_path = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
     assert ImageStore(tmp_path).put(data, "row 8") == image
-    assert {path: path.stat().st_mtime_ns for path in made} == made
+    assert {path: path.stat().st_mtime_ns for path in by_path} == by_path
 
 
 def test_a_made_picture_that_was_damaged_is_made_again(tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def turned_file(form: str, orientation: int) -> bytes:
         return saved(picture, form)
     exif = Image.Exif()
     exif[0x0112] = orientation
-    held = picture.transpose(HELD[orientation]) if orientation in HELD else picture
-    return saved(held, form, exif=exif)
+    stored = picture.transpose(HELD[orientation]) if orientation in HELD else picture
+    return saved(stored, form, exif=exif)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -161,10 +161,10 @@ def check(name: str, text: str) -> None:
     # Patterns are compiled the first time that they are needed, which takes more steps than a short text.
     for steps in (STEPS_TO_COMPILE, STEPS_AT_LEAST + STEPS_A_CHARACTER * len(text)):
         with Steps(steps), suppress(*errors):
-            found = work(text)
+            result = work(text)
             # JSON writes six characters for one, and a reply stands in its own message more than once.
             limit = 1_000 + 40 * len(text)
-            assert max(measure(found, limit)) <= limit
+            assert max(measure(result, limit)) <= limit
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -205,15 +205,15 @@ ALIASES = (
 def test_an_alias_or_anchor_of_any_form_is_refused_by_its_event(text: str) -> None:
     with pytest.raises(ValueError, match=r"an (?:alias|anchor) \([*&].+\): write the value itself"):
         read_yaml(text)
-    found = read(f"{INPUT}{text}\n", tools())
-    assert found.calls == ()
+    parsed = read(f"{INPUT}{text}\n", tools())
+    assert parsed.calls == ()
 
 
 def test_a_reply_with_an_alias_says_so_and_signs_in_a_text_are_no_alias() -> None:
-    found = read(f"{INPUT}image: &i img:1\nbox: *i\n", tools())
-    assert found.calls == ()
-    assert found.unreadable is not None
-    assert "write the value itself" in found.unreadable.error
+    parsed = read(f"{INPUT}image: &i img:1\nbox: *i\n", tools())
+    assert parsed.calls == ()
+    assert parsed.unreadable is not None
+    assert "write the value itself" in parsed.unreadable.error
     (call,) = read(f"{INPUT}image: img:1\nlabel: R&D, 3*a\n", tools()).calls
     assert call.args == {"image": "img:1", "label": "R&D, 3*a"}
 
@@ -245,10 +245,10 @@ def test_yaml_within_the_bounds_is_read() -> None:
     assert read_yaml("") is None
 
 
-@pytest.mark.parametrize("written", ["str([1])", "list('ab')", "tuple('ab')", "set({'a': 1})", "str({'a': 1})"])
-def test_a_maker_that_would_grow_a_value_makes_none(written: str) -> None:
-    (found, error, _) = read_object(f"{{'a': {written}}}")
-    assert found is None
+@pytest.mark.parametrize("text", ["str([1])", "list('ab')", "tuple('ab')", "set({'a': 1})", "str({'a': 1})"])
+def test_a_maker_that_would_grow_a_value_makes_none(text: str) -> None:
+    (result, error, _) = read_object(f"{{'a': {text}}}")
+    assert result is None
     assert error
 
 
@@ -268,12 +268,12 @@ def test_one_value_is_read_up_to_its_bound() -> None:
 def test_objects_that_are_answers_are_bounded(reply: str, monkeypatch: pytest.MonkeyPatch) -> None:
     readings = 0
 
-    def counted(*args: Any) -> Any:
+    def count_reading(*args: Any) -> Any:
         nonlocal readings
         readings += 1
         return read_value(*args)
 
-    monkeypatch.setattr("hybrid.models.call_forms.read_value", counted)
+    monkeypatch.setattr("hybrid.models.call_forms.read_value", count_reading)
     assert read(reply, tools()).calls == ()
     assert readings <= 64
 

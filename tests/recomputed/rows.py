@@ -19,33 +19,33 @@ Rows = Sequence[tuple[JsonObject, ...]]
 
 def result(section: str, quantity: str, unit: str, number: float | None, **fields: Any) -> JsonObject:
     """A row as JSON has it: no field that is empty, but every 0."""
-    given = {name: field for name, field in fields.items() if field not in (None, "", [], ()) and field is not False}
-    return {"section": section, "quantity": quantity, "unit": unit, "value": number, **given}
+    by_field = {name: field for name, field in fields.items() if field not in (None, "", [], ()) and field is not False}
+    return {"section": section, "quantity": quantity, "unit": unit, "value": number, **by_field}
 
 
 def measured(row: JsonObject, side: Side) -> JsonObject:
     """The row with value, n and interval of a metric."""
-    how, cells = side
-    low, high = interval(how, cells)
-    return {**row, "value": value(how, cells), "n": len(cells), "low": low, "high": high}
+    mode, cells = side
+    low, high = interval(mode, cells)
+    return {**row, "value": value(mode, cells), "n": len(cells), "low": low, "high": high}
 
 
 def compared(row: JsonObject, a: Side, b: Side, untested: str | None) -> JsonObject:
     """The row with the difference b minus a, its n, and where it is tested interval and p value."""
-    found = contrast(a[0], a[1], b[1])
-    row = {**row, "value": found["difference"], "n": len(a[1])}
+    estimate = contrast(a[0], a[1], b[1])
+    row = {**row, "value": estimate["difference"], "n": len(a[1])}
     if untested:
         return {**row, "note": "; ".join(filter(None, (row.get("note"), UNTESTED[untested])))}
-    low, high = found["interval"]
-    return {**row, "low": low, "high": high, "p": found["p"]}
+    low, high = estimate["interval"]
+    return {**row, "low": low, "high": high, "p": estimate["p"]}
 
 
-def withheld(whole: Rows, part: Rows) -> str | None:
+def withheld(full: Rows, part: Rows) -> str | None:
     """Why nothing is tested. In these runs everybody has every question, so that a failed row is a lost one."""
-    if any(sum(failed(row[0]) for row in rows) > 0.01 * len(rows) for rows in (whole, part)):
+    if any(sum(failed(row[0]) for row in rows) > 0.01 * len(rows) for rows in (full, part)):
         return "failed"
-    kept = [row for row in part if not failed(row[0])]
-    silent = any(all(score["answer"] is None for score in one) for one in zip(*kept, strict=True))
+    values = [row for row in part if not failed(row[0])]
+    silent = any(all(score["answer"] is None for score in item) for item in zip(*values, strict=True))
     return "unanswered" if silent else None
 
 
@@ -54,7 +54,7 @@ def gated(row: JsonObject, untested: str | None) -> JsonObject:
     if untested is None or "low" not in row:
         return row
     note = "; ".join(filter(None, (row.get("note"), UNTESTED[untested])))
-    return {**{name: one for name, one in row.items() if name not in ("low", "high")}, "note": note}
+    return {**{name: item for name, item in row.items() if name not in ("low", "high")}, "note": note}
 
 
 def with_holm(rows: Iterable[JsonObject], family: Callable[[JsonObject], tuple[str, Hashable]]) -> list[JsonObject]:
@@ -70,21 +70,21 @@ def with_holm(rows: Iterable[JsonObject], family: Callable[[JsonObject], tuple[s
 KEYS = ("quantity", "a", "b", "metric", "group", "none")
 
 
-def same_rows(runs: Runs, told: Iterable[JsonObject], expected: Iterable[JsonObject]) -> None:
+def same_rows(runs: Runs, objects: Iterable[JsonObject], expected: Iterable[JsonObject]) -> None:
     """Every row once, with the same fields and nothing else; each side with its model and run."""
-    found, wanted = _keyed(told), _keyed(map(_sided(runs), expected))
-    assert set(found) == set(wanted)
-    for place, row in wanted.items():
-        assert set(found[place]) == set(row), place
-        for name, one in row.items():
-            assert _sorted(found[place][name]) == _near(_sorted(one)), (*place, name)
+    output, requested = _keyed(objects), _keyed(map(_sided(runs), expected))
+    assert set(output) == set(requested)
+    for place, row in requested.items():
+        assert set(output[place]) == set(row), place
+        for name, item in row.items():
+            assert _sorted(output[place][name]) == _near(_sorted(item)), (*place, name)
 
 
 def _keyed(rows: Iterable[JsonObject]) -> Mapping[tuple[str, ...], JsonObject]:
     rows = list(rows)
-    found = {tuple(row.get(key, "") for key in KEYS): row for row in rows}
-    assert len(found) == len(rows)
-    return found
+    by_items = {tuple(row.get(key, "") for key in KEYS): row for row in rows}
+    assert len(by_items) == len(rows)
+    return by_items
 
 
 def _sided(runs: Runs) -> Callable[[JsonObject], JsonObject]:

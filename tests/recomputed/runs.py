@@ -80,7 +80,7 @@ def solver_folders(paths: Sequence[Path]) -> dict[str, Path]:
 
 def read_runs(benchmark: str, folders: Mapping[str, Path], rule: str = "wrong") -> Runs:
     """The files of solvers whose runs were scored."""
-    scores = {name: {row["id"]: row for row in lines(own / "scores.jsonl")} for name, own in folders.items()}
+    scores = {name: {row["id"]: row for row in lines(folder / "scores.jsonl")} for name, folder in folders.items()}
     first = next(iter(folders.values())).parent
     return Runs(benchmark, scores, {row["id"]: row for row in lines(first / "questions.jsonl")}, folders, rule)
 
@@ -99,7 +99,7 @@ def failed(row: JsonObject) -> bool:
 def credit(row: JsonObject, rule: str) -> float:
     """The worth of an answer; no answer is worth a guess, as it was scored, or nothing; of repetitions the mean."""
     if "again" in row:
-        return statistics.fmean(credit(one, rule) for one in row["again"])
+        return statistics.fmean(credit(item, rule) for item in row["again"])
     return float(row["correct"]) if row["answer"] is not None or rule == "guess" else 0.0
 
 
@@ -109,13 +109,13 @@ def right(row: JsonObject) -> bool:
 
 def unanswered(row: JsonObject) -> bool:
     """Whether one of its repetitions has no readable answer."""
-    return any(one["answer"] is None for one in row.get("again", [row]))
+    return any(item["answer"] is None for item in row.get("again", [row]))
 
 
 def rightness(row: JsonObject, rule: str) -> float:
     """How right an answer is, where no answer is worth what the rule says; of repetitions the mean."""
     return statistics.fmean(
-        float(right(one)) if one["answer"] is not None else credit(one, rule) for one in row.get("again", [row])
+        float(right(item)) if item["answer"] is not None else credit(item, rule) for item in row.get("again", [row])
     )
 
 
@@ -132,53 +132,53 @@ def metrics(benchmark: str, rows: Sequence[JsonObject], rule: str) -> dict[str, 
     Of repetitions each cell is the mean.
     """
     if count := max((len(row["again"]) for row in rows if "again" in row), default=0):
-        each = [
+        values = [
             metrics(benchmark, [{**row["again"][k], "outcome": row["outcome"]} for row in rows], rule)
             for k in range(count)
         ]
         return {
             name: (
-                how,
+                mode,
                 [
-                    own[0]._replace(above=statistics.fmean(cell.above for cell in own))
-                    for own in zip(*(one[name][1] for one in each), strict=True)
+                    current[0]._replace(above=statistics.fmean(cell.above for cell in current))
+                    for current in zip(*(item[name][1] for item in values), strict=True)
                 ],
             )
-            for name, (how, _) in each[0].items()
+            for name, (mode, _) in values[0].items()
         }
     if benchmark == "blink":
-        here = [row for row in rows if not failed(row)]
-        macro = [Cell(row["task"], unit(row), credit(row, rule)) for row in here]
+        items = [row for row in rows if not failed(row)]
+        macro = [Cell(row["task"], unit(row), credit(row, rule)) for row in items]
         return {
             "accuracy_macro": ("macro", macro),
             "accuracy_micro": ("ratio", [cell._replace(stratum="") for cell in macro]),
         }
-    found: dict[str, list[list[JsonObject]]] = {}
-    for name, wanted in {"low": {"level": "low"}, "high": {"level": "high"}, "multi": {}}.items():
-        found[f"qAcc.{name}"] = _units(rows, wanted, ("question",), 2)
+    results: dict[str, list[list[JsonObject]]] = {}
+    for name, value in {"low": {"level": "low"}, "high": {"level": "high"}, "multi": {}}.items():
+        results[f"qAcc.{name}"] = _units(rows, value, ("question",), 2)
     levels_and_images = [("low", "level"), ("high", "level"), ("natural", "image"), ("manipulated", "image")]
     for name, group in levels_and_images:
-        found[f"aAcc.{name}"] = _units(rows, {group: name}, ("id",), 1)
-    found["aAcc.all"] = _units(rows, {}, ("id",), 1)
+        results[f"aAcc.{name}"] = _units(rows, {group: name}, ("id",), 1)
+    results["aAcc.all"] = _units(rows, {}, ("id",), 1)
     for name in ("natural", "manipulated"):
-        found[f"iAcc.{name}"] = _units(rows, {"image": name}, ("pair", "image"), 2)
-    found["iAcc.all"] = _units(rows, {}, ("pair", "image"), 2)
-    found["mAcc"] = _units(rows, {}, ("pair",), 4)
+        results[f"iAcc.{name}"] = _units(rows, {"image": name}, ("pair", "image"), 2)
+    results["iAcc.all"] = _units(rows, {}, ("pair", "image"), 2)
+    results["mAcc"] = _units(rows, {}, ("pair",), 4)
     return {
-        name: ("ratio", [Cell("", unit(one[0]), math.prod(credit(row, rule) for row in one)) for one in units])
-        for name, units in found.items()
+        name: ("ratio", [Cell("", unit(entry[0]), math.prod(credit(row, rule) for row in entry)) for entry in units])
+        for name, units in results.items()
     }
 
 
 def _units(
-    rows: Iterable[JsonObject], wanted: Mapping[str, str], keys: Sequence[str], size: int
+    rows: Iterable[JsonObject], mapping: Mapping[str, str], keys: Sequence[str], size: int
 ) -> list[list[JsonObject]]:
     grouped: dict[tuple[str, ...], list[JsonObject]] = defaultdict(list)
     for row in rows:
-        known = {**row["groups"], "id": row["id"]}
-        if all(known[name] == value for name, value in wanted.items()):
-            grouped[tuple(known[key] for key in keys)].append(row)
-    return [one for one in grouped.values() if len(one) == size and not any(map(failed, one))]
+        payload = {**row["groups"], "id": row["id"]}
+        if all(payload[name] == value for name, value in mapping.items()):
+            grouped[tuple(payload[key] for key in keys)].append(row)
+    return [item for item in grouped.values() if len(item) == size and not any(map(failed, item))]
 
 
 def accuracy(rows: Iterable[JsonObject], rule: str) -> list[Cell]:
@@ -196,20 +196,20 @@ def aligned(runs: Runs, names: Sequence[str], *, repeated: bool = True) -> list[
     ids = dict.fromkeys(itertools.chain.from_iterable(runs.scores[name] for name in names))
     rows = []
     for identity in ids:
-        own = [_row(runs, name, identity, repeated and not any("@" in one for one in names)) for name in names]
-        some = next(row for row in own if row is not None)
-        lost = any(row is None or failed(row) for row in own)
-        rows.append(tuple({**(row or some), **({"outcome": "outage"} if lost else {})} for row in own))
+        values = [_row(runs, name, identity, repeated and not any("@" in item for item in names)) for name in names]
+        some = next(row for row in values if row is not None)
+        matches_any = any(row is None or failed(row) for row in values)
+        rows.append(tuple({**(row or some), **({"outcome": "outage"} if matches_any else {})} for row in values))
     return rows
 
 
 def _row(runs: Runs, name: str, identity: str, repeated: bool) -> JsonObject | None:
     row = runs.scores[name].get(identity)
-    again = [scores[identity] for other, scores in runs.scores.items() if other.partition("@")[0] == name]
-    if row is None or not repeated or len(again) == 1:
+    values = [scores[identity] for other, scores in runs.scores.items() if other.partition("@")[0] == name]
+    if row is None or not repeated or len(values) == 1:
         return row
-    answer = next((one["answer"] for one in again if one["answer"] is not None), None)
-    return {**row, "again": again, "answer": answer, "correct": statistics.fmean(one["correct"] for one in again)}
+    answer = next((item["answer"] for item in values if item["answer"] is not None), None)
+    return {**row, "again": values, "answer": answer, "correct": statistics.fmean(entry["correct"] for entry in values)}
 
 
 def column(rows: Iterable[tuple[JsonObject, ...]], place: int) -> list[JsonObject]:
@@ -222,11 +222,11 @@ def with_failed(rows: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 def tasks_of(rows: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
-    return {task: column(own, 0) for task, own in by_task([(row,) for row in rows]).items()}
+    return {task: column(value, 0) for task, value in by_task([(row,) for row in rows]).items()}
 
 
 def by_task(rows: Iterable[tuple[JsonObject, ...]]) -> dict[str, list[tuple[JsonObject, ...]]]:
-    found: dict[str, list[tuple[JsonObject, ...]]] = defaultdict(list)
+    results: dict[str, list[tuple[JsonObject, ...]]] = defaultdict(list)
     for row in rows:
-        found[row[0]["task"]].append(row)
-    return dict(sorted(found.items()))
+        results[row[0]["task"]].append(row)
+    return dict(sorted(results.items()))

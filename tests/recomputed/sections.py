@@ -12,8 +12,8 @@ from tests.recomputed.traces import evidence, tool_use
 RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
     "metrics": each_metric,
     **{
-        one.__name__: one
-        for one in (
+        item.__name__: item
+        for item in (
             *(models, differences, answered, tasks, questions, helped, noninferior, gain, ceiling, evidence, tool_use),
             *(
                 agreement,

@@ -48,16 +48,16 @@ def each_metric(runs: Runs) -> Iterator[JsonObject]:
     for name, scores in runs.scores.items():
         rows = list(scores.values())
         present = [row for row in rows if not failed(row)]
-        told = [row for row in rows if failed(row) or row["answer"] is not None]
+        values = [row for row in rows if failed(row) or row["answer"] is not None]
         if name == "specialist" and 0 < sum(row["answer"] is not None for row in present) < len(present):
             of = {"a": name, "metric": head}
-            side = metrics(runs.benchmark, told, runs.rule)[head]
+            side = metrics(runs.benchmark, values, runs.rule)[head]
             yield measured(result("metrics", "value where answered", "fraction", None, **of), side)
-            share = sum(not failed(row) for row in told) / len(present)
+            share = sum(not failed(row) for row in values) / len(present)
             yield result("metrics", "coverage", "fraction", share, **of, n=len(present))
-        counted = {"": rows} | ({"with_failed.": with_failed(rows)} if any(map(failed, rows)) else {})
-        for prefix, own in counted.items():
-            for metric, side in metrics(runs.benchmark, own, runs.rule).items():
+        counts = {"": rows} | ({"with_failed.": with_failed(rows)} if any(map(failed, rows)) else {})
+        for prefix, current in counts.items():
+            for metric, side in metrics(runs.benchmark, current, runs.rule).items():
                 of = {"a": name, "metric": f"{prefix}{metric}", "none": runs.rule}
                 of |= {"detail": True} if prefix and metric != head else {}
                 yield measured(result("metrics", "value", "fraction", None, **of), side)
@@ -69,14 +69,14 @@ def tasks(runs: Runs) -> Iterator[JsonObject]:
         for task, rows in tasks_of(scores.values()).items():
             of = {"a": name, "group": task, "none": runs.rule}
             yield measured(result("tasks", "accuracy", "fraction", None, **of), ("ratio", accuracy(rows, runs.rule)))
-            kept = [row for row in rows if not failed(row)]
-            told = [row for row in kept if row["answer"] is not None]
-            if name == "specialist" and 0 < len(told) < len(kept):
+            values = [row for row in rows if not failed(row)]
+            items = [row for row in values if row["answer"] is not None]
+            if name == "specialist" and 0 < len(items) < len(values):
                 of |= {"none": ""}
-                side: Side = ("ratio", accuracy(told, runs.rule))
+                side: Side = ("ratio", accuracy(items, runs.rule))
                 yield measured(result("tasks", "accuracy where answered", "fraction", None, **of), side)
-            none = sum(row["answer"] is None for row in kept)
-            yield result("tasks", "none", "questions", none, a=name, group=task, n=len(kept))
+            none = sum(row["answer"] is None for row in values)
+            yield result("tasks", "none", "questions", none, a=name, group=task, n=len(values))
 
 
 def models(runs: Runs) -> Iterator[JsonObject]:
@@ -89,7 +89,7 @@ def models(runs: Runs) -> Iterator[JsonObject]:
         sides: dict[str, Side] = {
             HEADLINE[runs.benchmark]: metrics(runs.benchmark, rows, runs.rule)[HEADLINE[runs.benchmark]]
         }
-        sides |= {task: ("ratio", accuracy(own, runs.rule)) for task, own in tasks_of(rows).items()}
+        sides |= {task: ("ratio", accuracy(current, runs.rule)) for task, current in tasks_of(rows).items()}
         for quantity, side in sides.items():
             yield result("models", quantity, "fraction", value(*side), a=name, n=len(side[1]), none=runs.rule)
 
@@ -103,18 +103,20 @@ def outcomes(runs: Runs) -> Iterator[JsonObject]:
             yield result("outcomes", outcome.value, "questions", some, **of, detail=not some)
         attempts = runs.attempts(name)
         used = _usage(attempts)
-        steps = [step for row in attempts for each in row["exchanges"] for step in each["reply"]["steps"]]
-        made = [
+        steps = [step for row in attempts for item in row["exchanges"] for step in item["reply"]["steps"]]
+        rows = [
             ("(no such tool)" if s["fault"] == "unknown_tool" else s["name"], s) for s in steps if s["kind"] == "tool"
         ]
-        for tool, fault in {(tool, step["fault"]) for tool, step in made if step["fault"]}:
+        for tool, fault in {(tool, step["fault"]) for tool, step in rows if step["fault"]}:
             quantity = f"calls that ended in faults: {fault.replace('_', ' ')}"
-            own = [step for other, step in made if other == tool]
-            count = sum(step["fault"] == fault for step in own)
-            dead = all(step["fault"] for step in own) and {"tool_error", "timeout"} & {step["fault"] for step in own}
-            row = result("outcomes", quantity, "calls", count, a=name, metric=tool, n=len(own))
-            yield {**row, "note": next(step["text"] for step in own if step["fault"])} if dead else row
-        assert all(one["started"] == place for place, one in enumerate(attempts) if name != "controller")
+            values = [step for other, step in rows if other == tool]
+            count = sum(step["fault"] == fault for step in values)
+            dead = all(step["fault"] for step in values) and {"tool_error", "timeout"} & {
+                step["fault"] for step in values
+            }
+            row = result("outcomes", quantity, "calls", count, a=name, metric=tool, n=len(values))
+            yield {**row, "note": next(step["text"] for step in values if step["fault"])} if dead else row
+        assert all(attempt["started"] == place for place, attempt in enumerate(attempts) if name != "controller")
         spent: dict[tuple[str, str], float | None] = {
             ("model calls", "calls"): used["model_calls"],
             ("tool calls", "calls"): used["tool_calls"],
@@ -123,7 +125,7 @@ def outcomes(runs: Runs) -> Iterator[JsonObject]:
             ("tokens out", "tokens"): used["output_tokens"],
             ("busy", "seconds"): used["seconds"],
             # Each attempt began a second after the one before, and took half of one.
-            ("wall", "seconds"): sum(one["seconds"] for one in attempts),
+            ("wall", "seconds"): sum(entry["seconds"] for entry in attempts),
             ("cost", "USD"): None,
         }
         for (quantity, kind), number in spent.items():
@@ -134,7 +136,7 @@ def _usage(attempts: Iterable[JsonObject]) -> Mapping[str, float]:
     total: Counter[str] = Counter()
     for attempt in attempts:
         for exchange in attempt["exchanges"]:
-            total.update({key: each for key, each in exchange["reply"]["usage"].items() if each is not None})
+            total.update({key: item for key, item in exchange["reply"]["usage"].items() if item is not None})
     return total
 
 
@@ -143,9 +145,9 @@ def cost(runs: Runs) -> Iterator[JsonObject]:
     head = HEADLINE[runs.benchmark]
     for name, scores in runs.scores.items():
         rows, used = list(scores.values()), _usage(runs.attempts(name))
-        asked = sum(row["outcome"] not in ("outage", "broken") for row in rows)
-        spent = (used["input_tokens"] + used["output_tokens"]) / asked
-        yield result("cost", "tokens per question", "tokens", spent, a=name, metric=head, n=asked)
+        total = sum(row["outcome"] not in ("outage", "broken") for row in rows)
+        spent = (used["input_tokens"] + used["output_tokens"]) / total
+        yield result("cost", "tokens per question", "tokens", spent, a=name, metric=head, n=total)
         row = result("cost", "value", "fraction", None, a=name, metric=head)
         yield measured(row, metrics(runs.benchmark, rows, runs.rule)[head])
 
@@ -153,50 +155,50 @@ def cost(runs: Runs) -> Iterator[JsonObject]:
 def chance(runs: Runs) -> Iterator[JsonObject]:
     """The guess by trying every answer, and the best constant answer by counting keys."""
     for task in sorted({row["task"] for row in runs.scores["mllm"].values()}):
-        kept = {
+        by_score = {
             name: [row for row in rows.values() if row["task"] == task and not failed(row)]
             for name, rows in runs.scores.items()
         }
-        asked = {row["id"] for rows in kept.values() for row in rows}
-        keys = Counter(key(runs.questions[identity]) for identity in asked)
+        ids = {row["id"] for rows in by_score.values() for row in rows}
+        keys = Counter(key(runs.questions[identity]) for identity in ids)
         often = min(keys, key=lambda answer: (-keys[answer], answer))
         of = {"metric": "accuracy", "group": task}
-        yield result("chance", "guess", "fraction", guess(runs, asked), **of, n=len(asked))
+        yield result("chance", "guess", "fraction", guess(runs, ids), **of, n=len(ids))
         note = f"always {often}, chosen by the answer key: an upper bound of a constant answer"
-        share = keys[often] / len(asked)
-        yield result("chance", "most frequent answer", "fraction", share, **of, n=len(asked), note=note)
-        for name, rows in kept.items():
+        share = keys[often] / len(ids)
+        yield result("chance", "most frequent answer", "fraction", share, **of, n=len(ids), note=note)
+        for name, rows in by_score.items():
             yield _above(name, ("ratio", accuracy(rows, runs.rule)), guess(runs, (row["id"] for row in rows)), **of)
     for metric in metrics(runs.benchmark, list(runs.scores["mllm"].values()), runs.rule):
         sides = {}
         for name, scores in runs.scores.items():
             guessed = [{**row, "correct": guess(runs, [row["id"]]), "answer": "?"} for row in scores.values()]
-            own, by_guess = (
-                metrics(runs.benchmark, each, runs.rule)[metric] for each in (list(scores.values()), guessed)
+            current, by_guess = (
+                metrics(runs.benchmark, item, runs.rule)[metric] for item in (list(scores.values()), guessed)
             )
-            sides[name] = (own, value(*by_guess))
-            yield _above(name, own, value(*by_guess), metric=metric)
-        (_, cells), worth = max(sides.values(), key=lambda each: len(each[0][1]))
-        yield result("chance", "guess", "fraction", worth, metric=metric, n=len(cells))
+            sides[name] = (current, value(*by_guess))
+            yield _above(name, current, value(*by_guess), metric=metric)
+        (_, cells), weight = max(sides.values(), key=lambda other_item: len(other_item[0][1]))
+        yield result("chance", "guess", "fraction", weight, metric=metric, n=len(cells))
 
 
-def _above(name: str, side: Side, worth: float, **of: str) -> JsonObject:
+def _above(name: str, side: Side, weight: float, **of: str) -> JsonObject:
     row = measured(result("chance", "above guess", "fraction", None, a=name, **of), side)
-    return {**row, **{key: row[key] - worth for key in ("value", "low", "high")}}
+    return {**row, **{key: row[key] - weight for key in ("value", "low", "high")}}
 
 
 def guess(runs: Runs, ids: Iterable[str]) -> float:
     """The share of right ones among all answers, on average over questions."""
-    asked = [runs.questions[identity] for identity in ids]
-    return sum(sum(one == key(q) for one in answers(q)) / len(answers(q)) for q in asked) / len(asked)
+    values = [runs.questions[identity] for identity in ids]
+    return sum(sum(answer == key(q) for answer in answers(q)) / len(answers(q)) for q in values) / len(values)
 
 
 def spread(runs: Runs) -> Iterator[JsonObject]:
     """Mean, standard deviation and Student's interval of the MLLM's repetitions, and whose verdict changed."""
     names = [name for name in runs.scores if name.startswith("mllm")]
     assert names == ["mllm", "mllm@2", "mllm@3"]
-    whole = aligned(runs, names)
-    for task, rows in {"": whole, **by_task(whole)}.items():
+    aligned_rows = aligned(runs, names)
+    for task, rows in {"": aligned_rows, **by_task(aligned_rows)}.items():
         sides: list[Side] = [
             ("ratio", accuracy(column(rows, place), runs.rule))
             if task
@@ -207,13 +209,13 @@ def spread(runs: Runs) -> Iterator[JsonObject]:
         mean, sd = statistics.mean(values), statistics.stdev(values)
         half = t_quantile(len(values) - 1) * sd / math.sqrt(len(values))
         of = {"metric": "accuracy" if task else HEADLINE[runs.benchmark], "group": task, "n": len(sides[0][1])}
-        for name, one in zip(names, values, strict=True):
-            yield result("spread", "value", "fraction", one, **of, a=name)
+        for name, item in zip(names, values, strict=True):
+            yield result("spread", "value", "fraction", item, **of, a=name)
         ends = {"low": mean - half, "high": mean + half}
         yield result("spread", "mean over repetitions", "fraction", mean, **of, a=names[0], **ends)
         yield result("spread", "standard deviation over repetitions", "fraction", sd, **of, a=names[0])
         judged = [row for row in rows if not failed(row[0])]
-        changed = [row[0]["id"] for row in judged if len({one["correct"] for one in row}) > 1]
+        changed = [row[0]["id"] for row in judged if len({entry["correct"] for entry in row}) > 1]
         assert changed
         of |= {"n": len(judged), "a": names[0]}
         yield result("spread", "share of changed verdicts", "fraction", len(changed) / len(judged), **of, ids=changed)
@@ -228,24 +230,33 @@ def sampling(runs: Runs) -> Iterator[JsonObject]:
 
 def _voted(runs: Runs, solver: str) -> Iterator[JsonObject]:
     rows = {identity: row for identity, row in runs.scores[solver].items() if not failed(row)}
-    steps = {one["id"]: one["exchanges"][0]["reply"]["steps"] for one in runs.attempts(solver) if one["id"] in rows}
-    texts = {i: [step["text"] for step in own if step["name"] == "sample"] for i, own in steps.items()}
-    votes = {i: next(step["data"] for step in own if step["name"] == "vote") for i, own in steps.items()}
-    read = {i: [_read(text) for text in own] for i, own in texts.items()}
-    verdicts = {i: [_worth(runs.questions[i], answer, runs.rule) for answer in own] for i, own in read.items()}
+    steps = {
+        attempt["id"]: attempt["exchanges"][0]["reply"]["steps"]
+        for attempt in runs.attempts(solver)
+        if attempt["id"] in rows
+    }
+    texts = {i: [step["text"] for step in current if step["name"] == "sample"] for i, current in steps.items()}
+    votes = {i: next(step["data"] for step in own_rows if step["name"] == "vote") for i, own_rows in steps.items()}
+    read = {i: [_read(text) for text in other_text] for i, other_text in texts.items()}
+    verdicts = {
+        i: [_worth(runs.questions[i], answer, runs.rule) for answer in other_value] for i, other_value in read.items()
+    }
     yield from _next_to_samples(runs, solver, list(rows.values()), verdicts)
-    drawn = sum(map(len, read.values()))
-    counts = {i: Counter(answer for answer in own if answer is not None) for i, own in read.items()}
-    share = {i: max(own.values()) / own.total() for i, own in counts.items() if own}
+    total = sum(map(len, read.values()))
+    counts = {i: Counter(answer for answer in value_value if answer is not None) for i, value_value in read.items()}
+    share = {i: max(count.values()) / count.total() for i, count in counts.items() if count}
     shares = {
-        "share of refusals": sum(vote["refused"] for vote in votes.values()) / drawn,
-        "share of unreadable samples": sum(answer is None for own in read.values() for answer in own) / drawn,
+        "share of refusals": sum(vote["refused"] for vote in votes.values()) / total,
+        "share of unreadable samples": sum(
+            answer is None for other_current in read.values() for answer in other_current
+        )
+        / total,
         "mean share of the winner": statistics.mean(share.values()),
     }
-    for quantity, one in shares.items():
-        yield result("sampling", quantity, "fraction", one, a=solver, n=drawn)
+    for quantity, item in shares.items():
+        yield result("sampling", quantity, "fraction", item, a=solver, n=total)
     for (low, high), name in BINS.items():
-        inside = [i for i, one in share.items() if low < one <= high]
+        inside = [i for i, entry in share.items() if low < entry <= high]
         if inside:
             row = result("sampling", "accuracy by share of the winner", "fraction", None, a=solver, metric="accuracy")
             row["group"] = name
@@ -256,8 +267,8 @@ def _voted(runs: Runs, solver: str) -> Iterator[JsonObject]:
 
 
 def _read(text: str) -> str | None:
-    found = re.fullmatch(r"Answer: \(?(\w+)\)?", text)
-    return found[1] if found else None
+    match = re.fullmatch(r"Answer: \(?(\w+)\)?", text)
+    return match[1] if match else None
 
 
 def _worth(question: JsonObject, answer: str | None, rule: str) -> float:
@@ -271,15 +282,17 @@ def _next_to_samples(
 ) -> Iterator[JsonObject]:
     head, count = HEADLINE[runs.benchmark], len(next(iter(verdicts.values())))
 
-    def of(members: Sequence[JsonObject], worth: Sequence[float], task: str) -> Side:
-        changed = [{**row, "correct": one} for row, one in zip(members, worth, strict=True)]
+    def of(members: Sequence[JsonObject], values: Sequence[float], task: str) -> Side:
+        changed = [{**row, "correct": item} for row, item in zip(members, values, strict=True)]
         return ("ratio", accuracy(changed, runs.rule)) if task else metrics(runs.benchmark, changed, runs.rule)[head]
 
-    for task, own in {"": rows, **tasks_of(rows)}.items():
-        vote = of(own, [row["correct"] for row in own], task)
-        singles = [value(*of(own, [verdicts[row["id"]][number] for row in own], task)) for number in range(count)]
-        best = value(*of(own, [max(verdicts[row["id"]]) for row in own], task))
+    for task, current in {"": rows, **tasks_of(rows)}.items():
+        vote = of(current, [row["correct"] for row in current], task)
+        singles = [
+            value(*of(current, [verdicts[row["id"]][number] for row in current], task)) for number in range(count)
+        ]
+        best = value(*of(current, [max(verdicts[row["id"]]) for row in current], task))
         of_all = {"vote": value(*vote), "single sample": statistics.mean(singles), "best of samples": best}
-        for quantity, one in of_all.items():
+        for quantity, entry in of_all.items():
             place = {"metric": "accuracy" if task else head, "group": task, "n": len(vote[1])}
-            yield result("sampling", quantity, "fraction", one, a=solver, **place)
+            yield result("sampling", quantity, "fraction", entry, a=solver, **place)

@@ -37,27 +37,27 @@ class Asked(NamedTuple):
     def events(self) -> dict[str, float]:
         """Of every named event how much of the question is in it."""
         up, down = max(self.hybrid - self.alone, 0), max(self.alone - self.hybrid, 0)
-        found = {"gain": self.hybrid - self.alone, "accuracy alone": self.alone}
-        found |= {"gain by answering": 0 if self.answered else up, "harm by no answer": 0 if self.answered else down}
+        payload = {"gain": self.hybrid - self.alone, "accuracy alone": self.alone}
+        payload |= {"gain by answering": 0 if self.answered else up, "harm by no answer": 0 if self.answered else down}
         alone = {WRONG: (1 - self.alone) * self.answered, RIGHT: self.alone * self.answered}
         change = {"right": up * self.answered, "wrong": down * self.answered}
         for part, (of, call, became) in FACTORS.items():
             acted = bool(self.tools) is call
-            found[of] = alone[of]
-            found[f"{of}, {'call' if call else 'no call'}"] = alone[of] * acted
-            found[part] = change[became] * acted
-        return found
+            payload[of] = alone[of]
+            payload[f"{of}, {'call' if call else 'no call'}"] = alone[of] * acted
+            payload[part] = change[became] * acted
+        return payload
 
 
-def asked(runs: Runs) -> list[Asked]:
-    found, made = [], calls(runs, HYBRID)
+def read_questions(runs: Runs) -> list[Asked]:
+    results, built = [], calls(runs, HYBRID)
     for alone, hybrid in aligned(runs, (ALONE, HYBRID)):
         if not failed(alone):
-            tools = tuple(sorted({call["name"] for call in made[alone["id"]] if call["fault"] is None}))
-            worth = (credit(alone, runs.rule), credit(hybrid, runs.rule))
+            tools = tuple(sorted({call["name"] for call in built[alone["id"]] if call["fault"] is None}))
+            values = (credit(alone, runs.rule), credit(hybrid, runs.rule))
             answered = not unanswered(alone) and not unanswered(hybrid)
-            found.append(Asked(alone["id"], alone["task"], unit(alone), *worth, tools, answered))
-    return found
+            results.append(Asked(alone["id"], alone["task"], unit(alone), *values, tools, answered))
+    return results
 
 
 def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = "", *, macro: bool) -> JsonObject:
@@ -65,14 +65,14 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
 
     A ratio of two means over tasks is one of two sums in which each question weighs 1 / the size of its task.
     """
-    size = Counter(one.task for one in questions)
+    size = Counter(question.task for question in questions)
     cells = []
-    for one in questions:
-        told = {**one.events(), "": 1.0}
-        weight = len(questions) / len(size) / size[one.task] if macro and below else 1.0
-        if told[below] > 0:
-            stratum = one.task if macro and not below else ""
-            cells.append(Cell(stratum, one.cluster, told[above] * weight, told[below] * weight))
+    for item in questions:
+        options = {**item.events(), "": 1.0}
+        weight = len(questions) / len(size) / size[item.task] if macro and below else 1.0
+        if options[below] > 0:
+            stratum = item.task if macro and not below else ""
+            cells.append(Cell(stratum, item.cluster, options[above] * weight, options[below] * weight))
     if not cells:
         return row
     side = ("macro" if macro and not below else "ratio", cells)
@@ -84,48 +84,56 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
     """Gain, parts and factors over all and by task; gain with a call and harm with a call by the tools called."""
-    every = asked(runs)
-    lost = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
-    notes = [f"left out: {lost} that one of them failed"] * bool(lost)
-    made = calls(runs, HYBRID)
-    dead = sum(bool(made[one.id]) and not one.tools for one in every)
+    all_rows = read_questions(runs)
+    total = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
+    notes = [f"left out: {total} that one of them failed"] * bool(total)
+    built = calls(runs, HYBRID)
+    dead = sum(bool(built[item.id]) and not item.tools for item in all_rows)
     notes += [f"{dead} with calls that all ended in faults count as without a call"] * bool(dead)
     of = {"a": ALONE, "b": HYBRID, "none": runs.rule}
-    whole = {**of, "n": len(every), "note": "; ".join(notes)}
-    macro, both = runs.benchmark == "blink", aligned(runs, (ALONE, HYBRID))
-    why = withheld(both, both)
-    yield from (gated(row, why) for row in _parts(whole, every, macro))
-    for tools in sorted({one.tools for one in every if one.tools}):
-        only = [one if one.tools == tools else one._replace(hybrid=one.alone) for one in every]
+    payload = {**of, "n": len(all_rows), "note": "; ".join(notes)}
+    macro, aligned_rows = runs.benchmark == "blink", aligned(runs, (ALONE, HYBRID))
+    reason = withheld(aligned_rows, aligned_rows)
+    yield from (gated(row, reason) for row in _parts(payload, all_rows, macro))
+    for tools in sorted({entry.tools for entry in all_rows if entry.tools}):
+        only = [
+            first_item if first_item.tools == tools else first_item._replace(hybrid=first_item.alone)
+            for first_item in all_rows
+        ]
         for part in ("gain with a call", "harm with a call"):
-            row = {**of, "n": len(every), "metric": " + ".join(tools), "ids": _behind(only, part)}
-            yield gated(share(result("decomposition", part, "fraction", None, **row), only, part, macro=macro), why)
-    for task, rows in by_task(both).items():
-        own = [one for one in every if one.task == task]
+            row = {**of, "n": len(all_rows), "metric": " + ".join(tools), "ids": _ids_with_event(only, part)}
+            yield gated(share(result("decomposition", part, "fraction", None, **row), only, part, macro=macro), reason)
+    for task, rows in by_task(aligned_rows).items():
+        values = [item_value for item_value in all_rows if item_value.task == task]
         yield from (
-            gated(row, withheld(both, rows)) for row in _parts({**of, "n": len(own), "group": task}, own, False)
+            gated(row, withheld(aligned_rows, rows))
+            for row in _parts({**of, "n": len(values), "group": task}, values, False)
         )
 
 
 def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[JsonObject]:
-    strata = [one.task if macro else "" for one in questions]
-    alone = [Cell(stratum, one.cluster, one.alone) for stratum, one in zip(strata, questions, strict=True)]
-    hybrid = [Cell(stratum, one.cluster, one.hybrid) for stratum, one in zip(strata, questions, strict=True)]
-    found = contrast("macro" if macro else "ratio", alone, hybrid)
-    low, high = found["interval"]
-    yield result("decomposition", "gain", "fraction", found["difference"], **of, low=low, high=high)
+    strata = [question.task if macro else "" for question in questions]
+    alone = [Cell(stratum, item.cluster, item.alone) for stratum, item in zip(strata, questions, strict=True)]
+    hybrid = [Cell(stratum, entry.cluster, entry.hybrid) for stratum, entry in zip(strata, questions, strict=True)]
+    estimate = contrast("macro" if macro else "ratio", alone, hybrid)
+    low, high = estimate["interval"]
+    yield result("decomposition", "gain", "fraction", estimate["difference"], **of, low=low, high=high)
     yield share(
         result("decomposition", "accuracy alone", "fraction", None, **of, detail=True),
         questions,
         "accuracy alone",
         macro=macro,
     )
-    for part in () if all(one.answered for one in questions) else ("gain by answering", "harm by no answer"):
-        ids = _behind(questions, part)
+    for part in (
+        ()
+        if all(first_question.answered for first_question in questions)
+        else ("gain by answering", "harm by no answer")
+    ):
+        ids = _ids_with_event(questions, part)
         yield share(result("decomposition", part, "fraction", None, **of, ids=ids), questions, part, macro=macro)
     seen = set()
     for part, (of_mass, call, became) in FACTORS.items():
-        ids = _behind(questions, part)
+        ids = _ids_with_event(questions, part)
         yield share(result("decomposition", part, "fraction", None, **of, ids=ids), questions, part, macro=macro)
         word = "call" if call else "no call"
         acted = f"{of_mass}, {word}"
@@ -143,52 +151,52 @@ def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[
                 yield row
 
 
-def _behind(questions: Sequence[Asked], part: str) -> list[str]:
-    return [one.id for one in questions if one.events()[part] > 0]
+def _ids_with_event(questions: Sequence[Asked], part: str) -> list[str]:
+    return [question.id for question in questions if question.events()[part] > 0]
 
 
 def tool_only(runs: Runs) -> Iterator[JsonObject]:
     """Sets of right answers, with tools and without in any repetition of the MLLM alone."""
     without = [ALONE, *sorted(name for name in runs.scores if name.startswith(f"{ALONE}@"))]
-    whole = aligned(runs, (HYBRID, *without))
-    lost = sum(failed(row[0]) for row in whole)
+    aligned_rows = aligned(runs, (HYBRID, *without))
+    total = sum(failed(row[0]) for row in aligned_rows)
     tasks = defaultdict(list)
-    for row in whole:
+    for row in aligned_rows:
         tasks[row[0]["task"]].append(row)
-    for task, rows in itertools.chain([("", whole)], sorted(tasks.items())):
-        kept = [row for row in rows if not failed(row[0])]
-        how_right = {row[0]["id"]: [rightness(one, runs.rule) for one in row] for row in kept}
+    for task, rows in itertools.chain([("", aligned_rows)], sorted(tasks.items())):
+        values = [row for row in rows if not failed(row[0])]
+        how_right = {row[0]["id"]: [rightness(item, runs.rule) for item in row] for row in values}
         of = {"a": ALONE, "b": HYBRID, "group": task, "none": runs.rule}
-        if lost and not task:
-            of["note"] = f"left out: {lost} that one of them failed"
-        for quantity, luck, wanted in (
-            ("tool-only solved", "by luck", lambda one, others: one * _none(others)),
-            ("tool-only lost", "lost by luck", lambda one, others: (1 - one) * (1 - _none(others))),
+        if total and not task:
+            of["note"] = f"left out: {total} that one of them failed"
+        for quantity, luck, expected in (
+            ("tool-only solved", "by luck", lambda first_item, others: first_item * _none(others)),
+            ("tool-only lost", "lost by luck", lambda item_value, others: (1 - item_value) * (1 - _none(others))),
         ):
-            each = {i: wanted(own[0], own[1:]) for i, own in how_right.items()}
-            ids = sorted(i for i, count in each.items() if count)
-            yield result("tool_only", quantity, "questions", sum(each.values()), **of, n=len(kept), ids=ids)
+            by_value = {i: expected(current[0], current[1:]) for i, current in how_right.items()}
+            ids = sorted(i for i, count in by_value.items() if count)
+            yield result("tool_only", quantity, "questions", sum(by_value.values()), **of, n=len(values), ids=ids)
             new = [
-                sum(wanted(own[k], [*own[1:k], *own[k + 1 :]]) for own in how_right.values())
+                sum(expected(own_rows[k], [*own_rows[1:k], *own_rows[k + 1 :]]) for own_rows in how_right.values())
                 for k in range(1, len(without) + 1)
             ]
-            yield result("tool_only", luck, "questions", statistics.fmean(new), **of, n=len(kept))
+            yield result("tool_only", luck, "questions", statistics.fmean(new), **of, n=len(values))
         cells = [
-            Cell("", unit(row[0]), own[0] * (1 - _none(own[1:])), own[0])
-            for row in kept
-            for own in (how_right[row[0]["id"]],)
-            if own[0]
+            Cell("", unit(row[0]), other_current[0] * (1 - _none(other_current[1:])), other_current[0])
+            for row in values
+            for other_current in (how_right[row[0]["id"]],)
+            if other_current[0]
         ]
         if cells:
             row = measured(result("tool_only", "solved without tools too", "fraction", None, **of), ("ratio", cells))
             if all(cell.above in (0, 1) and cell.below == 1 for cell in cells):
                 row |= _wilson(round(sum(cell.above for cell in cells)), len(cells))
-            yield gated(row, withheld(whole, rows))
+            yield gated(row, withheld(aligned_rows, rows))
 
 
 def _none(others: Sequence[float]) -> float:
     """The chance that none of these is right."""
-    return math.prod(1 - one for one in others)
+    return math.prod(1 - other for other in others)
 
 
 def _wilson(k: int, n: int) -> JsonObject:
@@ -207,41 +215,41 @@ USAGE: Mapping[str, Callable[[JsonObject], float]] = {
 
 def unchanged(runs: Runs) -> Iterator[JsonObject]:
     """Equal answers where a tool was called, and in each unit what these questions took more with tools."""
-    of, every = {"a": ALONE, "b": HYBRID}, calls(runs, HYBRID)
-    whole = aligned(runs, (ALONE, HYBRID), repeated=False)
-    lost = sum(failed(row[0]) for row in whole)
-    made = {identity: [call for call in own if call["fault"] is None] for identity, own in every.items()}
-    here = [row[0]["id"] for row in whole if not failed(row[0])]
-    faults = sum(len(every[identity]) - len(made[identity]) for identity in here)
-    for task, rows in itertools.chain([("", whole)], by_task(whole).items()):
-        called = [row for row in rows if not failed(row[0]) and made[row[0]["id"]]]
-        same = [row[0]["id"] for row in called if row[0]["answer"] == row[1]["answer"]]
-        cells = [Cell("", unit(row[0]), float(row[0]["id"] in same)) for row in called]
-        notes = [f"left out: {lost} that one of them failed"] * bool(lost)
+    of, all_rows = {"a": ALONE, "b": HYBRID}, calls(runs, HYBRID)
+    aligned_rows = aligned(runs, (ALONE, HYBRID), repeated=False)
+    total = sum(failed(row[0]) for row in aligned_rows)
+    by_value = {identity: [call for call in current if call["fault"] is None] for identity, current in all_rows.items()}
+    ids = [row[0]["id"] for row in aligned_rows if not failed(row[0])]
+    faults = sum(len(all_rows[identity]) - len(by_value[identity]) for identity in ids)
+    for task, rows in itertools.chain([("", aligned_rows)], by_task(aligned_rows).items()):
+        values = [row for row in rows if not failed(row[0]) and by_value[row[0]["id"]]]
+        same = [row[0]["id"] for row in values if row[0]["answer"] == row[1]["answer"]]
+        cells = [Cell("", unit(row[0]), float(row[0]["id"] in same)) for row in values]
+        notes = [f"left out: {total} that one of them failed"] * bool(total)
         notes += [f"{faults} calls ended in faults, left out"] * bool(faults)
         note = "" if task else "; ".join(notes)
         row = result("unchanged", "same answer as alone", "fraction", None, **of, group=task, ids=same, note=note)
-        yield gated(measured(row, ("ratio", cells)), withheld(whole, rows))
-    kept = here
-    skip = {identity for identity in kept if made[identity] and _same(runs, identity)}
+        yield gated(measured(row, ("ratio", cells)), withheld(aligned_rows, rows))
+    selected = ids
+    skip = {identity for identity in selected if by_value[identity] and _same(runs, identity)}
     spent = {name: _spent(runs, name) for name in (ALONE, HYBRID)}
-    yield from _saved(of, "calls", {identity: float(len(made[identity])) for identity in kept}, skip)
+    yield from _saved(of, "calls", {identity: float(len(by_value[identity])) for identity in selected}, skip)
     for name in USAGE:
-        more = {identity: spent[HYBRID][identity, name] - spent[ALONE][identity, name] for identity in kept}
+        more = {identity: spent[HYBRID][identity, name] - spent[ALONE][identity, name] for identity in selected}
         yield from _saved(of, name, more, skip)
-    note = f"USD of {ALONE} and {HYBRID} not recorded for {len(kept)} of {len(kept)} questions"
-    yield result("unchanged", "USD that could have been skipped", "USD", None, **of, n=len(kept), note=note)
-    yield result("unchanged", "share of USD", "fraction", None, **of, n=len(kept), note=note)
+    note = f"USD of {ALONE} and {HYBRID} not recorded for {len(selected)} of {len(selected)} questions"
+    yield result("unchanged", "USD that could have been skipped", "USD", None, **of, n=len(selected), note=note)
+    yield result("unchanged", "share of USD", "fraction", None, **of, n=len(selected), note=note)
 
 
 def _same(runs: Runs, identity: str) -> bool:
-    before, after = (runs.scores[name][identity]["answer"] for name in (ALONE, HYBRID))
-    return bool(before == after)
+    previous, after = (runs.scores[name][identity]["answer"] for name in (ALONE, HYBRID))
+    return bool(previous == after)
 
 
 def _spent(runs: Runs, solver: str) -> dict[tuple[str, str], float]:
     return {
-        (row["id"], name): sum(used(each["reply"]["usage"]) for each in row["exchanges"])
+        (row["id"], name): sum(used(item["reply"]["usage"]) for item in row["exchanges"])
         for row in runs.attempts(solver)
         for name, used in USAGE.items()
     }
@@ -250,7 +258,7 @@ def _spent(runs: Runs, solver: str) -> dict[tuple[str, str], float]:
 def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str]) -> Iterator[JsonObject]:
     of, total, saved = {**of, "n": len(more)}, sum(more.values()), sum(more[identity] for identity in skip)
     yield result("unchanged", f"{name} that could have been skipped", name, saved, **of)
-    cells = [Cell("", place, own if place in skip else 0.0, own) for place, own in more.items()]
+    cells = [Cell("", place, current if place in skip else 0.0, current) for place, current in more.items()]
     note = "" if total > 0 else f"no {name} more with tools than alone"
     if total > 0 and min(more.values()) < 0 and fieller(cells) is None:
         note = f"not given: the {name} that tools cost do not differ from 0 (95 %)"
@@ -259,27 +267,27 @@ def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str])
 
 def knowledge(runs: Runs) -> Iterator[JsonObject]:
     """How much of what only the specialist knows the hybrid takes over, and of what only the MLLM knows it loses."""
-    whole = aligned(runs, (HYBRID, ALONE, SPECIALIST))
-    lost = sum(failed(row[0]) for row in whole)
-    for task, rows in itertools.chain([("", whole)], by_task(whole).items()):
-        here = [
-            (row[0]["id"], unit(row[0]), *(rightness(one, runs.rule) for one in row))
+    aligned_rows = aligned(runs, (HYBRID, ALONE, SPECIALIST))
+    total = sum(failed(row[0]) for row in aligned_rows)
+    for task, rows in itertools.chain([("", aligned_rows)], by_task(aligned_rows).items()):
+        pairs = [
+            (row[0]["id"], unit(row[0]), *(rightness(item, runs.rule) for item in row))
             for row in rows
             if not failed(row[0]) and row[2]["answer"] is not None
         ]
-        taught = [(i, cluster, s * (1 - a), h) for i, cluster, h, a, s in here]
-        against = [(i, cluster, (1 - s) * a, 1 - h) for i, cluster, h, a, s in here]
+        taught = [(i, cluster, s * (1 - a), h) for i, cluster, h, a, s in pairs]
+        against = [(i, cluster, (1 - s) * a, 1 - h) for i, cluster, h, a, s in pairs]
         for quantity, over in (
             ("right by the specialist only: share kept", taught),
             ("right by the model only: share lost", against),
         ):
             ids = [i for i, _, weight, counts in over if weight * counts]
             cells = [Cell("", cluster, weight * counts, weight) for _, cluster, weight, counts in over if weight]
-            note = f"left out: {lost} that one of them failed" if lost and not task else ""
+            note = f"left out: {total} that one of them failed" if total and not task else ""
             of = {"a": SPECIALIST, "b": HYBRID, "group": task, "ids": ids, "note": note, "none": runs.rule}
             if cells:
                 row = measured(result("knowledge", quantity, "fraction", None, **of), ("ratio", cells))
-                yield gated(row, withheld(whole, rows))
+                yield gated(row, withheld(aligned_rows, rows))
 
 
 def effects(runs: Runs) -> Iterator[JsonObject]:

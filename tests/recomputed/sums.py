@@ -8,18 +8,20 @@ from typing import NamedTuple
 from tests.recomputed.runs import Cell, JsonObject
 
 
-def value(how: str, cells: Sequence[Cell]) -> float:
+def value(mode: str, cells: Sequence[Cell]) -> float:
     strata = _strata(cells)
-    if how == "ratio":
+    if mode == "ratio":
         return sum(c.above for c in cells) / sum(c.below for c in cells)
-    return sum(sum(c.above for c in own) / sum(c.below for c in own) for own in strata.values()) / len(strata)
+    return sum(sum(c.above for c in current) / sum(c.below for c in current) for current in strata.values()) / len(
+        strata
+    )
 
 
 def _strata(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = defaultdict(list)
+    results: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        found[cell.stratum].append(cell)
-    return found
+        results[cell.stratum].append(cell)
+    return results
 
 
 class Linear(NamedTuple):
@@ -32,16 +34,16 @@ class Linear(NamedTuple):
     strata: list[tuple[float, float, float]]
 
 
-def linear(how: str, cells: Sequence[Cell]) -> Linear:
+def linear(mode: str, cells: Sequence[Cell]) -> Linear:
     shares: dict[str, float] = defaultdict(float)
     strata, parts, free = _strata(cells), [], []
-    told = []
-    for own in strata.values():
-        below = sum(c.below for c in own)
-        weight = 1 / len(strata) if how == "macro" else below / sum(c.below for c in cells)
-        ratio = sum(c.above for c in own) / below
+    results = []
+    for current in strata.values():
+        below = sum(c.below for c in current)
+        weight = 1 / len(strata) if mode == "macro" else below / sum(c.below for c in cells)
+        ratio = sum(c.above for c in current) / below
         sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for c in own:
+        for c in current:
             sums[c.cluster][0] += c.above
             sums[c.cluster][1] += c.below
         assert len(sums) > 1
@@ -51,10 +53,10 @@ def linear(how: str, cells: Sequence[Cell]) -> Linear:
         size = below**2 / squares
         free.append(squares**2 / fourth - 1)
         parts.append(weight**2 / size)
-        told.append((ratio, weight, size))
-    counted = len({c.cluster for c in cells if c.below > 0})
+        results.append((ratio, weight, size))
+    count = len({c.cluster for c in cells if c.below > 0})
     satterthwaite = sum(parts) ** 2 / sum(p**2 / max(f, 1) for p, f in zip(parts, free, strict=True))
-    return Linear(shares, sum(parts), max(1.0, min(satterthwaite, counted - 1)), told)
+    return Linear(shares, sum(parts), max(1.0, min(satterthwaite, count - 1)), results)
 
 
 def t_quantile(freedom: float) -> float:
@@ -78,62 +80,62 @@ class Skewed(NamedTuple):
     skew: float
     freedom: float
 
-    def ends(self, found: float) -> list[float]:
+    def ends(self, result: float) -> list[float]:
         q = t_quantile(self.freedom)
         down, up = max(0.0, -self.skew) * q * q / 2, max(0.0, self.skew) * q * q / 2
         reach = [math.sqrt(shift**2 + q * q * self.kept) + shift for shift in (down, up)]
-        return [found - reach[0], found + reach[1]]
+        return [result - reach[0], result + reach[1]]
 
     def beyond(self, distance: float) -> float:
         """How likely a value so far from the truth, or farther on that side, is."""
         return t_beyond(abs(distance) / math.sqrt(self.kept + max(0.0, -self.skew * distance)), self.freedom)
 
 
-def skewed(shares: Iterable[float], whole: float, share: float, freedom: float) -> Skewed:
+def skewed(shares: Iterable[float], full: float, share: float, freedom: float) -> Skewed:
     shares = list(shares)
     variance = sum(s**2 for s in shares)
-    total = variance + 2 * (sum(s**4 for s in shares) + 0.1 * whole**2) / (variance + 0.1 * whole)
+    total = variance + 2 * (sum(s**4 for s in shares) + 0.1 * full**2) / (variance + 0.1 * full)
     freedom = freedom * (total / variance) ** 2 if variance else 1e300
-    kept = total / (1 + 2 * share) ** 2
-    return Skewed(kept, sum(s**3 for s in shares) / kept, freedom)
+    selected = total / (1 + 2 * share) ** 2
+    return Skewed(selected, sum(s**3 for s in shares) / selected, freedom)
 
 
-def scatter(how: str, a: Sequence[Cell], b: Sequence[Cell]) -> Skewed:
+def scatter(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> Skewed:
     """Of the difference b minus a over the same units."""
-    of_a, of_b = linear(how, a), linear(how, b)
+    of_a, of_b = linear(mode, a), linear(mode, b)
     shares = [of_b.shares[name] - of_a.shares[name] for name in of_a.shares]
     share = max(of_a.unit, of_b.unit)
     return skewed(shares, share**2, share, min(of_a.freedom, of_b.freedom))
 
 
-def contrast(how: str, a: Sequence[Cell], b: Sequence[Cell]) -> JsonObject:
-    difference, around = value(how, b) - value(how, a), scatter(how, a, b)
+def contrast(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> JsonObject:
+    difference, around = value(mode, b) - value(mode, a), scatter(mode, a, b)
     low, high = around.ends(difference)
     return {"difference": difference, "interval": [max(-1.0, low), min(1.0, high)], "p": 2 * around.beyond(difference)}
 
 
-def loss_of(margin: float, how: str, a: Sequence[Cell], b: Sequence[Cell]) -> float:
+def loss_of(margin: float, mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> float:
     """One-sided p of a true difference of minus the margin; a value on the other side of it is no evidence at all."""
-    distance = value(how, b) - value(how, a) + margin
-    tail = scatter(how, a, b).beyond(distance)
+    distance = value(mode, b) - value(mode, a) + margin
+    tail = scatter(mode, a, b).beyond(distance)
     return tail if distance > 0 else 1 - tail
 
 
-def interval(how: str, cells: Sequence[Cell]) -> list[float]:
+def interval(mode: str, cells: Sequence[Cell]) -> list[float]:
     """Wilson's for single rows of 0 and 1, else the score interval of the weighted mean of the strata's shares."""
     alone = len({c.cluster for c in cells}) == len(cells)
     if alone and len(_strata(cells)) == 1 and all(c.above in (0, 1) and c.below == 1 for c in cells):
-        n, p, z = len(cells), value(how, cells), 1.959963984540054
+        n, p, z = len(cells), value(mode, cells), 1.959963984540054
         centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
         return [(centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)]
-    found = linear(how, cells)
-    squares = [s**2 for s in found.shares.values()]
-    binomial = sum(w**2 * r * (1 - r) / size for r, w, size in found.strata)
+    result = linear(mode, cells)
+    squares = [s**2 for s in result.shares.values()]
+    binomial = sum(w**2 * r * (1 - r) / size for r, w, size in result.strata)
     informative = sum(squares) ** 2 / sum(s**2 for s in squares) if any(squares) else 0.0
     effect = sum(squares) / binomial if binomial else 1.0
     effect = (informative * effect + 0.25) / (informative + 0.25)
-    q = t_quantile(found.freedom)
-    strata = [(r, w, size / effect) for r, w, size in found.strata]
+    q = t_quantile(result.freedom)
+    strata = [(r, w, size / effect) for r, w, size in result.strata]
     return [_lower(strata, q), 1 - _lower([(1 - r, w, size) for r, w, size in strata], q)]
 
 
@@ -149,11 +151,11 @@ def fieller(cells: Sequence[Cell]) -> tuple[float, float] | None:
     n = len(sums)
     if n < 2:
         return None
-    xs, ys = ([both[place] for both in sums.values()] for place in (0, 1))
+    xs, ys = ([pair[place] for pair in sums.values()] for place in (0, 1))
 
-    def spread(one: list[float], other: list[float]) -> float:
-        mean_one, mean_other = sum(one) / n, sum(other) / n
-        return n / (n - 1) * sum((a - mean_one) * (b - mean_other) for a, b in zip(one, other, strict=True))
+    def spread(values: list[float], other: list[float]) -> float:
+        mean_one, mean_other = sum(values) / n, sum(other) / n
+        return n / (n - 1) * sum((a - mean_one) * (b - mean_other) for a, b in zip(values, other, strict=True))
 
     t2 = t_quantile(n - 1) ** 2
     # Two clusters of the size s that is typical, (s, s) and (0, s), add to the variances.
@@ -177,12 +179,12 @@ def _lower(strata: Sequence[tuple[float, float, float]], q: float) -> float:
 
     def restricted(pull: float) -> list[float]:
         """The root in 0..1 of r - p = pull * w / size * p (1 - p), for each stratum."""
-        found = []
+        results = []
         for r, w, size in strata:
             k = pull * w / size
             root = r if k < 1e-12 else ((1 + k) - math.sqrt((1 + k) ** 2 - 4 * k * r)) / (2 * k)
-            found.append(min(1.0, root))
-        return found
+            results.append(min(1.0, root))
+        return results
 
     def excess(pull: float) -> float:
         ps = restricted(pull)
@@ -198,8 +200,8 @@ def _lower(strata: Sequence[tuple[float, float, float]], q: float) -> float:
 
 def holm(ps: Sequence[float]) -> list[float]:
     order = sorted(range(len(ps)), key=lambda place: ps[place])
-    found = dict.fromkeys(order, 0.0)
+    result = dict.fromkeys(order, 0.0)
     for rank, place in enumerate(order):
-        before = found[order[rank - 1]] if rank else 0.0
-        found[place] = max(before, min(1.0, ps[place] * (len(ps) - rank)))
-    return [found[place] for place in range(len(ps))]
+        previous = result[order[rank - 1]] if rank else 0.0
+        result[place] = max(previous, min(1.0, ps[place] * (len(ps) - rank)))
+    return [result[place] for place in range(len(ps))]

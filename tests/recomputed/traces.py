@@ -27,14 +27,14 @@ CALLERS = ("controller", "controller [blank]", "controller [shuffled]", "special
 def calls(runs: Runs, solver: str) -> dict[str, list[JsonObject]]:
     """By id the tool calls of each question."""
     return {
-        row["id"]: [step for each in row["exchanges"] for step in each["reply"]["steps"] if step["kind"] == "tool"]
+        row["id"]: [step for item in row["exchanges"] for step in item["reply"]["steps"] if step["kind"] == "tool"]
         for row in runs.attempts(solver)
     }
 
 
-def found_answer(question: JsonObject, made: Sequence[JsonObject]) -> str | None:
+def found_answer(question: JsonObject, objects: Sequence[JsonObject]) -> str | None:
     """The answer that the last finding of the right tool gives; None without one."""
-    useful = [call for call in made if call["name"] == ASKED[question["task"]] and call["fault"] is None]
+    useful = [call for call in objects if call["name"] == ASKED[question["task"]] and call["fault"] is None]
     if not useful:
         return None
     data = useful[-1]["data"]["data"]
@@ -60,23 +60,23 @@ class Case(NamedTuple):
 
 
 def cases(runs: Runs) -> list[Case]:
-    found, called = [], calls(runs, HYBRID)
+    results, called_name = [], calls(runs, HYBRID)
     for identity, row in runs.scores[HYBRID].items():
-        before = runs.scores[ALONE][identity]
-        if failed(row) or failed(before):
+        previous = runs.scores[ALONE][identity]
+        if failed(row) or failed(previous):
             continue
-        alone, hybrid = before["correct"] == 1, row["correct"] == 1
-        made, question = called[identity], runs.questions[identity]
-        answer = found_answer(question, made)
+        alone, hybrid = previous["correct"] == 1, row["correct"] == 1
+        built, question = called_name[identity], runs.questions[identity]
+        answer = found_answer(question, built)
         if answer is not None:
             finding = "right" if answer == key(question) else "wrong"
             name = CLASS[alone, finding, hybrid]
         else:
             finding = "none"
-            names = {call["name"] for call in made}
-            name = "no finding" if ASKED[row["task"]] in names else "wrong tool" if made else "no call"
-        found.append(Case(row, alone, finding, hybrid, name, answer is not None and answer == row["answer"]))
-    return found
+            names = {call["name"] for call in built}
+            name = "no finding" if ASKED[row["task"]] in names else "wrong tool" if built else "no call"
+        results.append(Case(row, alone, finding, hybrid, name, answer is not None and answer == row["answer"]))
+    return results
 
 
 # Over which cases, and which of them count.
@@ -91,48 +91,50 @@ RATES: Mapping[str, tuple[Callable[[Case], bool], Callable[[Case], bool]]] = {
 
 def evidence(runs: Runs) -> Iterator[JsonObject]:
     """Classes, rates, and what is in neither."""
-    both = {"a": ALONE, "b": HYBRID}
-    every, whole = cases(runs), aligned(runs, (ALONE, HYBRID), repeated=False)
-    for task in ("", *sorted({case.row["task"] for case in every})):
-        inside = [case for case in every if task in ("", case.row["task"])]
-        of = {**both, "group": task}
+    payload = {"a": ALONE, "b": HYBRID}
+    all_rows, aligned_rows = cases(runs), aligned(runs, (ALONE, HYBRID), repeated=False)
+    for task in ("", *sorted({case.row["task"] for case in all_rows})):
+        inside = [case for case in all_rows if task in ("", case.row["task"])]
+        of = {**payload, "group": task}
         for name in dict.fromkeys((*CLASS.values(), "no finding", "wrong tool", "no call", "unread")):
-            own = [case for case in inside if case.name == name]
+            values = [case for case in inside if case.name == name]
             parts = {
-                "": own,
-                ": helped": [case for case in own if case.hybrid and not case.alone],
-                ": harmed": [case for case in own if case.alone and not case.hybrid],
-                ": as found": [case for case in own if case.as_found],
+                "": values,
+                ": helped": [case for case in values if case.hybrid and not case.alone],
+                ": harmed": [case for case in values if case.alone and not case.hybrid],
+                ": as found": [case for case in values if case.as_found],
             }
             for part, members in parts.items():
                 if members or (not part and not task):
-                    ids, n = [case.row["id"] for case in members], len(own) if part else len(inside)
+                    ids, n = [case.row["id"] for case in members], len(values) if part else len(inside)
                     row = {**of, "n": n, "ids": ids, "detail": bool(part)}
                     yield result("evidence", f"{name}{part}", "questions", len(members), **row)
         for rate, (over, counts) in RATES.items():
-            if own := [case for case in inside if over(case)]:
-                cells = [Cell("", unit(case.row), float(counts(case))) for case in own]
+            if values := [case for case in inside if over(case)]:
+                cells = [Cell("", unit(case.row), float(counts(case))) for case in values]
                 row = measured(result("evidence", f"{rate} rate", "fraction", None, **of), ("ratio", cells))
-                yield gated(row, withheld(whole, [row for row in whole if task in ("", row[0]["task"])]))
+                yield gated(row, withheld(aligned_rows, [row for row in aligned_rows if task in ("", row[0]["task"])]))
             elif not task:
                 yield result("evidence", f"{rate} rate", "fraction", None, **of, n=0)
-    lost = [i for i, row in runs.scores[HYBRID].items() if failed(row) or failed(runs.scores[ALONE][i])]
-    yield result("evidence", "left out: failed", "questions", len(lost), **both, ids=lost)
+    scores = [i for i, row in runs.scores[HYBRID].items() if failed(row) or failed(runs.scores[ALONE][i])]
+    yield result("evidence", "left out: failed", "questions", len(scores), **payload, ids=scores)
 
 
 def tool_use(runs: Runs) -> Iterator[JsonObject]:
     """Calls, faults and right answers by solver, tool and task."""
     for solver in CALLERS:
-        called = calls(runs, solver)
-        made = {
-            i: [(_tool(call), call) for call in called[i]] for i, row in runs.scores[solver].items() if not failed(row)
+        called_name = calls(runs, solver)
+        by_score = {
+            i: [(_tool(call), call) for call in called_name[i]]
+            for i, row in runs.scores[solver].items()
+            if not failed(row)
         }
-        tools = sorted({tool for own in made.values() for tool, _ in own})
-        tasks = sorted({runs.scores[solver][i]["task"] for i in made})
+        tools = sorted({tool for value in by_score.values() for tool, _ in value})
+        tasks = sorted({runs.scores[solver][i]["task"] for i in by_score})
         for tool in ("", *tools):
             for task in ("", *tasks):
-                inside = {i: own for i, own in made.items() if task in ("", runs.scores[solver][i]["task"])}
-                if not tool or any(name == tool for own in inside.values() for name, _ in own):
+                inside = {i: current for i, current in by_score.items() if task in ("", runs.scores[solver][i]["task"])}
+                if not tool or any(name == tool for own_rows in inside.values() for name, _ in own_rows):
                     yield from _used(runs, solver, tool, task, inside)
 
 
@@ -141,27 +143,27 @@ def _tool(call: JsonObject) -> str:
 
 
 def _used(
-    runs: Runs, solver: str, tool: str, task: str, made: Mapping[str, Sequence[tuple[str, JsonObject]]]
+    runs: Runs, solver: str, tool: str, task: str, mapping: Mapping[str, Sequence[tuple[str, JsonObject]]]
 ) -> Iterator[JsonObject]:
-    own = {i: [call for name, call in each if tool in ("", name)] for i, each in made.items()}
-    flat = [call for each in own.values() for call in each]
+    by_value = {i: [call for name, call in value if tool in ("", name)] for i, value in mapping.items()}
+    flat = [call for item in by_value.values() for call in item]
     of = {"a": solver, "metric": tool, "group": task}
-    first = sum(tool in ("", each[0][0]) for each in made.values() if each)
+    first = sum(tool in ("", entry[0][0]) for entry in mapping.values() if entry)
     counts = {
-        ("questions with a call", "questions"): sum(bool(each) for each in own.values()),
+        ("questions with a call", "questions"): sum(bool(other_value) for other_value in by_value.values()),
         ("calls", "calls"): len(flat),
-        ("most calls a question", "calls"): max(map(len, own.values()), default=0),
+        ("most calls a question", "calls"): max(map(len, by_value.values()), default=0),
         ("called first", "questions"): first,
     }
     for (quantity, kind), count in counts.items():
         detail = quantity in ("most calls a question", "called first")
-        yield result("tool_use", quantity, kind, count, **of, n=len(made), detail=detail)
+        yield result("tool_use", quantity, kind, count, **of, n=len(mapping), detail=detail)
     for fault, count in Counter(call["fault"] for call in flat if call["fault"]).items():
         name = fault if fault == "absent" else f"faults: {fault.replace('_', ' ')}"
         yield result("tool_use", name, "calls", count, **of, n=len(flat))
-    correct = {i: rightness(runs.scores[solver][i], runs.rule) for i in made}
-    for quantity, wanted in (("right when called", True), ("right when not called", False)):
-        if judged := [correct[i] for i, each in own.items() if bool(each) is wanted]:
+    correct = {i: rightness(runs.scores[solver][i], runs.rule) for i in mapping}
+    for quantity, expected in (("right when called", True), ("right when not called", False)):
+        if judged := [correct[i] for i, value_value in by_value.items() if bool(value_value) is expected]:
             share = sum(judged) / len(judged)
             yield result("tool_use", quantity, "fraction", share, **of, n=len(judged), none=runs.rule)
     if flat:

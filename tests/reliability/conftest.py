@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Ended, ended
+from tests.ended import Ended, run_command
 from tests.hybrid.conftest import forked_workers  # noqa: F401 - for commands in this process
 
 # The modules next to the tests (`faulty_server`, `runs`) belong to no package.
@@ -21,14 +21,14 @@ from runs import Process
 @pytest.fixture(scope="session")
 def questions(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Callable[[int], Path]:
     """A BLINK folder with so many questions, made once."""
-    made: dict[int, Path] = {}
+    mapping: dict[int, Path] = {}
 
     def folder(count: int) -> Path:
-        if count not in made:
-            made[count] = tmp_path_factory.mktemp("questions")
+        if count not in mapping:
+            mapping[count] = tmp_path_factory.mktemp("questions")
             rows = [fakes.spatial_row(number, "(A)") for number in range(1, count + 1)]
-            fakes.write_task(made[count], "Spatial_Relation", rows)
-        return made[count]
+            fakes.write_task(mapping[count], "Spatial_Relation", rows)
+        return mapping[count]
 
     return folder
 
@@ -44,7 +44,7 @@ def a_plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hybrid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
     """Runs `hybrid` with these words in this process, to its end."""
-    return partial(ended, capsys, monkeypatch)
+    return partial(run_command, capsys, monkeypatch)
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def process(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     """Starts `hybrid` with these words as a process; all are ended after the test."""
     started: list[Process] = []
 
-    def start(told: list[str], **how: Any) -> Process:
-        started.append(Process(tmp_path / f"log-{len(started)}", told, **how))
+    def start(names: list[str], **mode: Any) -> Process:
+        started.append(Process(tmp_path / f"log-{len(started)}", names, **mode))
         return started[-1]
 
     yield start
-    for one in started:
-        one.sweep()
+    for item in started:
+        item.sweep()

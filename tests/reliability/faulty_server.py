@@ -168,7 +168,7 @@ class FaultyServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, location: TracebackType | None
     ) -> None:
         self.stop()
 
@@ -248,11 +248,11 @@ class FaultyServer:
         return await self._write(writer, request, fault)
 
     def _request(self, body: bytes) -> Request:
-        named = QUESTION.search(body)
-        question = int(named[1]) if named else -1
-        before = self._counts[question]
+        match = QUESTION.search(body)
+        question = int(match[1]) if match else -1
+        previous = self._counts[question]
         self._counts[question] += 1
-        return Request(question, before, tool_results(body), offers_tools(body), len(self.seen))
+        return Request(question, previous, tool_results(body), offers_tools(body), len(self.seen))
 
     async def _write(self, writer: asyncio.StreamWriter, request: Request, fault: Fault | None) -> bool:
         if fault is Fault.DROPPED:
@@ -261,8 +261,8 @@ class FaultyServer:
         if fault is Fault.SLOW:
             await asyncio.sleep(SLOW_S)
         if fault is Fault.TRUNCATED:
-            whole = framed(answer_body({"content": answer_to(request.question)}, "stop"))
-            writer.write(whole[: len(whole) - 40])
+            full = framed(answer_body({"content": answer_to(request.question)}, "stop"))
+            writer.write(full[: len(full) - 40])
             await writer.drain()
             return False
         writer.write(response(request, fault, self.call))
@@ -278,9 +278,9 @@ def response(request: Request, fault: Fault | None, call: CallOf) -> bytes:
     """A whole response with the fault, or without one."""
     if fault is not None and fault in ERRORS:
         status, code = ERRORS[fault]
-        told = {"error": {"message": f"{status}: as the test wants", "type": code, "code": code, "param": None}}
+        options = {"error": {"message": f"{status}: as the test wants", "type": code, "code": code, "param": None}}
         headers = {"Retry-After": "1"} if fault is Fault.RATE_WITH_WAIT else {}
-        return framed(json.dumps(told).encode(), status, headers)
+        return framed(json.dumps(options).encode(), status, headers)
     if fault is Fault.UNREADABLE:
         return framed(UNREADABLE_BODIES[request.number % len(UNREADABLE_BODIES)])
     if fault is Fault.EMPTY:

@@ -57,21 +57,21 @@ def number_of(identity: str) -> int:
 
 def words(data: Path, url: str, out: Path, *more: object) -> list[str]:
     """The words of `hybrid run` against a server."""
-    told = ["run", "blink", "--data", data, *MODEL, "--base-url", url, "--backend", "classical", "--out", out, *more]
-    return [str(word) for word in told]
+    values = ["run", "blink", "--data", data, *MODEL, "--base-url", url, "--backend", "classical", "--out", out, *more]
+    return [str(word) for word in values]
 
 
 class Process:
     """`hybrid` as a process of its own, in a group of its own, with its output in a file."""
 
     def __init__(
-        self, log: Path, told: list[str], before: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
+        self, log: Path, names: list[str], lines: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
     ) -> None:
         self.log = log
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*before, sys.executable, *program, *told],
+                [*lines, sys.executable, *program, *names],
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,

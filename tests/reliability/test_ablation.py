@@ -21,7 +21,7 @@ STOP_S = 60
 LEFT_OUT = 3
 
 
-def told(data: Path, url: str, out: Path, *more: object) -> list[str]:
+def ablate_arguments(data: Path, url: str, out: Path, *more: object) -> list[str]:
     """The words of `hybrid ablate`."""
     words = ["ablate", "blink", "--data", data, *MODEL, "--base-url", url, "--backend", "classical", "-o", out]
     return [str(word) for word in (*words, "--tools", ",".join(TOOLS), *more)]
@@ -44,13 +44,13 @@ def data(questions: Questions) -> Path:
 def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
-        ended = hybrid(*told(data, server.url, out, "--add-one", "--json"))
-        asked = len(server.seen)
-        again = hybrid(*told(data, server.url, out, "--add-one", "--json"))
-        assert len(server.seen) == asked
-    assert (ended.code, again.code) == (LEFT_OUT, LEFT_OUT)
-    report = json.loads(ended.out)
-    assert again.out == ended.out
+        result = hybrid(*ablate_arguments(data, server.url, out, "--add-one", "--json"))
+        count = len(server.seen)
+        second = hybrid(*ablate_arguments(data, server.url, out, "--add-one", "--json"))
+        assert len(server.seen) == count
+    assert (result.code, second.code) == (LEFT_OUT, LEFT_OUT)
+    report = json.loads(result.out)
+    assert second.out == result.out
     tools_offered_by = {name: tuple(run["tools_offered"]) for name, run in report["runs"].items()}
     assert tools_offered_by["without-crop"] == ("jigsaw", "depth")
     assert {name: tuple(identity(out / name)["tools_offered"]) for name in tools_offered_by} == tools_offered_by
@@ -60,18 +60,18 @@ def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, h
     # The server asks for crop wherever any tool is offered: two calls of the model, or one where none is.
     calls = {name: run["model_calls"] for name, run in report["runs"].items()}
     assert calls == {name: COUNT * (1 if name == "none" else 2) for name in tools_offered_by}
-    assert asked == sum(calls.values())
+    assert count == sum(calls.values())
     assert {name: run["tool_calls"] for name, run in report["runs"].items()} == {
         name: 0 if name == "none" else COUNT for name in tools_offered_by
     }
-    assert "run 8 of 8, only depth: 4 of 4 questions open" in ended.err
-    assert "run 8 of 8, only depth: 0 of 4 questions open" in again.err
+    assert "run 8 of 8, only depth: 4 of 4 questions open" in result.err
+    assert "run 8 of 8, only depth: 0 of 4 questions open" in second.err
 
 
 @pytest.mark.system
 def test_a_model_that_is_offered_no_tool_is_told_of_none(data: Path, tmp_path: Path, hybrid: Command) -> None:
     with FaultyServer() as server:
-        assert hybrid(*told(data, server.url, tmp_path / "out", "--vary", "crop")).code == LEFT_OUT
+        assert hybrid(*ablate_arguments(data, server.url, tmp_path / "out", "--vary", "crop")).code == LEFT_OUT
         assert [seen.request.offers_tools for seen in server.seen].count(False) == COUNT
     lines = (tmp_path / "out" / "none" / "controller" / "attempts.jsonl").read_text().splitlines()
     for line in lines:
@@ -84,10 +84,10 @@ def test_a_model_that_is_offered_no_tool_is_told_of_none(data: Path, tmp_path: P
 def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
-        ended = hybrid(*told(data, server.url, out, "--vary", "crop,depth"))
-    again = hybrid("ablate", "--report", out)
-    assert (again.code, again.out) == (LEFT_OUT, ended.out)
-    assert "No single tool's absence changes accuracy_macro measurably on 4 questions" in " ".join(again.out.split())
+        result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "crop,depth"))
+    second = hybrid("ablate", "--report", out)
+    assert (second.code, second.out) == (LEFT_OUT, result.out)
+    assert "No single tool's absence changes accuracy_macro measurably on 4 questions" in " ".join(second.out.split())
     compared = hybrid("compare", *(out / name for name in RUNS if name != "without-jigsaw"), "--json")
     assert list(json.loads(compared.out)["solvers"]) == [
         "controller",
@@ -103,20 +103,20 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
 ) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
-        ended = hybrid(*told(data, server.url, tmp_path / "nothing", "--run-max-calls", 1))
-        assert (ended.code, ended.out) == (3, "")
-        assert "stopped with 4 questions open and 4 of 5 runs not begun" in ended.err
+        result = hybrid(*ablate_arguments(data, server.url, tmp_path / "nothing", "--run-max-calls", 1))
+        assert (result.code, result.out) == (3, "")
+        assert "stopped with 4 questions open and 4 of 5 runs not begun" in result.err
         server.seen.clear()
         # The full menu takes 8 calls and none 4; of the third run one question (2 calls) is finished. Each asks first
         # if the model sees, and where it offers tools if it calls them and sees their pictures: 3 + 1 + 3 calls.
-        ended = hybrid(*told(data, server.url, out, "--run-max-calls", 21, "--concurrency", 1))
-        assert (ended.code, len(server.seen)) == (3, 14)
-        assert "3 questions open and 2 of 5 runs not begun: the budget of 21 model calls is spent" in ended.err
-        assert [len(each) for each in finished(out).values()] == [4, 4, 1, 0, 0]
-        assert "without crop: 3 questions not finished yet, left out." in " ".join(ended.out.split())
-        ended = hybrid(*told(data, server.url, out, "--concurrency", 1))
-        assert (ended.code, len(server.seen)) == (LEFT_OUT, 4 + 4 * 8)
-    assert [len(each) for each in finished(out).values()] == [COUNT] * 5
+        result = hybrid(*ablate_arguments(data, server.url, out, "--run-max-calls", 21, "--concurrency", 1))
+        assert (result.code, len(server.seen)) == (3, 14)
+        assert "3 questions open and 2 of 5 runs not begun: the budget of 21 model calls is spent" in result.err
+        assert [len(value) for value in finished(out).values()] == [4, 4, 1, 0, 0]
+        assert "without crop: 3 questions not finished yet, left out." in " ".join(result.out.split())
+        result = hybrid(*ablate_arguments(data, server.url, out, "--concurrency", 1))
+        assert (result.code, len(server.seen)) == (LEFT_OUT, 4 + 4 * 8)
+    assert [len(item) for item in finished(out).values()] == [COUNT] * 5
 
 
 @pytest.mark.slow
@@ -125,37 +125,37 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
 ) -> None:
     out = tmp_path / "out"
     with FaultyServer(latency_s=0.1) as server:
-        words = told(data, server.url, out, "--concurrency", "1")
+        words = ablate_arguments(data, server.url, out, "--concurrency", "1")
         running = process(words)
         server.wait_for(8 + 4 + 3)
         running.kill(signal.SIGINT)
         assert running.end(STOP_S) == 130
         assert f"finished is kept in {out}; to go on:" in running.said
-        before, mark = finished(out), len(server.seen)
-        assert (len(before["full"]), len(before["none"])) == (COUNT, COUNT)
-        assert len(before["without-crop"]) < COUNT
+        previous, mark = finished(out), len(server.seen)
+        assert (len(previous["full"]), len(previous["none"])) == (COUNT, COUNT)
+        assert len(previous["without-crop"]) < COUNT
         server.latency_s = 0.0
         assert hybrid(*words).code == LEFT_OUT
-    open_questions = sum(COUNT - len(each) for each in before.values())
+    open_questions = sum(COUNT - len(value) for value in previous.values())
     # Of a question in flight what the model had said is known.
     assert 2 * open_questions - 1 <= len(server.seen) - mark <= 2 * open_questions
-    assert [len(each) for each in finished(out).values()] == [COUNT] * 5
+    assert [len(item) for item in finished(out).values()] == [COUNT] * 5
 
 
 @pytest.mark.system
 def test_a_refusal_ends_all_and_a_failed_question_is_named(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer(plan=always(Fault.WRONG_KEY)) as server:
-        ended = hybrid(*told(data, server.url, out, "--vary", "depth"), code=2)
-        assert "401 Unauthorized" in ended.err
+        result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth"), code=2)
+        assert "401 Unauthorized" in result.err
         # A key that the server refuses ends it before anything is written.
         assert list(out.iterdir()) == []
         server.plan = only({2: Fault.BAD_REQUEST})
-        ended = hybrid(*told(data, server.url, out, "--vary", "depth", "--json"), code=3)
-    named = [line.partition(": ")[2] for line in ended.err.splitlines() if line.startswith("failed: ")]
+        result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth", "--json"), code=3)
+    values = [line.partition(": ")[2] for line in result.err.splitlines() if line.startswith("failed: ")]
     runs = ("full", "no tool", "without depth")
-    assert [line.partition(": ")[0] for line in named] == [f"val_Spatial_Relation_2 ({run})" for run in runs]
-    report = json.loads(ended.out)
+    assert [line.partition(": ")[0] for line in values] == [f"val_Spatial_Relation_2 ({run})" for run in runs]
+    report = json.loads(result.out)
     differences = [row for row in report["results"] if row["quantity"] == "difference"]
     assert all("more than 1 % of the questions failed" in row["note"] for row in differences)
     assert report["conclusion"][0] == "1 of 1 difference could not be tested."
@@ -165,16 +165,16 @@ def test_a_refusal_ends_all_and_a_failed_question_is_named(data: Path, tmp_path:
 def test_a_run_of_another_configuration_is_refused(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
-        assert hybrid(*told(data, server.url, out, "--vary", "depth")).code == 0
-        asked = len(server.seen)
-        ended = hybrid(*told(data, server.url, out, "--vary", "depth", "--seed", 7))
-        assert (ended.code, len(server.seen)) == (2, asked)
-    assert "full holds a run of another configuration:\n" in ended.err
-    assert "\n  seed: 0 -> 7\n" in ended.err
+        assert hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth")).code == 0
+        count = len(server.seen)
+        result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth", "--seed", 7))
+        assert (result.code, len(server.seen)) == (2, count)
+    assert "full holds a run of another configuration:\n" in result.err
+    assert "\n  seed: 0 -> 7\n" in result.err
     folder = RunFolder(out / "without-depth")
     content = folder.manifest
     content["identity"]["seed"] = 7
     folder.write_manifest(content)
-    ended = hybrid("ablate", "--report", out)
-    assert (ended.code, "without-depth is not a run of this ablation" in ended.err) == (2, True)
-    assert "seed: 0 -> 7" in ended.err
+    result = hybrid("ablate", "--report", out)
+    assert (result.code, "without-depth is not a run of this ablation" in result.err) == (2, True)
+    assert "seed: 0 -> 7" in result.err

@@ -24,23 +24,23 @@ NAMES = tuple(CORPUS)
 NUMBERED = tuple(enumerate(NAMES))
 
 
-def read(name: str, folder: Path, store: ImageStore, **chosen: str) -> dict[str, Question | BrokenQuestion]:
+def read(name: str, folder: Path, store: ImageStore, **selected: str) -> dict[str, Question | BrokenQuestion]:
     """Every question by id, after the fingerprint over the files that decide them."""
     benchmark = load("hybrid.benchmarks", name)
-    source = mount(benchmark, str(folder), split=None, tasks=(), settings=chosen, store=store).source
+    source = mount(benchmark, str(folder), split=None, tasks=(), settings=selected, store=store).source
     fingerprint(benchmark.files(source), source.folder)
     return {question.id: question for question in questions(benchmark, source, None)}
 
 
-def broken(found: dict[str, Question | BrokenQuestion]) -> dict[str, str]:
+def broken(results: dict[str, Question | BrokenQuestion]) -> dict[str, str]:
     """Of the broken questions, why, by id; each on one line of bounded length."""
-    faults = {question.id: question.error for question in found.values() if isinstance(question, BrokenQuestion)}
+    faults = {question.id: question.error for question in results.values() if isinstance(question, BrokenQuestion)}
     assert all("\n" not in fault and len(fault) < 1000 for fault in faults.values())
     return faults
 
 
-def sound(found: dict[str, Question | BrokenQuestion]) -> set[str]:
-    return {question.id for question in found.values() if isinstance(question, Question)}
+def sound(results: dict[str, Question | BrokenQuestion]) -> set[str]:
+    return {question.id for question in results.values() if isinstance(question, Question)}
 
 
 def table(path: Path, rows: Sequence[dict[str, Any]], group: int = 2) -> Path:
@@ -147,17 +147,17 @@ MADE: dict[str, tuple[Callable[[Path, Sequence[bytes]], Path], Callable[[int], s
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_broken_image_costs_its_own_question_and_no_other(tmp_path: Path, name: str) -> None:
-    build, identity, chosen = MADE[name]
+    build, identity, selected = MADE[name]
     store = ImageStore(tmp_path / "store")
-    found = read(name, build(tmp_path / "data", [CORPUS[each].data for each in NAMES]), store, **chosen)
-    faults = broken(found)
-    assert set(found) == {identity(number) for number, _ in NUMBERED}
-    assert {each for number, each in NUMBERED if identity(number) in faults} == set(images.BROKEN)
-    for number, each in NUMBERED:
-        question = found[identity(number)]
+    parsed = read(name, build(tmp_path / "data", [CORPUS[item].data for item in NAMES]), store, **selected)
+    faults = broken(parsed)
+    assert set(parsed) == {identity(number) for number, _ in NUMBERED}
+    assert {entry for number, entry in NUMBERED if identity(number) in faults} == set(images.BROKEN)
+    for number, value in NUMBERED:
+        question = parsed[identity(number)]
         if isinstance(question, Question):
             image = question.images[0]
-            assert (image.width, image.height) == CORPUS[each].size, each
+            assert (image.width, image.height) == CORPUS[value].size, value
         else:
             assert re.search(r"(row|line) \d+", question.error), question.error
 
@@ -196,18 +196,18 @@ def spoil_pages(path: Path, column: str, group: int) -> None:
 @pytest.mark.parametrize("column", ["prompt", "choices", "answer", "image_1"])
 def test_a_page_that_does_not_decode_costs_its_rows(blink: Path, store: ImageStore, column: str) -> None:
     spoil_pages(blink / "Counting" / "val-0.parquet", column, 1)
-    found = read("blink", blink, store)
-    assert len(found) == 12
-    faults = broken(found)
+    parsed = read("blink", blink, store)
+    assert len(parsed) == 12
+    faults = broken(parsed)
     assert set(faults) == {"val_Counting_2", "val_Counting_3"}
     assert f"val-0.parquet, row 3, column {column}: cannot be read (" in faults["val_Counting_2"]
 
 
 def test_a_page_of_ids_that_does_not_decode_costs_its_rows(blink: Path, store: ImageStore) -> None:
     spoil_pages(blink / "Counting" / "val-0.parquet", "idx", 2)
-    found = read("blink", blink, store)
-    assert len(found) == 12
-    assert set(broken(found)) == {f"Counting:Counting_val-0.parquet_row_{row}" for row in (5, 6)}
+    parsed = read("blink", blink, store)
+    assert len(parsed) == 12
+    assert set(broken(parsed)) == {f"Counting:Counting_val-0.parquet_row_{row}" for row in (5, 6)}
 
 
 def spoilt(kind: str, path: Path) -> None:
@@ -235,12 +235,12 @@ SPOILT = ("empty", "truncated", "text", "missing column", "renamed column")
 @pytest.mark.parametrize("kind", SPOILT)
 def test_a_file_of_several_that_cannot_be_used_is_one_named_failure(blink: Path, store: ImageStore, kind: str) -> None:
     spoilt(kind, blink / "Counting" / "val-0.parquet")
-    found = read("blink", blink, store)
-    assert sound(found) == {f"val_Spatial_Relation_{n}" for n in range(6)}
-    (identity,) = broken(found)
-    assert found[identity].task == "Counting"
+    parsed = read("blink", blink, store)
+    assert sound(parsed) == {f"val_Spatial_Relation_{n}" for n in range(6)}
+    (identity,) = broken(parsed)
+    assert parsed[identity].task == "Counting"
     assert identity == "Counting:Counting_val-0.parquet"
-    assert str(blink / "Counting" / "val-0.parquet") in broken(found)[identity]
+    assert str(blink / "Counting" / "val-0.parquet") in broken(parsed)[identity]
 
 
 @pytest.mark.parametrize("kind", SPOILT)
@@ -248,11 +248,11 @@ def test_a_file_of_several_that_cannot_be_used_is_one_named_failure(blink: Path,
 def test_the_only_file_that_cannot_be_used_is_one_line(
     tmp_path: Path, store: ImageStore, name: str, file: str, kind: str
 ) -> None:
-    build, _, chosen = MADE[name]
+    build, _, selected = MADE[name]
     folder = build(tmp_path / "data", GOOD)
     spoilt(kind, folder / file)
     with pytest.raises(DataError, match=re.escape(str(folder / file))) as caught:
-        read(name, folder, store, **chosen)
+        read(name, folder, store, **selected)
     assert "\n" not in str(caught.value)
 
 
@@ -263,9 +263,9 @@ def test_a_second_file_of_hvsbench_that_cannot_be_used_is_missing_from_each_type
     folder = hvs_folder(tmp_path / "data", GOOD)
     table(folder / "data" / "test-1.parquet", hvs_rows(GOOD, "Q5"))
     spoilt(kind, table(folder / "data" / "test-2.parquet", hvs_rows(GOOD, "Q5")))
-    found = read("hvsbench", folder, store)
-    assert sound(found) == {f"{task}_{number}" for task in ("Q2", "Q5") for number in range(6)}
-    assert set(broken(found)) == {f"{task}:data_test-2.parquet" for task in ("Q2", "Q5")}
+    parsed = read("hvsbench", folder, store)
+    assert sound(parsed) == {f"{task}_{number}" for task in ("Q2", "Q5") for number in range(6)}
+    assert set(broken(parsed)) == {f"{task}:data_test-2.parquet" for task in ("Q2", "Q5")}
 
 
 @pytest.mark.parametrize("kind", SPOILT)
@@ -274,9 +274,9 @@ def test_a_second_set_of_mm_sap_that_cannot_be_used_is_one_named_failure(
 ) -> None:
     folder = sap_folder(tmp_path / "data", GOOD)
     spoilt(kind, table(folder / "KnowVisQA.parquet", sap_rows(GOOD)))
-    found = read("mm_sap", folder, store, shuffles="stored")
-    assert sound(found) == {f"basic_{number:04d}" for number in range(1, 7)}
-    assert set(broken(found)) == {"KnowVisQA:KnowVisQA.parquet"}
+    parsed = read("mm_sap", folder, store, shuffles="stored")
+    assert sound(parsed) == {f"basic_{number:04d}" for number in range(1, 7)}
+    assert set(broken(parsed)) == {"KnowVisQA:KnowVisQA.parquet"}
 
 
 CELLS = {
@@ -300,10 +300,10 @@ def test_a_cell_that_cannot_be_used_costs_its_row(blink: Path, store: ImageStore
     rows = blink_rows("Counting", GOOD)
     rows[3] = {**rows[3], **CELLS[cell]}
     table(blink / "Counting" / "val-0.parquet", rows)
-    found = read("blink", blink, store)
-    (fault,) = broken(found).values()
+    parsed = read("blink", blink, store)
+    (fault,) = broken(parsed).values()
     assert "val-0.parquet, row 4" in fault
-    assert len(sound(found)) == 11
+    assert len(sound(parsed)) == 11
 
 
 def test_26_choices_are_a_question(blink: Path, store: ImageStore) -> None:
@@ -319,18 +319,18 @@ def test_a_column_of_another_type_names_each_row(
 ) -> None:
     rows = [{**row, column: values[place % 2]} for place, row in enumerate(blink_rows("Counting", GOOD))]
     table(blink / "Counting" / "val-0.parquet", rows)
-    found = read("blink", blink, store)
-    faults = enumerate(broken(found).values(), 1)
+    parsed = read("blink", blink, store)
+    faults = enumerate(broken(parsed).values(), 1)
     assert all(f"row {row}, column {column}: expected text" in fault for row, fault in faults)
-    assert (len(broken(found)), len(sound(found))) == (6, 6)
+    assert (len(broken(parsed)), len(sound(parsed))) == (6, 6)
 
 
 def test_text_that_is_not_utf_8_costs_its_row(blink: Path, store: ImageStore) -> None:
     path = blink / "Counting" / "val-0.parquet"
-    whole = pq.read_table(path)
+    full = pq.read_table(path)
     raw = pa.array([b"sound", b"sound", b"\xff\xfe\x80", b"sound", b"sound", b"sound"])
     text = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
-    pq.write_table(whole.set_column(whole.column_names.index("prompt"), "prompt", text), path, row_group_size=2)
+    pq.write_table(full.set_column(full.column_names.index("prompt"), "prompt", text), path, row_group_size=2)
     (fault,) = broken(read("blink", blink, store)).items()
     assert fault[0] == "val_Counting_2"
     assert "row 3, column prompt: cannot be read ('utf-8' codec" in fault[1]
@@ -340,10 +340,10 @@ def test_text_that_is_not_utf_8_costs_its_row(blink: Path, store: ImageStore) ->
 def test_metadata_that_are_no_text(tmp_path: Path, store: ImageStore, value: float | None) -> None:
     rows = [{**row, "real_image_path": value} for row in hvs_rows(GOOD)]
     table(tmp_path / "data" / "data" / "test-0.parquet", rows)
-    found = read("hvsbench", tmp_path / "data", store)
-    assert len(found) == 6
-    assert all("column real_image_path: expected text, found float" in fault for fault in broken(found).values())
-    assert len(broken(found)) == (0 if value is None else 6)
+    parsed = read("hvsbench", tmp_path / "data", store)
+    assert len(parsed) == 6
+    assert all("column real_image_path: expected text, found float" in fault for fault in broken(parsed).values())
+    assert len(broken(parsed)) == (0 if value is None else 6)
 
 
 @pytest.mark.parametrize(
@@ -353,29 +353,29 @@ def test_a_row_of_hvsbench_that_cannot_be_used(tmp_path: Path, store: ImageStore
     rows = hvs_rows(GOOD)
     rows[4] |= change
     table(tmp_path / "data" / "data" / "test-0.parquet", rows)
-    found = read("hvsbench", tmp_path / "data", store)
-    (fault,) = broken(found).values()
+    parsed = read("hvsbench", tmp_path / "data", store)
+    (fault,) = broken(parsed).values()
     assert "test-0.parquet, row 5, column " in fault
-    assert len(sound(found)) == 5
+    assert len(sound(parsed)) == 5
 
 
 @pytest.mark.parametrize("column", ["question", "answer", "image", "question_type", "index"])
 def test_pages_of_hvsbench_that_do_not_decode(tmp_path: Path, store: ImageStore, column: str) -> None:
     folder = hvs_folder(tmp_path / "data", GOOD)
     spoil_pages(folder / "data" / "test-0.parquet", column, 1)
-    found = read("hvsbench", folder, store)
-    assert len(broken(found)) == 2
-    assert all(f"column {column}" in fault for fault in broken(found).values())
-    assert sound(found) == {f"Q2_{number}" for number in (0, 1, 4, 5)}
+    parsed = read("hvsbench", folder, store)
+    assert len(broken(parsed)) == 2
+    assert all(f"column {column}" in fault for fault in broken(parsed).values())
+    assert sound(parsed) == {f"Q2_{number}" for number in (0, 1, 4, 5)}
 
 
 @pytest.mark.parametrize("column", ["question", "options", "answer", "image"])
 def test_pages_of_mm_sap_that_do_not_decode(tmp_path: Path, store: ImageStore, column: str) -> None:
     folder = sap_folder(tmp_path / "data", GOOD)
     spoil_pages(folder / "BasicVisQA.parquet", column, 1)
-    found = read("mm_sap", folder, store, shuffles="stored")
-    assert set(broken(found)) == {"basic_0003", "basic_0004"}
-    assert len(sound(found)) == 4
+    parsed = read("mm_sap", folder, store, shuffles="stored")
+    assert set(broken(parsed)) == {"basic_0003", "basic_0004"}
+    assert len(sound(parsed)) == 4
 
 
 LINES = {
@@ -402,10 +402,10 @@ def test_a_bad_line_in_the_middle_costs_its_own_question(tmp_path: Path, store: 
     lines = path.read_bytes().split(b"\n")
     lines[2] = LINES[case]
     path.write_bytes(b"\n".join(lines))
-    found = read("mvp_bench", folder, store, mcq="vanilla")
-    (fault,) = broken(found).values()
+    parsed = read("mvp_bench", folder, store, mcq="vanilla")
+    (fault,) = broken(parsed).values()
     assert "all_questions.json, line 3" in fault
-    assert sound(found) == {"0", "1", "3", "4", "5"}
+    assert sound(parsed) == {"0", "1", "3", "4", "5"}
 
 
 @pytest.mark.parametrize("change", ["BOM", "CRLF", "blank lines", "no last line feed"])
@@ -420,8 +420,8 @@ def test_lines_of_another_hand_are_read(tmp_path: Path, store: ImageStore, chang
         "no last line feed": data.rstrip(),
     }
     path.write_bytes(changed[change])
-    found = read("mvp_bench", folder, store, mcq="vanilla")
-    assert (broken(found), len(found)) == ({}, 6)
+    parsed = read("mvp_bench", folder, store, mcq="vanilla")
+    assert (broken(parsed), len(parsed)) == ({}, 6)
 
 
 def test_without_the_rotations_the_other_questions_are_asked(tmp_path: Path, store: ImageStore) -> None:
@@ -433,9 +433,9 @@ def test_without_the_rotations_the_other_questions_are_asked(tmp_path: Path, sto
     )
     (folder / "Images" / "Single_Images" / "0_e.jpg").write_bytes(GOOD[0])
     (folder / "mcq_questions.json").write_bytes(b"\x00\xff")
-    found = read("mvp_bench", folder, store, mcq="both")
-    assert sound(found) == {"0", "1", "2", "3", "4", "5", "9"}
-    assert set(broken(found)) == {"single:mcq_questions.json"}
+    parsed = read("mvp_bench", folder, store, mcq="both")
+    assert sound(parsed) == {"0", "1", "2", "3", "4", "5", "9"}
+    assert set(broken(parsed)) == {"single:mcq_questions.json"}
 
 
 ROWS: dict[str, Any] = {
@@ -461,10 +461,10 @@ def test_a_bad_row_of_actiview_costs_its_own_question(tmp_path: Path, store: Ima
     row = ROWS[case]
     content["data"][2] = {**content["data"][2], **row} if isinstance(row, dict) else row
     path.write_text(json.dumps(content))
-    found = read("actiview", folder, store)
-    (fault,) = broken(found).values()
+    parsed = read("actiview", folder, store)
+    (fault,) = broken(parsed).values()
     assert "data.json, row 3" in fault
-    assert len(sound(found)) == 5
+    assert len(sound(parsed)) == 5
 
 
 @pytest.mark.parametrize("file", ["data.json", "groundtruth_views.json"])

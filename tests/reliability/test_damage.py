@@ -42,10 +42,10 @@ Run = tuple[Files, Callable[..., Ended]]
 
 
 def test_a_last_line_that_was_cut_is_asked_again_and_nothing_else(run: Run, server: FaultyServer) -> None:
-    files, again = run
+    files, second = run
     scores, mark = files.scores, len(server.seen)
     files.attempts.write_bytes(files.attempts.read_bytes()[:-20])
-    assert again().code == 0
+    assert second().code == 0
     assert sum(server.asked(mark).values()) == 1
     assert files.scores == scores
     assert files.finished() == set(range(1, COUNT + 1))
@@ -55,7 +55,7 @@ def test_a_last_line_that_was_cut_is_asked_again_and_nothing_else(run: Run, serv
 def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_question(
     run: Run, hybrid: Command, server: FaultyServer, damage: bytes
 ) -> None:
-    files, again = run
+    files, second = run
     scores, mark = files.scores, len(server.seen)
     lines = files.attempts.read_bytes().split(b"\n")
     lines[4] = damage
@@ -63,19 +63,19 @@ def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_
     scored = hybrid("score", files.path, "--json", code=3)
     assert "attempts.jsonl, line 5" in scored.err
     assert json.loads(scored.out)["n"] == COUNT
-    assert again().code == 0
+    assert second().code == 0
     assert sum(server.asked(mark).values()) == 1
     assert files.scores == scores
 
 
 def test_lines_that_vanish_are_missed(run: Run, hybrid: Command, server: FaultyServer) -> None:
-    files, again = run
+    files, second = run
     scores, mark = files.scores, len(server.seen)
     files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[: COUNT // 2]))
     scored = hybrid("score", files.path, "--json")
     assert scored.code != 0
     assert "attempts.jsonl" in scored.err
-    assert again().code == 0
+    assert second().code == 0
     assert sum(server.asked(mark).values()) == COUNT - COUNT // 2
     assert files.scores == scores
 
@@ -108,37 +108,37 @@ MANIFESTS = {
 def test_a_damaged_manifest_is_one_line_and_nothing_is_written(
     run: Run, hybrid: Command, server: FaultyServer, damage: str
 ) -> None:
-    files, again = run
+    files, second = run
     (files.path / "manifest.json").write_bytes(MANIFESTS[damage])
-    before, mark = files.bytes(), len(server.seen)
-    for ended in (again(), hybrid("score", files.path, "--json")):
-        assert ended.code == 2
-        assert "manifest.json" in ended.err
-        assert "Traceback" not in ended.err
-        assert ended.out == ""
-    assert files.bytes() == before
+    content, mark = files.bytes(), len(server.seen)
+    for result in (second(), hybrid("score", files.path, "--json")):
+        assert result.code == 2
+        assert "manifest.json" in result.err
+        assert "Traceback" not in result.err
+        assert result.out == ""
+    assert files.bytes() == content
     assert len(server.seen) == mark
 
 
 def test_answers_without_a_manifest_are_nobodys(run: Run, server: FaultyServer) -> None:
-    files, again = run
+    files, second = run
     (files.path / "manifest.json").unlink()
-    before, mark = files.bytes(), len(server.seen)
-    other = again("--model", "openai:another")
+    content, mark = files.bytes(), len(server.seen)
+    other = second("--model", "openai:another")
     assert other.code == 2
     assert "manifest.json" in other.err
-    assert files.bytes() == before
+    assert files.bytes() == content
     assert len(server.seen) == mark
 
 
 def test_another_configuration_is_refused_with_what_differs(run: Run, server: FaultyServer) -> None:
-    files, again = run
-    before, mark = files.bytes(), len(server.seen)
-    for more, named in ((("--model", "openai:other"), "openai:other"), (("--seed", "3"), "seed: 0 -> 3")):
-        other = again(*more)
+    files, second = run
+    content, mark = files.bytes(), len(server.seen)
+    for more, text in ((("--model", "openai:other"), "openai:other"), (("--seed", "3"), "seed: 0 -> 3")):
+        other = second(*more)
         assert other.code == 2
-        assert named in other.err
-    assert files.bytes() == before
+        assert text in other.err
+    assert files.bytes() == content
     assert len(server.seen) == mark
 
 
@@ -147,12 +147,12 @@ def test_where_the_server_is_and_how_patiently_it_is_asked_is_no_other_configura
 ) -> None:
     files, _ = run
     files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[:-1]))
-    before = len(server.seen)
+    count = len(server.seen)
     with FaultyServer() as another:
         patient = ("--model-arg", "timeout_s=120", "--model-arg", "retries=1")
-        ended = hybrid(*words(questions(COUNT), another.url, files.path, *MLLM, *patient, "--json"))
-        assert (ended.code, len(another.seen)) == (0, 1)
-    assert len(server.seen) == before
+        result = hybrid(*words(questions(COUNT), another.url, files.path, *MLLM, *patient, "--json"))
+        assert (result.code, len(another.seen)) == (0, 1)
+    assert len(server.seen) == count
 
 
 def test_a_clock_that_jumps_changes_no_answer(
@@ -164,10 +164,10 @@ def test_a_clock_that_jumps_changes_no_answer(
     # Forward and back by a day at every look: nothing that a run decides may be taken from this clock.
     time.time = lambda: real() + 86400 * (-1) ** next(hours)
     try:
-        ended = hybrid(*words(questions(COUNT), server.url, jumped.path, *MLLM, "--json"))
+        result = hybrid(*words(questions(COUNT), server.url, jumped.path, *MLLM, "--json"))
     finally:
         time.time = real
-    assert ended.code == 0
+    assert result.code == 0
     assert jumped.scores == files.scores
 
 
@@ -177,26 +177,26 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(
 ) -> None:
     count = 60
     run = Files(tmp_path / "run", "mllm")
-    told = words(questions(count), server.url, run.path, *MLLM, "--concurrency", "4")
-    assert hybrid(*told, "--limit", "6").code == 0
-    kept = run.finished()
+    arguments = words(questions(count), server.url, run.path, *MLLM, "--concurrency", "4")
+    assert hybrid(*arguments, "--limit", "6").code == 0
+    selected = run.finished()
     # No file of the process may grow beyond its questions and a few answers.
-    blocks = _questions_bytes(hybrid, tmp_path, told) // 1024 + 6
-    full = process(told, before=("bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash"))
+    blocks = _questions_bytes(hybrid, tmp_path, arguments) // 1024 + 6
+    full = process(arguments, before=("bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash"))
     assert full.end() in (2, 3)
     assert "File too large" in full.said
     assert "Traceback" not in full.said
-    assert kept < run.finished() < set(range(1, count + 1))
+    assert selected < run.finished() < set(range(1, count + 1))
     finished, mark = run.finished(), len(server.seen)
-    assert hybrid(*told).code == 0
+    assert hybrid(*arguments).code == 0
     assert run.finished() == set(range(1, count + 1))
     assert not finished & set(server.asked(mark))
 
 
-def _questions_bytes(hybrid: Command, tmp_path: Path, told: list[str]) -> int:
+def _questions_bytes(hybrid: Command, tmp_path: Path, names: list[str]) -> int:
     """The size of the run's questions in its folder, in bytes."""
-    place = told.index("--out") + 1
-    assert hybrid(*told[:place], tmp_path / "whole", *told[place + 1 :]).code == 0
+    place = names.index("--out") + 1
+    assert hybrid(*names[:place], tmp_path / "whole", *names[place + 1 :]).code == 0
     return (tmp_path / "whole" / "questions.jsonl").stat().st_size
 
 
@@ -222,7 +222,7 @@ def as_anybody() -> Iterator[None]:
 def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_continued(
     run: Run, hybrid: Command, server: FaultyServer, tmp_path: Path
 ) -> None:
-    files, again = run
+    files, second = run
     expected = hybrid("score", files.path, "--json").out
     other = shutil.copytree(files.path, tmp_path / "other")
     # Neither a score nor a lock is there to be read: both would have to be written.
@@ -232,12 +232,12 @@ def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_contin
     for path in files.path.rglob("*"):
         path.chmod(0o555 if path.is_dir() else 0o444)
     files.path.chmod(0o555)
-    before, mark = files.bytes(), len(server.seen)
+    content, mark = files.bytes(), len(server.seen)
     try:
         with as_anybody():
             scored = hybrid("score", files.path, "--json")
             compared = hybrid("compare", files.path, other, "--json")
-            continued = again()
+            continued = second()
     finally:
         for folder in folders:
             folder.chmod(0o755)
@@ -249,7 +249,7 @@ def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_contin
     assert continued.code == 2
     assert "cannot be written" in continued.err
     assert "Traceback" not in scored.err + compared.err + continued.err
-    assert files.bytes() == before
+    assert files.bytes() == content
     assert len(server.seen) == mark
 
 
@@ -259,8 +259,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(
     (tmp_path / "file").write_text("in the way")
     mark = len(server.seen)
     for solver in (MLLM, CONTROLLER):
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "file" / "run", *solver), code=2)
-        assert ended.err.splitlines()[-1].startswith("hybrid: ")
-        assert "cannot be written" in ended.err
-        assert "Traceback" not in ended.err
+        result = hybrid(*words(questions(COUNT), server.url, tmp_path / "file" / "run", *solver), code=2)
+        assert result.err.splitlines()[-1].startswith("hybrid: ")
+        assert "cannot be written" in result.err
+        assert "Traceback" not in result.err
     assert len(server.seen) == mark

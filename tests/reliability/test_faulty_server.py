@@ -35,16 +35,16 @@ def test_every_question_ends_answered_or_typed_as_failed(
         monkeypatch.setattr("hybrid.models.caller.Backoff", partial(Backoff, base_s=0.02))
     run, short = Files(tmp_path / "run", "controller"), ("--model-arg", "timeout_s=8")
     with FaultyServer(seeded(0.05)) as server:
-        told = words(questions(count), server.url, run.path, *CONTROLLER, *PATIENT, *short)
-        ended = hybrid(*told)
+        arguments = words(questions(count), server.url, run.path, *CONTROLLER, *PATIENT, *short)
+        result = hybrid(*arguments)
         assert {seen.fault for seen in server.seen if seen.fault} == set(FAULTS)
-        _check_the_numbers(ended, run, count)
-        assert ended.report["failed"] <= LOST * count
+        _check_the_numbers(result, run, count)
+        assert result.report["failed"] <= LOST * count
         assert max(server.asked().values()) <= MAX_REQUESTS
         server.plan = only({})
         finished, mark = run.finished(), len(server.seen)
-        again = hybrid(*told, code=0)
-    assert again.report["failed"] == 0
+        second = hybrid(*arguments, code=0)
+    assert second.report["failed"] == 0
     assert set(server.asked(mark)) == set(range(1, count + 1)) - finished
 
 
@@ -56,16 +56,16 @@ LOST = 0.08
 MAX_REQUESTS = 5 * (1 + RETRIES)
 
 
-def _check_the_numbers(ended: Ended, run: Files, count: int) -> None:
+def _check_the_numbers(result: Ended, run: Files, count: int) -> None:
     """Both denominators, the outcomes, the exit code and the names of what failed."""
-    report, outcomes = ended.report, ended.report["outcomes"]
+    report, outcomes = result.report, result.report["outcomes"]
     failed = report["failed"]
     assert report["n"] == count
     assert set(outcomes) <= {"answered", "outage", "unparsed"}
     assert sum(outcomes.values()) == count
     assert outcomes.get("outage", 0) == failed == count - len(run.finished())
-    assert ended.code == (3 if failed else 0)
-    assert ended.err.count("\nfailed: val_") == min(failed, 20)
+    assert result.code == (3 if failed else 0)
+    assert result.err.count("\nfailed: val_") == min(failed, 20)
     scores = [json.loads(line) for line in run.scores.splitlines()]
     assert len(scores) == count
     for score in scores:
@@ -87,27 +87,27 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
     monkeypatch.setattr("hybrid.models.caller.Backoff", partial(Backoff, base_s=0.05))
     run, failing = Files(tmp_path / "run", "mllm"), (5, 6)
     with FaultyServer(only(dict.fromkeys(failing, Fault.HTTP_500))) as server:
-        told = words(questions(COUNT), server.url, run.path, *MLLM, *PATIENT)
-        ended = hybrid(*told, code=3)
-        assert ended.report["outcomes"] == {"answered": COUNT - 2, "outage": 2}
-        asked = server.asked()
-        assert {number: asked[number] for number in failing} == dict.fromkeys(failing, 1 + RETRIES)
-        assert set(asked.values()) == {1, 1 + RETRIES}
+        arguments = words(questions(COUNT), server.url, run.path, *MLLM, *PATIENT)
+        result = hybrid(*arguments, code=3)
+        assert result.report["outcomes"] == {"answered": COUNT - 2, "outage": 2}
+        request = server.asked()
+        assert {number: request[number] for number in failing} == dict.fromkeys(failing, 1 + RETRIES)
+        assert set(request.values()) == {1, 1 + RETRIES}
         pauses = [_pauses(server, number) for number in failing]
-        for found in pauses:
+        for output in pauses:
             # Each twice as long as the one before, and between half and one and a half times that.
-            assert all(pause >= least for pause, least in zip(found, (0.025, 0.05, 0.1), strict=True))
+            assert all(pause >= least for pause, least in zip(output, (0.025, 0.05, 0.1), strict=True))
         for number in failing:
-            assert f"failed: val_Spatial_Relation_{number} (mllm): " in ended.err
+            assert f"failed: val_Spatial_Relation_{number} (mllm): " in result.err
         server.plan, mark = only({}), len(server.seen)
-        assert hybrid(*told).code == 0
+        assert hybrid(*arguments).code == 0
     assert server.asked(mark) == dict.fromkeys(failing, 1)
 
 
 def _pauses(server: FaultyServer, number: int) -> list[float]:
     """Seconds between the requests of a question."""
     times = [seen.at for seen in server.seen if seen.request.question == number]
-    return [after - before for before, after in pairwise(times)]
+    return [after - previous for previous, after in pairwise(times)]
 
 
 def test_a_wait_that_the_server_asks_for_is_waited(tmp_path: Path, questions: Questions, hybrid: Command) -> None:
@@ -117,9 +117,9 @@ def test_a_wait_that_the_server_asks_for_is_waited(tmp_path: Path, questions: Qu
 
     with FaultyServer(first_is_too_many) as server:
         hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *MLLM, *PATIENT, "--limit", "4"), code=0)
-    asked = {number: requests for number, requests in server.asked().items() if number >= 0}
-    assert len(asked) == 4
-    for number, requests in asked.items():
+    by_value = {number: requests for number, requests in server.asked().items() if number >= 0}
+    assert len(by_value) == 4
+    for number, requests in by_value.items():
         assert requests == 2
         assert _pauses(server, number)[0] >= 1.0
 
@@ -130,15 +130,15 @@ def test_a_question_that_is_not_allowed_costs_itself_only(
     refused = {7: Fault.FORBIDDEN, 12: Fault.NOT_FOUND, 20: Fault.BAD_REQUEST}
     run = Files(tmp_path / "run", "mllm")
     with FaultyServer(only(refused)) as server:
-        told = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2", "--json")
-        ended = hybrid(*told, code=3)
-        assert ended.report["outcomes"] == {"answered": COUNT - 3, "outage": 3}
+        arguments = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2", "--json")
+        result = hybrid(*arguments, code=3)
+        assert result.report["outcomes"] == {"answered": COUNT - 3, "outage": 3}
         assert set(server.asked().values()) == {1}
         for number, fault in refused.items():
-            (line,) = [line for line in ended.err.splitlines() if f"val_Spatial_Relation_{number} " in line]
+            (line,) = [line for line in result.err.splitlines() if f"val_Spatial_Relation_{number} " in line]
             assert fault.value in line
         server.plan, mark = only({}), len(server.seen)
-        assert hybrid(*told).code == 0
+        assert hybrid(*arguments).code == 0
     assert server.asked(mark) == dict.fromkeys(refused, 1)
 
 
@@ -146,20 +146,20 @@ def test_an_empty_account_stops_at_once_and_keeps_what_is_answered(
     tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     with FaultyServer(only({3: Fault.NO_CREDIT})) as server:
-        told = words(questions(COUNT), server.url, tmp_path / "run", *MLLM, "--concurrency", "2", "--json")
-        ended = hybrid(*told, code=3)
-        assert "the account is out of credit or quota: top it up" in ended.err
-        assert "Traceback" not in ended.err
+        arguments = words(questions(COUNT), server.url, tmp_path / "run", *MLLM, "--concurrency", "2", "--json")
+        result = hybrid(*arguments, code=3)
+        assert "the account is out of credit or quota: top it up" in result.err
+        assert "Traceback" not in result.err
         # Every other question is answered where the refused one does not end the run.
         assert len(server.asked()) < COUNT
         paid = {number for number in server.asked() if number != 3}
         server.plan, mark = only({}), len(server.seen)
-        assert hybrid(*told).code == 0
-    again = server.asked(mark)
-    assert 3 in again
+        assert hybrid(*arguments).code == 0
+    second = server.asked(mark)
+    assert 3 in second
     # What was in flight when the run ended may be asked again: one question besides the refused one.
-    assert len(paid & set(again)) <= 1
-    assert sum(number >= 0 for number in paid | set(again)) == COUNT
+    assert len(paid & set(second)) <= 1
+    assert sum(number >= 0 for number in paid | set(second)) == COUNT
 
 
 def test_a_wrong_key_stops_at_once(
@@ -168,11 +168,11 @@ def test_a_wrong_key_stops_at_once(
     key = "sk-loopback-only-0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with FaultyServer(always(Fault.WRONG_KEY)) as server:
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *CONTROLLER, *PATIENT), code=2)
-    assert "401" in ended.err
-    assert "Traceback" not in ended.err
+        result = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *CONTROLLER, *PATIENT), code=2)
+    assert "401" in result.err
+    assert "Traceback" not in result.err
     assert len(server.seen) <= int(IN_FLIGHT)
-    assert key not in ended.err + ended.out
+    assert key not in result.err + result.out
     assert not [name for name, data in Files(tmp_path / "run", "mllm").bytes().items() if key.encode() in data]
 
 
@@ -180,11 +180,11 @@ def test_a_server_that_takes_no_request_at_all_stops_early(
     tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     with FaultyServer(always(Fault.BAD_REQUEST)) as server:
-        told = words(questions(100), server.url, tmp_path / "run", *MLLM, "--concurrency", "8", "--json")
-        assert "400" in hybrid(*told, code=2).err
+        arguments = words(questions(100), server.url, tmp_path / "run", *MLLM, "--concurrency", "8", "--json")
+        assert "400" in hybrid(*arguments, code=2).err
         assert len(server.seen) <= 30
         server.plan = only({})
-        assert hybrid(*told).code == 0
+        assert hybrid(*arguments).code == 0
 
 
 @pytest.mark.system
@@ -212,11 +212,11 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
 
         going = threading.Thread(target=go_and_return)
         going.start()
-        ended = hybrid(*words(questions(count), server.url, tmp_path / "run", *CONTROLLER, *PATIENT))
+        result = hybrid(*words(questions(count), server.url, tmp_path / "run", *CONTROLLER, *PATIENT))
         going.join()
     assert tried_in_vain.is_set()
-    assert ended.code == 0
-    assert ended.report["outcomes"] == {"answered": count}
+    assert result.code == 0
+    assert result.report["outcomes"] == {"answered": count}
     # Each request in flight when it went is sent again, and those that look whether it is back are few.
     assert len(server.seen) <= 2 * count + 2 * int(IN_FLIGHT)
 
@@ -230,9 +230,9 @@ def test_an_empty_reply_is_asked_again_whoever_asks(
         return Fault.EMPTY if getattr(request, "before") == 0 else None  # noqa: B009
 
     with FaultyServer(first_is_empty) as server:
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *solver, *PATIENT, "--limit", "6"))
-    assert ended.code == 0
-    assert ended.report["outcomes"] == {"answered": 6}
+        result = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *solver, *PATIENT, "--limit", "6"))
+    assert result.code == 0
+    assert result.report["outcomes"] == {"answered": 6}
 
 
 @pytest.mark.slow

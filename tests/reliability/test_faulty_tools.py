@@ -92,10 +92,10 @@ def test_faulty_tools_cost_no_other_question_and_the_run_ends(
 
     run = Files(tmp_path / "run", "controller")
     with FaultyServer(call=call) as server:
-        told = words(questions(len(does)), server.url, run.path, "--solver", "controller", "--tools", "faulty")
+        arguments = words(questions(len(does)), server.url, run.path, "--solver", "controller", "--tools", "faulty")
         # Running time of a question: what a tool that hangs is given.
-        told += ["--concurrency", str(in_flight), "--max-seconds", "5"]
-        running = process([str(tmp_path / "more"), *told], program=WITH_THE_TOOL)
+        arguments += ["--concurrency", str(in_flight), "--max-seconds", "5"]
+        running = process([str(tmp_path / "more"), *arguments], program=WITH_THE_TOOL)
         assert running.end() == 0
     attempts = [json.loads(line) for line in run.attempts.read_text().splitlines()]
     assert run.finished() == set(range(1, len(does) + 1))

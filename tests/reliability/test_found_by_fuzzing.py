@@ -9,8 +9,8 @@ from hybrid.plugins.prompt_texts import read_texts
 
 
 def test_prompts_that_are_no_text_are_refused_by_name(tmp_path: Path) -> None:
-    ours, theirs = tmp_path / "texts.toml", tmp_path / "prompts.toml"
-    ours.write_text('disclaimer = "Look."\n')
-    theirs.write_bytes(b'[blink]\ndisclaimer = "\xff"\n')
+    actual, reference = tmp_path / "texts.toml", tmp_path / "prompts.toml"
+    actual.write_text('disclaimer = "Look."\n')
+    reference.write_bytes(b'[blink]\ndisclaimer = "\xff"\n')
     with pytest.raises(UsageError, match=r"--prompts .*prompts\.toml: .*can't decode"):
-        read_texts(ours, theirs)
+        read_texts(actual, reference)

@@ -23,21 +23,21 @@ STILL_S = 3.0
 def test_a_killed_run_goes_on_as_if_nothing_had_been(
     count: int, kills: int, tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process]
 ) -> None:
-    data, told = questions(count), (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
+    data, values = questions(count), (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
     with FaultyServer() as server:
-        hybrid(*words(data, server.url, tmp_path / "whole", *told), code=0)
+        hybrid(*words(data, server.url, tmp_path / "whole", *values), code=0)
     run, moments = Files(tmp_path / "killed", "controller"), random.Random(count)
     ends: list[tuple[int, set[int]]] = []
     with FaultyServer(latency_s=0.02) as server:
         for place in range(kills):
             # Two requests a question: the moments are spread over the run, each random within its part of it.
             moment = int(0.95 * 2 * count * (place + moments.random()) / kills)
-            running = process(words(data, server.url, run.path, *told))
+            running = process(words(data, server.url, run.path, *values))
             server.wait_for(max(moment, len(server.seen) + 1))
             running.kill()
             assert running.end() == -signal.SIGKILL
             ends.append((len(server.seen), run.finished()))
-        hybrid(*words(data, server.url, run.path, *told), code=0)
+        hybrid(*words(data, server.url, run.path, *values), code=0)
     assert run.finished() == set(range(1, count + 1))
     for mark, finished in ends:
         assert not finished & set(server.asked(mark)), "a finished question was asked again"
@@ -53,21 +53,21 @@ def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
 ) -> None:
     """Its workers end with it: a request that nobody waits for would be paid."""
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
-    count, told = 60, (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
+    count, values = 60, (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
     with FaultyServer() as server:
-        hybrid(*words(questions(count), server.url, tmp_path / "whole", *told), code=0)
+        hybrid(*words(questions(count), server.url, tmp_path / "whole", *values), code=0)
     run = Files(tmp_path / "killed", "controller")
     with FaultyServer(latency_s=0.2) as server:
         for moment in (20, 60):
-            ray = (*told, "--engine", "ray")
+            ray = (*values, "--engine", "ray")
             running = process(words(questions(count), server.url, run.path, *ray))
             server.wait_for(moment, seconds=600)
             running.kill()
             assert running.end() == -signal.SIGKILL
-            asked = wait_until_still(server)
+            request = wait_until_still(server)
             finished = run.finished()
-        hybrid(*words(questions(count), server.url, run.path, *told), code=0)
-        assert not finished & set(server.asked(asked)), "a finished question was asked again"
+        hybrid(*words(questions(count), server.url, run.path, *values), code=0)
+        assert not finished & set(server.asked(request)), "a finished question was asked again"
     assert run.finished() == set(range(1, count + 1))
     assert run.scores == Files(tmp_path / "whole", "controller").scores
     # What is in flight at a kill, and what workers hold ready for it.
@@ -94,19 +94,28 @@ def test_a_killed_run_of_weights_in_this_process_goes_on(
 
     count, weights = 16, tmp_path / "weights"
     teach(weights, steps=1)
-    told = ["run", "blink", "--data", str(questions(count)), "--model", f"hf:{weights}", "--model-arg", "max_tokens=8"]
-    told += ["--solver", "mllm", "--concurrency", "2", "--out"]
-    killed, whole = Files(tmp_path / "killed", "mllm"), Files(tmp_path / "whole", "mllm")
+    values = [
+        "run",
+        "blink",
+        "--data",
+        str(questions(count)),
+        "--model",
+        f"hf:{weights}",
+        "--model-arg",
+        "max_tokens=8",
+    ]
+    values += ["--solver", "mllm", "--concurrency", "2", "--out"]
+    killed, full = Files(tmp_path / "killed", "mllm"), Files(tmp_path / "whole", "mllm")
     for goal in (1, count // 2):
-        running = process([*told, str(killed.path)])
+        running = process([*values, str(killed.path)])
         while len(killed.finished()) < goal and running.is_alive:
             time.sleep(0.02)
         running.kill()
         assert running.end() == -signal.SIGKILL, running.said
         finished = killed.finished()
         assert len(finished) >= goal
-    for files in (killed, whole):
-        assert process([*told, str(files.path)]).end() == 0
+    for files in (killed, full):
+        assert process([*values, str(files.path)]).end() == 0
     ids = [json.loads(line)["id"] for line in killed.attempts.read_text().splitlines()]
     assert sorted(map(number_of, ids)) == list(range(1, count + 1))
-    assert killed.scores == whole.scores
+    assert killed.scores == full.scores

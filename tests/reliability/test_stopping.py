@@ -31,8 +31,8 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
 ) -> None:
     data, run = questions(COUNT), Files(tmp_path / "run", "mllm")
     with FaultyServer(latency_s=1.0 if times > 1 else 0.1) as server:
-        told = words(data, server.url, run.path, *MLLM, "--concurrency", "4")
-        running = process(told)
+        arguments = words(data, server.url, run.path, *MLLM, "--concurrency", "4")
+        running = process(arguments)
         server.wait_for(12)
         for time in range(times):
             running.kill(number)
@@ -45,7 +45,7 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
         finished, mark = run.finished(), len(server.seen)
         assert finished
         server.latency_s = 0.0
-        hybrid(*told, code=0)
+        hybrid(*arguments, code=0)
     assert run.finished() == set(range(1, COUNT + 1))
     assert not finished & set(server.asked(mark))
     # Nothing is paid for twice: replies in flight were waited for, and kept.
@@ -71,10 +71,10 @@ def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
 ) -> None:
     run = Files(tmp_path / "run", "mllm")
     with FaultyServer(latency_s=0.2) as server:
-        told = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2")
-        running = process(told)
+        arguments = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2")
+        running = process(arguments)
         server.wait_for(4)
-        second = hybrid(*told, code=2)
+        second = hybrid(*arguments, code=2)
         assert second.err.splitlines()[-1].startswith("hybrid: ")
         assert "is being written by another process" in second.err
         server.latency_s = 0.0

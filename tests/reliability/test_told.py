@@ -26,23 +26,23 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_traceback_of_a_tool_in_a_process_of_its_own(
     tmp_path: Path, questions: Questions, hybrid: Command, debug: bool
 ) -> None:
-    own = tmp_path / "own"
-    own.mkdir()
-    (own / "breaks.py").write_text(BREAKS)
-    more = ("--solver", "controller", "--tools", "breaks", "--tool-path", own, "--json")
+    current = tmp_path / "own"
+    current.mkdir()
+    (current / "breaks.py").write_text(BREAKS)
+    more = ("--solver", "controller", "--tools", "breaks", "--tool-path", current, "--json")
     with FaultyServer(call=lambda _: ("breaks", '{"images": ["img:1"]}')) as server:
-        told = words(questions(1), server.url, tmp_path / "run", *more)
-        ended = hybrid(*told, *(["--debug"] if debug else []), code=3)
+        arguments = words(questions(1), server.url, tmp_path / "run", *more)
+        result = hybrid(*arguments, *(["--debug"] if debug else []), code=3)
     assert (
         f"breaks ran on none of its 1 calls: the tool failed: LookupError: no such shelf (own/breaks.py, line {LINE})"
-        in (ended.err)
+        in (result.err)
     )
-    where = f'File "{own / "breaks.py"}", line {LINE}, in run'
-    assert (where in ended.err) is debug
-    assert ("Traceback" in ended.err) is debug
-    assert "1 tool fault" in ended.err
+    text = f'File "{current / "breaks.py"}", line {LINE}, in run'
+    assert (text in result.err) is debug
+    assert ("Traceback" in result.err) is debug
+    assert "1 tool fault" in result.err
     log = (tmp_path / "run" / "log.txt").read_text()
-    assert where in log
+    assert text in log
     assert "LookupError: no such shelf" in log
 
 
@@ -54,14 +54,14 @@ def test_a_request_that_is_sent_once_more_is_logged_and_counted(
         return (Fault.RATE, Fault.HTTP_500)[request.question % 2] if request.before == 0 else None
 
     with FaultyServer(once) as server:
-        ended = hybrid(*words(questions(2), server.url, tmp_path / "run", *MLLM, "--concurrency", "1"), code=0)
-    assert "2 retries" in ended.err
+        result = hybrid(*words(questions(2), server.url, tmp_path / "run", *MLLM, "--concurrency", "1"), code=0)
+    assert "2 retries" in result.err
     log = (tmp_path / "run" / "log.txt").read_text()
     assert "openai:mock: request 1 for val_Spatial_Relation_1 failed: " in log
     assert "500" in log
     assert "429" in log
-    assert "request 1 for" not in ended.err
+    assert "request 1 for" not in result.err
     loud = tmp_path / "loud"
     with FaultyServer(once) as server:
-        shown = hybrid(*words(questions(1), server.url, loud, *MLLM, "--verbose"))
-    assert "request 1 for val_Spatial_Relation_1 failed: " in shown.err
+        text = hybrid(*words(questions(1), server.url, loud, *MLLM, "--verbose"))
+    assert "request 1 for val_Spatial_Relation_1 failed: " in text.err

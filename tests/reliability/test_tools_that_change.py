@@ -48,17 +48,17 @@ def write(folder: Path, word: str, white: str = "255") -> None:
 @pytest.fixture
 def checkout(tmp_path: Path, questions: Questions) -> Iterator[Checkout]:
     """Offered are crop, of the checkout, and brightness, from outside, which the model calls."""
-    path, own = tmp_path / "checkout", tmp_path / "own"
+    path, current = tmp_path / "checkout", tmp_path / "own"
     shutil.copytree(ROOT / "tools", path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     for room in ("hybrid", "graphs", "baselines"):
         (path / room).symlink_to(ROOT / room)
-    own.mkdir()
+    current.mkdir()
     for word in ("bright", "dark", "blue"):
-        write(own, word)
+        write(current, word)
     run = Files(tmp_path / "run", "controller")
     with FaultyServer(call=lambda _: ("brightness", '{"images": ["img:1"]}')) as server:
-        more = ("--solver", "controller", "--tools", "crop,brightness", "--tool-path", own)
-        yield Checkout(path, own, run, words(questions(4), server.url, run.path, *more))
+        more = ("--solver", "controller", "--tools", "crop,brightness", "--tool-path", current)
+        yield Checkout(path, current, run, words(questions(4), server.url, run.path, *more))
 
 
 @pytest.mark.slow
@@ -82,16 +82,16 @@ def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
     assert len(checkout.run.finished()) == 2
 
     used = {"brightness": checkout.own / "brightness.py", "crop": checkout.path / "tools" / "crop.py"}
-    before = {file: file.read_text() for file in used.values()}
+    by_value = {file: file.read_text() for file in used.values()}
     for file in used.values():
         changed(file)
     refused = checkout.ask(3)
     assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
     assert "holds a run of another configuration:" in refused.stderr
-    named = [line.split(":")[0].strip() for line in refused.stderr.splitlines() if "->" in line]
-    assert named == [f"solver controller.tools.{name}.code" for name in used]
+    texts = [line.split(":")[0].strip() for line in refused.stderr.splitlines() if "->" in line]
+    assert texts == [f"solver controller.tools.{name}.code" for name in used]
 
-    for file, text in before.items():
+    for file, text in by_value.items():
         file.write_text(text)
     used["brightness"].unlink()
     gone = checkout.ask(3)

@@ -49,9 +49,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if not _watching or not _watching[0]:
         return
     if event in ("open", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "exec"):
-        said = repr(arguments[:2])
-        if CANARY in said or event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system"):
-            _touched.append(f"{event} {said[:200]}")
+        text = repr(arguments[:2])
+        if CANARY in text or event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system"):
+            _touched.append(f"{event} {text[:200]}")
 
 
 sys.addaudithook(_audit)
@@ -73,7 +73,7 @@ def test_the_watch_sees_an_open_and_a_connection(tmp_path: Path) -> None:
         (tmp_path / CANARY).write_text("x")
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.1", 9), 1)
-    assert {one.split()[0] for one in seen} >= {"open", "socket.connect"}
+    assert {item.split()[0] for item in seen} >= {"open", "socket.connect"}
 
 
 ODD_NAMES = ("", " img:1", "img:1 ", "IMG:1", "img:01", "img:1.1", "img:2", "1", "img:", "img:1\n", "ïmg:1", "*", ".")
@@ -83,10 +83,10 @@ ODD_NAMES = ("", " img:1", "img:1 ", "IMG:1", "img:01", "img:1.1", "img:2", "1",
 def test_an_image_has_no_other_name_than_its_own(store: ImageStore, fakes: Any, name: str) -> None:
     image_registry = ImageRegistry(fakes.refs(store, 1))
     with touched() as seen:
-        with pytest.raises(ToolError) as told:
+        with pytest.raises(ToolError) as text:
             image_registry.get(name)
         assert image_registry.find(name) is None
-    assert told.value.fault is Fault.UNKNOWN_IMAGE
+    assert text.value.fault is Fault.UNKNOWN_IMAGE
     assert seen == []
 
 
@@ -108,11 +108,11 @@ ODD_TOOLS = (
 @pytest.mark.parametrize("name", [*HOSTILE, *ODD_TOOLS])
 def test_a_tool_has_no_other_name_than_its_own_and_nothing_else_is_imported(name: str) -> None:
     names("tools")  # imports the package, whose files are looked through
-    before = set(sys.modules)
-    with touched() as seen, pytest.raises(ToolError) as told:
+    values = set(sys.modules)
+    with touched() as seen, pytest.raises(ToolError) as text:
         find_tool(name)
-    assert told.value.fault is Fault.UNKNOWN_TOOL
-    assert set(sys.modules) == before
+    assert text.value.fault is Fault.UNKNOWN_TOOL
+    assert set(sys.modules) == values
     assert seen == []
 
 
@@ -120,7 +120,7 @@ async def test_no_argument_of_any_tool_reaches_a_file_or_an_address(
     service: CachedTools, store: ImageStore, fakes: Any
 ) -> None:
     """Every field that takes a text or a list of texts, in every tool, given each hostile text."""
-    taken = 0
+    selected = 0
     for name in names("tools"):
         tool = load("tools", name)
         refs = fakes.refs(store, *range(1, tool.card.images[0] + 1), size=(64, 48))
@@ -130,11 +130,11 @@ async def test_no_argument_of_any_tool_reaches_a_file_or_an_address(
                     args = tool.parse({field: value})
                 except ToolError:
                     continue
-                taken += 1
+                selected += 1
                 with touched() as seen, suppress(HybridError):
                     await service.call(tool, args, refs)
                 assert seen == [], f"{name}.{field}"
-    assert taken >= len(HOSTILE)
+    assert selected >= len(HOSTILE)
 
 
 @pytest.mark.parametrize("field", ["weights", "path", "url", "device", "backend", "model", "file", "images_dir"])
@@ -143,13 +143,13 @@ def test_only_the_user_says_where_weights_and_files_are(field: str) -> None:
     for name in names("tools"):
         tool = load("tools", name)
         assert field not in tool.args.model_fields, name
-        with pytest.raises(ToolError) as told:
+        with pytest.raises(ToolError) as text:
             tool.parse({field: HOSTILE[0]})
-        assert told.value.fault is Fault.BAD_ARGUMENTS
+        assert text.value.fault is Fault.BAD_ARGUMENTS
 
 
 @pytest.mark.parametrize(
-    "text", [*(f"![x]({one}) <img src='{one}'>" for one in HOSTILE), "img:1 img:2: attached below"]
+    "text", [*(f"![x]({item}) <img src='{item}'>" for item in HOSTILE), "img:1 img:2: attached below"]
 )
 def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, text: str) -> None:
     (ref,) = fakes.refs(store, 1)
@@ -157,9 +157,9 @@ def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, t
     assert all(isinstance(part, str) for part in parts)
     with touched() as seen:
         messages = arrange([user_message([text, ref, *(part for part in parts if isinstance(part, str))])], 8)
-        pictures = [ImageEncoder(store, ImageRules()).encoded(shown.image) for shown in images_of(messages)]
+        pictures = [ImageEncoder(store, ImageRules()).encoded(image.image) for image in images_of(messages)]
     assert len(pictures) == 1
-    assert [one for one in seen if CANARY in one] == []
+    assert [entry for entry in seen if CANARY in entry] == []
 
 
 def test_a_reference_holds_no_path() -> None:

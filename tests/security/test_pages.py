@@ -89,13 +89,13 @@ def plain(text: str) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_text_on_the_page(text: str) -> None:
-    shown = Shown(text, text, text, ("001.jpg", "001-b.png"))
-    written = page([text], [GallerySection(text, text, (shown, Shown("t", text, failed=True)))])
+    rendered = Shown(text, text, text, ("001.jpg", "001-b.png"))
+    output = page([text], [GallerySection(text, text, (rendered, Shown("t", text, failed=True)))])
     harmless = page(
         ["x"],
         [GallerySection("x", "x", (Shown("x", "x", "x", ("001.jpg", "001-b.png")), Shown("t", "x", failed=True)))],
     )
-    seen = Seen(written.encode().decode())
+    seen = Seen(output.encode().decode())
     assert seen.elements == Seen(harmless).elements
     assert set(seen.elements) <= KNOWN
     assert {name for name, _ in seen.attributes} <= ATTRIBUTES
@@ -104,11 +104,11 @@ def test_hostile_text_is_text_on_the_page(text: str) -> None:
 
 
 def test_the_policy_lets_nothing_run_and_nothing_load_from_elsewhere() -> None:
-    written = page([], [])
-    seen = Seen(written)
+    text = page([], [])
+    seen = Seen(text)
     (policy,) = [value for name, value in seen.attributes if name == "content" and "default-src" in value]
     parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
-    style = written.partition("<style>")[2].partition("</style>")[0]
+    style = text.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert parts == {
         "default-src": "'none'",
@@ -118,8 +118,8 @@ def test_the_policy_lets_nothing_run_and_nothing_load_from_elsewhere() -> None:
         "form-action": "'none'",
     }
     # A policy holds for what comes after it.
-    assert written.index("Content-Security-Policy") < written.index("<style>")
-    assert "style=" not in written
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+    assert "style=" not in text
 
 
 @pytest.mark.system
@@ -137,10 +137,10 @@ def test_names_of_files_are_text_and_never_names_of_files_of_ours(tmp_path: Path
     out.mkdir()
     (out / "index.html").symlink_to(outside)
     (out / "001.jpg").symlink_to(outside)
-    done = CliRunner().invoke(
+    finished = CliRunner().invoke(
         cli, ["tools", "gallery", str(folder), "-o", str(out), "--backend", "classical", "--limit", "6"]
     )
-    assert done.exit_code == 0, done.output
+    assert finished.exit_code == 0, finished.output
     assert outside.read_bytes() == b"precious"
     seen = Seen((out / "index.html").read_text())
     assert "script" not in seen.elements
@@ -150,5 +150,5 @@ def test_names_of_files_are_text_and_never_names_of_files_of_ours(tmp_path: Path
 
 def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
-    done = CliRunner().invoke(cli, ["tools", "gallery", str(tmp_path), "-o", str(tmp_path / "page")])
-    assert "holds no image" in str(done.exception)
+    finished = CliRunner().invoke(cli, ["tools", "gallery", str(tmp_path), "-o", str(tmp_path / "page")])
+    assert "holds no image" in str(finished.exception)

@@ -54,13 +54,13 @@ class Echo:
                 echo.asked.append(sent)
                 status = echo.statuses.pop(0) if len(echo.statuses) > 1 else echo.statuses[0]
                 headers = {"x-request-id": self.headers.get("authorization", ""), "x-sent": quote(sent)}
-                self.answer(_said(status, sent), status, headers)
+                self.answer(_reply_body(status, sent), status, headers)
 
         self.server = LocalServer(Handler)
         self.address = f"127.0.0.1:{self.server.server_port}"
 
 
-def _said(status: int, sent: str) -> dict[str, Any]:
+def _reply_body(status: int, sent: str) -> dict[str, Any]:
     if status != 200:
         return {"error": {"message": f"wrong: {sent}", "param": sent, "code": sent[:300]}}
     message = {"role": "assistant", "content": f"Answer: (A) {sent}", "reasoning_content": sent}
@@ -70,9 +70,9 @@ def _said(status: int, sent: str) -> dict[str, Any]:
 
 @pytest.fixture
 def echo() -> Iterator[Echo]:
-    one = Echo([200])
-    with listening(one.server):
-        yield one
+    item = Echo([200])
+    with listening(item.server):
+        yield item
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,8 @@ def hybrid(place: Place, *words: object) -> "subprocess.CompletedProcess[str]":
 
 def run(place: Place, *words: object, login: bool = False) -> "subprocess.CompletedProcess[str]":
     """A run with a secret in every place that takes one; a login in the URL is sent instead of the key."""
-    before = f"{SECRETS['user of the base URL']}:{SECRETS['user of the base URL']}@" if login else ""
-    address = (
-        f"http://{before}models.invalid/{SECRETS['path of the base URL']}/v1?sig={SECRETS['query of the base URL']}"
-    )
+    text = f"{SECRETS['user of the base URL']}:{SECRETS['user of the base URL']}@" if login else ""
+    address = f"http://{text}models.invalid/{SECRETS['path of the base URL']}/v1?sig={SECRETS['query of the base URL']}"
     return hybrid(
         place,
         *("run", "blink", "--data", place.data, "--out", place.out, "--model", "openai:m", "--base-url", address),
@@ -139,61 +137,61 @@ def forms(secret: str) -> list[str]:
     ]
 
 
-def left_behind(place: Place, *ended: "subprocess.CompletedProcess[str]", **more: str) -> list[str]:
+def left_behind(place: Place, *result: "subprocess.CompletedProcess[str]", **more: str) -> list[str]:
     """One line for each secret in each file or stream that holds it."""
-    texts = {f"{name} of command {number}": text for number, one in enumerate(ended) for name, text in _streams(one)}
+    texts = {f"{name} of command {number}": text for number, item in enumerate(result) for name, text in _streams(item)}
     for root in (place.out, Path(place.environment["HYBRID_HOME"])):
         for path in (path for path in root.rglob("*") if path.is_file()):
             texts[str(path.relative_to(root))] = path.read_bytes().decode("utf-8", "replace")
             texts[f"the name of {path.name}"] = str(path.relative_to(root))
     return [
-        f"{what} in {where}"
+        f"{what} in {key}"
         for what, secret in {**SECRETS, **more}.items()
-        for where, text in texts.items()
+        for key, text in texts.items()
         if any(form in text for form in forms(secret))
     ]
 
 
-def nothing_in(found: list[str]) -> None:
+def nothing_in(names: list[str]) -> None:
     """Fails with all that was found, one a line."""
-    assert not found, "\n".join(found)
+    assert not names, "\n".join(names)
 
 
-def _streams(done: "subprocess.CompletedProcess[str]") -> list[tuple[str, str]]:
-    return [("stdout", done.stdout), ("stderr", done.stderr)]
+def _streams(finished: "subprocess.CompletedProcess[str]") -> list[tuple[str, str]]:
+    return [("stdout", finished.stdout), ("stderr", finished.stderr)]
 
 
 def test_a_run_with_replies_and_errors_that_hold_every_key(place: Place, echo: Echo) -> None:
     echo.statuses[:] = [200, 500, 200, 400, 500, 500, 200]
     # What it gives back of its tools looks like calls that it left in the text.
-    asked = run(place, "--solver", "mllm", "--solver", "controller", "--allow", "toolless", "--json")
+    result = run(place, "--solver", "mllm", "--solver", "controller", "--allow", "toolless", "--json")
     scored = hybrid(place, "score", place.out, "--json")
     # Else there was nothing to be found.
     sent = "".join(echo.asked)
     reached = {name for name, secret in SECRETS.items() if secret in sent or quote(secret, safe="") in sent}
     assert reached >= {"key of the environment", "path of the base URL", "extra_body", "default_query", "proxy"}
     assert (place.out / "mllm" / "attempts.jsonl").stat().st_size > 0
-    nothing_in(left_behind(place, asked, scored))
-    assert json.loads(asked.stdout)
+    nothing_in(left_behind(place, result, scored))
+    assert json.loads(result.stdout)
 
 
 def test_a_wrong_key_that_the_server_repeats(place: Place, echo: Echo) -> None:
     echo.statuses[:] = [401]
-    ended = run(place, "--solver", "mllm", login=True)
-    assert ended.returncode != 0
+    result = run(place, "--solver", "mllm", login=True)
+    assert result.returncode != 0
     assert echo.asked
-    nothing_in(left_behind(place, ended))
+    nothing_in(left_behind(place, result))
 
 
 def test_a_dry_run_shows_no_key(place: Place) -> None:
-    ended = run(place, "--dry-run", "--json", login=True)
-    assert json.loads(ended.stdout)
-    nothing_in(left_behind(place, ended))
+    result = run(place, "--dry-run", "--json", login=True)
+    assert json.loads(result.stdout)
+    nothing_in(left_behind(place, result))
 
 
 def test_a_header_is_refused_or_not_shown(place: Place, echo: Echo) -> None:
     """`default_headers` may be refused, as secrets belong in the environment: not by printing what was given."""
     words = ("--model-arg", "default_headers=" + json.dumps({"x-auth": HEADER}), "--solver", "mllm")
-    ended = run(place, *words)
-    nothing_in(left_behind(place, ended, header=HEADER))
-    assert ended.returncode == 2 or HEADER in "".join(echo.asked)
+    result = run(place, *words)
+    nothing_in(left_behind(place, result, header=HEADER))
+    assert result.returncode == 2 or HEADER in "".join(echo.asked)

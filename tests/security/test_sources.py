@@ -20,42 +20,42 @@ SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatus
 
 def suspicious(source: str) -> list[str]:
     """Places in a source that could run data, as `line: what`."""
-    found: list[tuple[int, str]] = []
+    rows: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
-            found += [(node.lineno, f"import {name}") for name in names if name.split(".")[0] in PICKLES]
+            rows += [(node.lineno, f"import {name}") for name in names if name.split(".")[0] in PICKLES]
         elif isinstance(node, ast.Call):
-            found += [(node.lineno, what) for what in _wrong(node)]
-    return [f"{line}: {what}" for line, what in sorted(found)]
+            rows += [(node.lineno, what) for what in _faults_of(node)]
+    return [f"{line}: {what}" for line, what in sorted(rows)]
 
 
 # Of YAML they make texts, lists and maps, whatever the data name.
 TEXTS_ALONE = ("yaml.BaseLoader", "yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader")
 
 
-def _wrong(call: ast.Call) -> list[str]:
+def _faults_of(call: ast.Call) -> list[str]:
     name = ast.unparse(call.func)
-    given = {word.arg: ast.unparse(word.value) for word in call.keywords if word.arg}
+    by_arg = {word.arg: ast.unparse(word.value) for word in call.keywords if word.arg}
     wrong = (
-        [f"trust_remote_code={given['trust_remote_code']}"]
-        if given.get("trust_remote_code", "False") != "False"
+        [f"trust_remote_code={by_arg['trust_remote_code']}"]
+        if by_arg.get("trust_remote_code", "False") != "False"
         else []
     )
-    if given.get("shell", "False") != "False" or name in SHELLS:
+    if by_arg.get("shell", "False") != "False" or name in SHELLS:
         wrong.append(f"a shell ({name})")
     if name in RUNS:
         wrong.append(name)
-    if name.endswith("torch.load") and given.get("weights_only") != "True":
+    if name.endswith("torch.load") and by_arg.get("weights_only") != "True":
         wrong.append("torch.load of pickles")
-    if name.endswith(("np.load", "numpy.load")) and given.get("allow_pickle", "False") != "False":
+    if name.endswith(("np.load", "numpy.load")) and by_arg.get("allow_pickle", "False") != "False":
         wrong.append("numpy.load of pickles")
     loads = name.endswith("yaml.load") and len(call.args) == 2
     if name.endswith(("yaml.load", "yaml.unsafe_load", "yaml.full_load")) and not (
         loads and ast.unparse(call.args[1]) in TEXTS_ALONE
     ):
         wrong.append(name)
-    if name.endswith("from_pretrained") and given.get("use_safetensors", "True") != "True":
+    if name.endswith("from_pretrained") and by_arg.get("use_safetensors", "True") != "True":
         wrong.append("weights that are no safetensors")
     if name.endswith("load_model") and "keras" in name:
         wrong.append(name)
@@ -71,7 +71,7 @@ def test_nothing_runs_what_data_says(room: str) -> None:
     files = sorted((ROOT / room).rglob("*.py"))
     assert files
     seen = [(str(path.relative_to(ROOT)), what) for path in files for what in suspicious(path.read_text())]
-    assert [one for one in seen if (one[0], one[1].partition(": ")[2]) != OWN_FORK] == []
+    assert [item for item in seen if (item[0], item[1].partition(": ")[2]) != OWN_FORK] == []
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_each_of_them_is_seen"))

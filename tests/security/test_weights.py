@@ -20,11 +20,11 @@ def folder(tmp_path: Path) -> Path:
     import torch
     from safetensors.torch import save_file
 
-    where = tmp_path / "weights"
-    where.mkdir()
-    save_file({"a": torch.zeros(2)}, where / "model.safetensors")
-    (where / "config.json").write_text('{"model_type": "depth_anything"}')
-    return where
+    location = tmp_path / "weights"
+    location.mkdir()
+    save_file({"a": torch.zeros(2)}, location / "model.safetensors")
+    (location / "config.json").write_text('{"model_type": "depth_anything"}')
+    return location
 
 
 def index(folder: Path, *shards: object) -> None:
@@ -95,16 +95,16 @@ def test_code_in_a_checkpoint_is_not_run(folder: Path, tmp_path: Path, model_typ
     facts = {"model_type": model_type, "auto_map": names, "processor_class": "Evil", "image_processor_type": "Evil"}
     for name in ("config.json", "preprocessor_config.json", "processor_config.json", "tokenizer_config.json"):
         (folder / name).write_text(json.dumps(facts))
-    for load in (_load_for_a_tool, lambda where: load_vlm(Path(where), "cpu", "float32")):
+    for load in (_load_for_a_tool, lambda location: load_vlm(Path(location), "cpu", "float32")):
         with pytest.raises(WeightsError):
             load(str(folder))
     assert not marker.exists()
 
 
-def _load_for_a_tool(where: str) -> Any:
+def _load_for_a_tool(location: str) -> Any:
     from hybrid.tool.checkpoint import load_verified
 
-    return load_verified("AutoModelForDepthEstimation", where)
+    return load_verified("AutoModelForDepthEstimation", location)
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "weights.ckpt", "model.pkl", "model.h5"])

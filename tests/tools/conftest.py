@@ -24,12 +24,12 @@ def things_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoints:
     """`things_checkpoint("owlv2")` is the folder of a checkpoint of tiny_checkpoints.toml, made once."""
 
     @functools.cache
-    def made(name: str) -> Path:
+    def make_checkpoint(name: str) -> Path:
         folder = tmp_path_factory.mktemp(name)
         write(name, folder)
         return folder
 
-    return made
+    return make_checkpoint
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,6 @@ def markers(pixels: Pixels, **args: Any) -> Finding:
     if key not in READ:
         tool = load("tools", "markers")
         card = tool.backend("classical")
-        (found,) = card.make().run([Request((pixels,), tool.args(**args))])
-        READ[key] = Finding(found.text, found.data, found.confidence, "classical", card.version)
+        (result,) = card.make().run([Request((pixels,), tool.args(**args))])
+        READ[key] = Finding(result.text, result.data, result.confidence, "classical", card.version)
     return READ[key]

@@ -11,7 +11,7 @@ from hybrid.running.run import ask_run
 
 def specialist_run(benchmark: str, folder: Path, **changes: Any) -> ResolvedRun:
     """The run, asked to its end in a folder; `changes` are fields of `RunConfig`."""
-    given = {"data": "sample", "service": ServiceOptions("classical"), "out": folder / "run", **changes}
-    plan = prepare(RunConfig(benchmark, ("specialist",), **given))
+    options = {"data": "sample", "service": ServiceOptions("classical"), "out": folder / "run", **changes}
+    plan = prepare(RunConfig(benchmark, ("specialist",), **options))
     assert not asyncio.run(ask_run(plan, lambda *_: None))
     return plan

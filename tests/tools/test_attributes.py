@@ -20,15 +20,15 @@ def ask(backend: LearnedAttributes, *texts: str, pixels: np.ndarray = PIXELS, **
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=16), st.booleans())
 def test_the_best_text_leads(scores: list[float], compares: bool):
-    found = judge([f"text {n}" for n in range(len(scores))], scores, scores, compares=compares, basis="x")
+    result = judge([f"text {n}" for n in range(len(scores))], scores, scores, compares=compares, basis="x")
     first, second = sorted([*scores, -1.0], reverse=True)[:2]
     if first - second < 1e-6:
-        assert found.data["best"] is None
+        assert result.data["best"] is None
     else:
-        assert scores[found.data["best"]] == first
-    assert 0 <= found.confidence <= 0.9
-    assert len(found.text.splitlines()) <= 6
-    assert {row["fits"] for row in found.data["scores"]} <= ({None} if compares else {True, False})
+        assert scores[result.data["best"]] == first
+    assert 0 <= result.confidence <= 0.9
+    assert len(result.text.splitlines()) <= 6
+    assert {row["fits"] for row in result.data["scores"]} <= ({None} if compares else {True, False})
 
 
 def test_equal_scores_are_a_tie():
@@ -47,10 +47,10 @@ def test_confidence_by_hand():
 
 def test_siglip_scores_each_text_by_itself(things_checkpoint: Checkpoints):
     backend = started("attributes", things_checkpoint("siglip"))
-    both, alone = ask(backend, "a dog", "A Cat"), ask(backend, "a dog")
-    assert both.data["scores"][0]["score_0_1"] == pytest.approx(alone.data["scores"][0]["score_0_1"], abs=1e-5)
-    assert both.data == ask(backend, "a dog", "A Cat").data
-    assert both.data["scores"][0]["score_0_1"] != both.data["scores"][1]["score_0_1"]
+    output, alone = ask(backend, "a dog", "A Cat"), ask(backend, "a dog")
+    assert output.data["scores"][0]["score_0_1"] == pytest.approx(alone.data["scores"][0]["score_0_1"], abs=1e-5)
+    assert output.data == ask(backend, "a dog", "A Cat").data
+    assert output.data["scores"][0]["score_0_1"] != output.data["scores"][1]["score_0_1"]
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+siglip@")
     region = ask(backend, "a dog", box={"x0": 10, "y0": 10, "x1": 60, "y1": 50})
     assert region.data["box_px"] == [10, 10, 60, 50]
@@ -60,9 +60,9 @@ def test_siglip_scores_each_text_by_itself(things_checkpoint: Checkpoints):
 
 def test_clip_only_compares(things_checkpoint: Checkpoints):
     backend = started("attributes", things_checkpoint("clip"))
-    found = ask(backend, "a dog", "a cat", "a dog")
-    assert sum(row["score_0_1"] for row in found.data["scores"]) == pytest.approx(1)
-    assert len(found.data["scores"]) == 2
+    output = ask(backend, "a dog", "a cat", "a dog")
+    assert sum(row["score_0_1"] for row in output.data["scores"]) == pytest.approx(1)
+    assert len(output.data["scores"]) == 2
     with pytest.raises(ToolError, match="give at least two"):
         ask(backend, "a dog")
     for size in ((1, 1), (2000, 1500)):

@@ -57,27 +57,27 @@ def noise(height: int, width: int) -> Pixels:
     return small.repeat(2, axis=0).repeat(2, axis=1)[:height, :width].astype(np.uint8)
 
 
-def scaled(pixels: Levels, size: Sequence[int], how: str) -> Levels:
+def scaled(pixels: Levels, size: Sequence[int], method: str) -> Levels:
     """An image (h, w, 3), 0..255, at `size` (H, W), channel by channel, without rounding between."""
     import torch
 
     height, width = size
-    if how == "area":
+    if method == "area":
         return np.asarray(cv2.resize(pixels.astype(np.uint8), (width, height), interpolation=cv2.INTER_AREA), float)
-    if how == "gaussian, bilinear":
+    if method == "gaussian, bilinear":
         # As skimage's `resize` with anti_aliasing: half a pixel of deviation for each pixel beyond one.
-        sigma = [max(0.0, (before / after - 1) / 2) for before, after in zip(pixels.shape[:2], size, strict=True)]
+        sigma = [max(0.0, (previous / after - 1) / 2) for previous, after in zip(pixels.shape[:2], size, strict=True)]
         if max(sigma) > 0:
             pixels = cv2.GaussianBlur(pixels, (0, 0), sigma[1] or 0.01, sigmaY=sigma[0] or 0.01)
-        how = "bilinear, not smoothed"
-    if how.endswith((", not smoothed", ", corners on corners")):
+        method = "bilinear, not smoothed"
+    if method.endswith((", not smoothed", ", corners on corners")):
         values = torch.from_numpy(pixels.transpose(2, 0, 1)[None].copy())
-        corners = how.endswith("corners on corners")
-        mode = how.split(",")[0]
-        found = torch.nn.functional.interpolate(values, (height, width), mode=mode, align_corners=corners)
-        return np.asarray(found[0].numpy().transpose(1, 2, 0))
+        corners = method.endswith("corners on corners")
+        mode = method.split(",")[0]
+        result = torch.nn.functional.interpolate(values, (height, width), mode=mode, align_corners=corners)
+        return np.asarray(result[0].numpy().transpose(1, 2, 0))
     layers = [
-        np.asarray(Image.fromarray(pixels[..., channel].astype(np.float32)).resize((width, height), SCALINGS[how]))
+        np.asarray(Image.fromarray(pixels[..., channel].astype(np.float32)).resize((width, height), SCALINGS[method]))
         for channel in range(3)
     ]
     return np.clip(np.stack(layers, axis=2).astype(np.float64), 0, 255)
@@ -93,19 +93,19 @@ def by_the_row(row: dict[str, Any], pixels: Pixels, seen: Sequence[int]) -> Leve
     height, width = values.shape[:2]
     padding = row.get("padding", "none")
     if padding == "square":
-        beside = ((0, max(height, width) - height), (0, max(height, width) - width), (0, 0))
-        values = np.pad(values, beside, constant_values=row["level"])
+        pads = ((0, max(height, width) - height), (0, max(height, width) - width), (0, 0))
+        values = np.pad(values, pads, constant_values=row["level"])
     elif padding == "mirrored":
         down, across = (int(np.sqrt(side / 2) * 3) for side in (height, width))
         values = np.pad(values, ((down, down), (across, across), (0, 0)), mode="reflect")
     if "short_side" in row:
         factor = row["short_side"] / min(height, width)
         values = scaled(values, [int(side * factor) for side in (height, width)], row["scaling"])
-        top, left = (round((side - cut) / 2) for side, cut in zip(values.shape[:2], seen, strict=True))
-        return values[top : top + seen[0], left : left + seen[1]]
+        top, left_edge = (round((side - cut) / 2) for side, cut in zip(values.shape[:2], seen, strict=True))
+        return values[top : top + seen[0], left_edge : left_edge + seen[1]]
     if padding == "black to 14":
-        top, left = ((side - before) // 2 for side, before in zip(seen, (height, width), strict=True))
-        values = np.pad(values, ((top, seen[0] - height - top), (left, seen[1] - width - left), (0, 0)))
+        top, left_edge = ((side - previous) // 2 for side, previous in zip(seen, (height, width), strict=True))
+        values = np.pad(values, ((top, seen[0] - height - top), (left_edge, seen[1] - width - left_edge), (0, 0)))
     elif row["scaling"] != "none":
         values = scaled(values, seen, row["scaling"])
     if row.get("grey"):
@@ -124,8 +124,8 @@ def prepared_by(tool: str, folder: Path, pixels: Pixels) -> Prepared:
         return depth, image.values, lambda: depth.predict([image])
     if tool == "detection":
         detector = Detector(str(folder), "cpu")
-        asked = detector.prepare(pixels, ["dog"])
-        return detector, asked.image["pixel_values"], lambda: detector.predict([asked])
+        prepared = detector.prepare(pixels, ["dog"])
+        return detector, prepared.image["pixel_values"], lambda: detector.predict([prepared])
     if tool in ("segmentation", "segmentation by words"):
         cutter: Any = segmenter(str(folder), "cpu")
         prompt = (
@@ -135,8 +135,8 @@ def prepared_by(tool: str, folder: Path, pixels: Pixels) -> Prepared:
         return cutter, placed.values, lambda: cutter.predict([placed])
     if tool == "attributes":
         scorer = TextScorer(str(folder), "cpu")
-        shown = scorer.prepare(pixels)
-        return scorer, shown["pixel_values"], lambda: scorer.predict([shown], [["dog"]])
+        text = scorer.prepare(pixels)
+        return scorer, text["pixel_values"], lambda: scorer.predict([text], [["dog"]])
     if tool == "forensics":
         judge = SyntheticDetector(str(folder), "cpu")
         batch = judge.prepare([pixels])
@@ -151,8 +151,8 @@ def prepared_by(tool: str, folder: Path, pixels: Pixels) -> Prepared:
     dense: Any = {"semantic": DenseFeatures, "diffusion": DiffusionFeatures, "saliency": Attention}[tool](
         str(folder), "cpu"
     )
-    whole = dense.prepare(pixels)
-    return dense, whole.values, lambda: dense.predict([whole])
+    full = dense.prepare(pixels)
+    return dense, full.values, lambda: dense.predict([full])
 
 
 def with_processor(folder: Path, settings: dict[str, Any], target: Path) -> Path:
@@ -208,15 +208,15 @@ def test_a_network_is_shown_what_its_row_says(things_checkpoint: Checkpoints, tm
         values = shown_by(row, things_checkpoint, pixels, tmp_path / str(number))[0].float().numpy()
         assert list(values.shape[-2:]) == list(seen), picture
         mean, deviation = np.array(row["mean"]), np.array(row["std"])
-        wanted = by_the_row(row, pixels, seen) / 255
+        expected = by_the_row(row, pixels, seen) / 255
         if row.get("grey"):
-            wanted = wanted[..., : values.shape[0]]
+            expected = expected[..., : values.shape[0]]
         if row.get("order") == "BGR":
-            wanted = wanted[..., ::-1]
+            expected = expected[..., ::-1]
         levels = (values.transpose(1, 2, 0) * deviation + mean) * 255
-        apart = np.abs(levels - 255 * wanted)
+        differences = np.abs(levels - 255 * expected)
         edge = row.get("edge", 0)
-        inner = apart[edge : apart.shape[0] - edge, edge : apart.shape[1] - edge]
+        inner = differences[edge : differences.shape[0] - edge, edge : differences.shape[1] - edge]
         assert np.quantile(inner, 0.999) <= row.get("levels", ROUNDING), picture
 
 
@@ -268,11 +268,11 @@ def test_a_default_of_a_library_is_what_the_page_says(place: str, value: float):
     module, _, name = place.partition(":")
     if "(" in name:
         function, argument = name.rstrip(")").split("(")
-        found = inspect.signature(getattr(importlib.import_module(module), function)).parameters[argument].default
+        default = inspect.signature(getattr(importlib.import_module(module), function)).parameters[argument].default
     else:
         kind, attribute = name.split(".")
-        found = getattr(getattr(importlib.import_module(module), kind)(), attribute)
-    assert found == value
+        default = getattr(getattr(importlib.import_module(module), kind)(), attribute)
+    assert default == value
 
 
 def test_extractors_keep_as_many_points_as_the_page_says():
@@ -290,9 +290,9 @@ def row_of(name: str) -> str:
 @pytest.mark.parametrize("name", ROWS)
 def test_the_page_states_the_numbers_of_a_row(name: str):
     cells = [cell.strip() for cell in row_of(ROWS[name]["page"]).strip("|").split("|")]
-    _, _, _, here, source = cells
+    _, _, _, our_rule, source = cells
     for stated in ROWS[name]["stated"]:
-        assert stated in here, (name, stated)
+        assert stated in our_rule, (name, stated)
     # A repository at a commit, or the words that nobody read it.
     assert re.search(r"[\w.-]+/[\w.-]+@[0-9a-f]{7} `", source) or "authors' code not read" in source
 

@@ -48,7 +48,7 @@ BACKENDS = [(name, backend.name) for name in names("tools") for backend in load(
 QUICK = {("crop", "classical"), ("depth", "classical")}
 Answers = Callable[[str, str, Mapping[str, Json]], Awaitable[Finding | ToolError]]
 every_backend = pytest.mark.parametrize(
-    ("name", "kind"), [pytest.param(*one, marks=() if one in QUICK else pytest.mark.system) for one in BACKENDS]
+    ("name", "kind"), [pytest.param(*entry, marks=() if entry in QUICK else pytest.mark.system) for entry in BACKENDS]
 )
 
 
@@ -70,10 +70,10 @@ def weights(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints) -> Ca
     def get(name: str) -> dict[str, str]:
         if name == "depth":
             return {name: str(depth_checkpoint("depth_anything"))}
-        found = {name: str(things_checkpoint(TINY[name]))} if name in TINY else {}
+        payload = {name: str(things_checkpoint(TINY[name]))} if name in TINY else {}
         learned = load("tools", name).backend("learned")
         needed = [need.tool for need in learned.needs if need.tool in TINY]
-        return found | {need: str(things_checkpoint(TINY[need])) for need in needed}
+        return payload | {need: str(things_checkpoint(TINY[need])) for need in needed}
 
     return get
 
@@ -99,49 +99,49 @@ def services(
     stored: ImageStore, weights: Callable[[str], dict[str, str]]
 ) -> Iterator[Callable[[str, str], CachedTools]]:
     """One service a backend; no cache, so that every call computes."""
-    made: dict[tuple[str, str], CachedTools] = {}
+    mapping: dict[tuple[str, str], CachedTools] = {}
 
     def get(name: str, kind: str) -> CachedTools:
-        if (name, kind) not in made:
+        if (name, kind) not in mapping:
             options = ServiceOptions("classical", threads=1)
             if kind == "learned":
                 options = ServiceOptions("auto", weights(name), threads=1, unchecked=True)
-            made[name, kind] = OneLook(stored, FindingCache(None, stored), options)
-        return made[name, kind]
+            mapping[name, kind] = OneLook(stored, FindingCache(None, stored), options)
+        return mapping[name, kind]
 
     yield get
-    for service in made.values():
+    for service in mapping.values():
         service.close()
 
 
 @pytest.fixture(scope="module")
 def answers(services: Callable[[str, str], CachedTools], stored: ImageStore) -> Answers:
     """The answer of a backend to arguments about images that suit the tool, asked for once."""
-    given: dict[str, Finding | ToolError] = {}
+    options: dict[str, Finding | ToolError] = {}
 
     async def get(name: str, kind: str, args: Mapping[str, Json]) -> Finding | ToolError:
         key = json.dumps([name, kind, args], sort_keys=True)
-        if key not in given:
-            given[key] = await ask(services(name, kind), name, args, plain(stored, name))
-        return given[key]
+        if key not in options:
+            options[key] = await ask(services(name, kind), name, args, plain(stored, name))
+        return options[key]
 
     return get
 
 
 @cache
-def drawn(task: str) -> tuple[Pixels, ...]:
+def draw_images(task: str) -> tuple[Pixels, ...]:
     """The images of a generated question, drawn once for all tests and at half their size, which costs a quarter."""
     images = item(task, 1, 5).images
     # Half of a puzzle's pieces would no longer fit into half of its picture.
-    return images if task == "Jigsaw" else tuple(one[::2, ::2].copy() for one in images)
+    return images if task == "Jigsaw" else tuple(image[::2, ::2].copy() for image in images)
 
 
 def plain(stored: ImageStore, name: str) -> list[ImageRef]:
     """Images that suit the tool."""
     count = max(1, load("tools", name).card.images[0])
-    pictures = drawn(TASKS.get(name, "Relative_Depth"))
-    chosen = [pictures[place % len(pictures)] for place in range(count)]
-    return [ImageRef(f"img:{n}", stored.put_pixels(pixels)) for n, pixels in enumerate(chosen, 1)]
+    pictures = draw_images(TASKS.get(name, "Relative_Depth"))
+    values = [pictures[place % len(pictures)] for place in range(count)]
+    return [ImageRef(f"img:{n}", stored.put_pixels(pixels)) for n, pixels in enumerate(values, 1)]
 
 
 async def ask(
@@ -149,17 +149,17 @@ async def ask(
 ) -> Finding | ToolError:
     """A finding or a clear refusal; anything that the service had to wrap fails the test."""
     tool: Tool = load("tools", name)
-    found: Finding | ToolError
+    result: Finding | ToolError
     try:
-        found = await service.call(tool, tool.parse(args), refs)
+        result = await service.call(tool, tool.parse(args), refs)
     except ToolError as error:
-        found = error
-    if isinstance(found, ToolError):
-        assert [words for words in WRAPPED if words in str(found)] == [], f"{name}, {about}: {found}"
-        assert len(str(found)) > 15
-        return found
-    assert complaints(found, refs) == [], f"{name}, {about}, with {args}"
-    return found
+        result = error
+    if isinstance(result, ToolError):
+        assert [words for words in WRAPPED if words in str(result)] == [], f"{name}, {about}: {result}"
+        assert len(str(result)) > 15
+        return result
+    assert complaints(result, refs) == [], f"{name}, {about}, with {args}"
+    return result
 
 
 def test_the_contract_sees_what_breaks_it() -> None:
@@ -179,8 +179,8 @@ def test_the_contract_sees_what_breaks_it() -> None:
         "overlay of 20 x 15 px": replace(good, images=(small,)),
     }
     for start, finding in broken.items():
-        (said,) = complaints(finding, refs)
-        assert said.startswith(start)
+        (text,) = complaints(finding, refs)
+        assert text.startswith(start)
 
 
 @every_backend
@@ -204,8 +204,8 @@ async def test_the_same_question_has_the_same_finding(
 ) -> None:
     args = ASKED.get(name, {})
     first = await answers(name, kind, args)
-    again = await ask(services(name, kind), name, args, plain(stored, name))
-    assert again == first if isinstance(first, Finding) else str(again) == str(first)
+    output = await ask(services(name, kind), name, args, plain(stored, name))
+    assert output == first if isinstance(first, Finding) else str(output) == str(first)
 
 
 def test_a_picture_is_turned_as_its_file_says(odd_images: Mapping[str, StoredImage]) -> None:
@@ -230,8 +230,8 @@ async def test_places_outside_of_the_image_are_refused(name: str, kind: str, ans
 async def test_empty_and_duplicate_arguments_give_a_finding_or_a_clear_refusal(
     name: str, kind: str, answers: Answers
 ) -> None:
-    given = [await answers(name, kind, args) for args in empty_or_repeated(ASKED.get(name, {}))]
-    assert all(isinstance(answer, Finding | ToolError) for answer in given)
+    values = [await answers(name, kind, args) for args in empty_or_repeated(ASKED.get(name, {}))]
+    assert all(isinstance(answer, Finding | ToolError) for answer in values)
 
 
 @pytest.mark.parametrize("name", names("tools"))

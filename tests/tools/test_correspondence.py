@@ -48,17 +48,17 @@ def flat_pair(difficulty, answer: int, seed: int = 7) -> tuple[tuple[Pixels, Pix
     """Two views with marks: REF, and A to D; REF's place in the first and in the second."""
     rng = np.random.default_rng(seed)
     pair = warped_pair(rng, SCENE, "planar", difficulty)
-    ref, (there, *others) = points_of(rng, pair)
-    others.insert(answer, there)
+    ref, (target_point, *others) = points_of(rng, pair)
+    others.insert(answer, target_point)
     marked = ringed(pair.images[1], list(zip(others, "ABCD", strict=True)))
-    return (ringed(pair.images[0], [(ref, "REF")]), marked), ref, there
+    return (ringed(pair.images[0], [(ref, "REF")]), marked), ref, target_point
 
 
 @pytest.mark.system
 def test_orbit_items_of_the_sample_task_are_solved() -> None:
     cases = [item("Visual_Correspondence", index, 31) for index in range(2)]
-    right = [ask(made.images, marked=True).data["best"] == "ABCD"[made.answer] for made in cases]
-    assert any(made.facts.cameras is not None for made in cases)
+    right = [ask(case.images, marked=True).data["best"] == "ABCD"[case.answer] for case in cases]
+    assert any(built.facts.cameras is not None for built in cases)
     assert right == [True, True]
 
 
@@ -109,8 +109,8 @@ def test_a_choice_is_a_probability_and_a_hit_decides(found, candidates, data) ->
     assert choice.best is None or 0 <= choice.best < len(candidates)
     if choice.method in ("homography", "local_affine") and choice.best is not None:
         spot = candidates[choice.best]
-        away = np.hypot(spot.x - choice.transfer.x, spot.y - choice.transfer.y)
-        assert away <= (10 if choice.confidence > 0.6 else 30)
+        error_px = np.hypot(spot.x - choice.transfer.x, spot.y - choice.transfer.y)
+        assert error_px <= (10 if choice.confidence > 0.6 else 30)
 
 
 def test_descriptors_are_compared_only_where_the_matches_decide_nothing() -> None:
@@ -124,8 +124,8 @@ def test_descriptors_are_compared_only_where_the_matches_decide_nothing() -> Non
 
     near = [transfer(101, 100, "homography"), transfer(99, 101, "local_affine")]
     assert choose(near, compare, candidates, 500.0)[::3] == (0, 0.98)
-    apart = [near[0], transfer(299, 201, "local_affine")]
-    assert choose(apart, compare, candidates, 500.0)[::3] == (0, 0.95)
+    values = [near[0], transfer(299, 201, "local_affine")]
+    assert choose(values, compare, candidates, 500.0)[::3] == (0, 0.95)
     assert choose([transfer(120, 100, "homography")], compare, candidates, 500.0).best == 0
     assert choose([transfer(200, 20, "homography")], compare, candidates, 500.0).best is None
     weak = [transfer(200, 20, "homography", 0.3)]
@@ -149,8 +149,8 @@ def test_exact_matches_of_a_homography_transfer_any_point(seed: int, x: float, y
     first = rng.uniform((0, 0), (300, 200), (80, 2))
     second = cv2.perspectiveTransform(first[None], homography)[0]
     best = transfers((x, y), Matches(first, second, np.ones(80), "exact"), ((200, 300), (200, 300)))[0]
-    there = cv2.perspectiveTransform(np.array([[[x, y]]]), homography)[0, 0]
-    assert np.hypot(best.x - there[0], best.y - there[1]) < 1
+    target_point = cv2.perspectiveTransform(np.array([[[x, y]]]), homography)[0, 0]
+    assert np.hypot(best.x - target_point[0], best.y - target_point[1]) < 1
     assert best.method == "homography"
 
 
@@ -165,28 +165,32 @@ def test_the_same_matches_in_larger_pictures_transfer_alike(seed: int, times: in
     far = Matches((first + 0.5) * times - 0.5, (second + 0.5) * times - 0.5, np.ones(80), "exact")
     size = (200 * times, 300 * times)
     large = transfers((140.5 * times - 0.5, 90.5 * times - 0.5), far, (size, size))
-    assert [(one.method, one.inliers, one.support) for one in small] == [
-        (one.method, one.inliers, one.support) for one in large
+    assert [(entry.method, entry.inliers, entry.support) for entry in small] == [
+        (value.method, value.inliers, value.support) for value in large
     ]
-    for one, other in zip(small, large, strict=True):
-        assert ((one.x + 0.5) * times - 0.5, (one.y + 0.5) * times - 0.5) == pytest.approx((other.x, other.y), abs=1e-3)
+    for first_item, other in zip(small, large, strict=True):
+        assert ((first_item.x + 0.5) * times - 0.5, (first_item.y + 0.5) * times - 0.5) == pytest.approx(
+            (other.x, other.y), abs=1e-3
+        )
 
 
 @pytest.mark.system
 def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
     homography = random_homography(np.random.default_rng(2), (400, 300), PLANAR_CHANGES["medium"])
     images = (SCENE, cv2.warpPerspective(SCENE, homography, (400, 300)))
-    there = cv2.perspectiveTransform(np.array([[[200.0, 180.0]]]), homography)[0, 0]
-    said = []
+    target_point = cv2.perspectiveTransform(np.array([[[200.0, 180.0]]]), homography)[0, 0]
+    results = []
     for scale in (2.4, 7.2):
-        sized = [cv2.resize(one, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for one in images]
-        spots = at(*((x * scale, y * scale) for x, y in (there, (40, 40), (350, 260))))
+        sized = [cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for image in images]
+        spots = at(*((x * scale, y * scale) for x, y in (target_point, (40, 40), (350, 260))))
         args = CorrespondenceArgs(point=PointArg(x=200 * scale, y=180 * scale), candidates=spots)
-        said.append(ask((sized[0], sized[1]), args))
-    assert [one.data["best"] for one in said] == ["A"] * 2
-    assert len({one.data["method"] for one in said}) == 1
-    assert [one.data["inliers"] for one in said] == pytest.approx([said[0].data["inliers"]] * 2, rel=0.15)
-    assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 2, abs=0.02)
+        results.append(ask((sized[0], sized[1]), args))
+    assert [entry.data["best"] for entry in results] == ["A"] * 2
+    assert len({value.data["method"] for value in results}) == 1
+    assert [first_item.data["inliers"] for first_item in results] == pytest.approx(
+        [results[0].data["inliers"]] * 2, rel=0.15
+    )
+    assert [item_value.confidence for item_value in results] == pytest.approx([results[0].confidence] * 2, abs=0.02)
 
 
 def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
@@ -200,12 +204,12 @@ def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
     assert "(40, 40)" not in evidence.text
     assert " lies at " not in evidence.text
     for picture, spots in zip(evidence.pictures, [((200, 180),), ((40, 40), (350, 60))], strict=True):
-        away = np.full((300, 400), 255, np.uint8)
+        pixels = np.full((300, 400), 255, np.uint8)
         for x, y in spots:
-            cv2.rectangle(away, (x - 15, y - 15), (x + 60, y + 20), (0,), -1)
-        away[270:] = 0
+            cv2.rectangle(pixels, (x - 15, y - 15), (x + 60, y + 20), (0,), -1)
+        pixels[270:] = 0
         # Nothing is drawn but the points asked for, their names, and the legend below.
-        assert (picture.pixels[away > 0] == 128).all()
+        assert (picture.pixels[pixels > 0] == 128).all()
 
 
 def test_marks_that_are_not_there_never_become_points() -> None:
@@ -226,11 +230,11 @@ def test_marks_that_are_not_there_never_become_points() -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.system) for seed in (1, 2))])
 def test_a_point_is_found_in_the_mirrored_picture_which_is_named(seed: int) -> None:
-    (one, other), ref, (x, y) = flat_pair("medium", 0, seed)
-    images = one, np.ascontiguousarray(other[:, ::-1])
+    (value, other), ref, (x, y) = flat_pair("medium", 0, seed)
+    images = value, np.ascontiguousarray(other[:, ::-1])
     evidence = ask(images, CorrespondenceArgs(point=PointArg(x=ref[0], y=ref[1])))
-    found = evidence.data["transferred_px"]
-    assert np.hypot(found["x"] - (images[1].shape[1] - 1 - x), found["y"] - y) < 4
+    transferred_px = evidence.data["transferred_px"]
+    assert np.hypot(transferred_px["x"] - (images[1].shape[1] - 1 - x), transferred_px["y"] - y) < 4
     assert "Image 2 shows the scene as in a mirror." in evidence.text
 
 

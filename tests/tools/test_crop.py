@@ -70,13 +70,13 @@ def test_tiles_cover_every_pixel_once(rows: int, columns: int, height: int, widt
 
 
 def test_a_grid_shows_numbers_and_then_each_tile() -> None:
-    before = PHOTO.copy()
+    copied = PHOTO.copy()
     evidence = ask(PHOTO, grid=GridArg(rows=2, columns=3))
     overlay, *parts = evidence.pictures
     assert overlay.box is None
     assert overlay.pixels.shape == PHOTO.shape
     assert not np.array_equal(overlay.pixels, PHOTO)
-    assert np.array_equal(PHOTO, before)
+    assert np.array_equal(PHOTO, copied)
     assert [row["name"] for row in evidence.data["crops"]] == ["1", "2", "3", "4", "5", "6"]
     assert parts[5].box == Box(80, 45, 120, 90)
     with pytest.raises(ToolError, match="cannot be cut into 3 x 2 tiles"):

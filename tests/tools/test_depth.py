@@ -66,14 +66,14 @@ def test_arguments_of_another_form_are_refused(bad: dict):
 @pytest.mark.shared_data
 def test_photographs_without_marks_have_no_points(shared_data: Path):
     # Rings without a letter are seen on these.
-    wanted = {"val_Spatial_Relation_143", "val_Spatial_Relation_63", "val_Spatial_Relation_47"}
+    values = {"val_Spatial_Relation_143", "val_Spatial_Relation_63", "val_Spatial_Relation_47"}
     rows = [
         row
         for path in sorted((shared_data / "blink" / "Spatial_Relation").glob("val-*.parquet"))
         for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
-        if row["idx"] in wanted
+        if row["idx"] in values
     ]
-    assert len(rows) == len(wanted)
+    assert len(rows) == len(values)
     for row in rows:
         assert ask_marked(decode(row["image_1"]["bytes"], row["idx"])).data["points"] == [], row["idx"]
 
@@ -133,15 +133,17 @@ def test_a_sample_lies_between_the_cells_around_it(x: float, y: float):
 def test_generated_scenes_are_answered_above_chance():
     right = 0.0
     for index in range(12):
-        made = item("Relative_Depth", index, 1)
+        drawn_item = item("Relative_Depth", index, 1)
         request = Request(
-            made.images,
+            drawn_item.images,
             DepthArgs(
-                points=tuple(PointArg(x=x, y=y, label=n) for n, (x, y) in zip("AB", made.facts.points, strict=True))
+                points=tuple(
+                    PointArg(x=x, y=y, label=n) for n, (x, y) in zip("AB", drawn_item.facts.points, strict=True)
+                )
             ),
         )
         nearer = DepthCues().run([request])[0].data["nearer"]
-        right += 0.5 if nearer is None else nearer == "AB"[made.answer]
+        right += 0.5 if nearer is None else nearer == "AB"[drawn_item.answer]
     assert right >= 8
 
 
@@ -158,9 +160,9 @@ def test_inverse_depth_is_normalised_whatever_its_scale(seed: int, scale: float,
 
 
 def test_metres_turn_round_and_stay_beside():
-    made = depth_map(np.array([[1.0, 2.0], [4.0, 4.0]]), metric=True)
-    assert made.nearness.tolist() == [[1, pytest.approx(1 / 3)], [0, 0]]
-    assert made.at(0, 0, (2, 2)) == {"depth_0_1": pytest.approx(1 / 6), "depth_m": 3.0}
+    built = depth_map(np.array([[1.0, 2.0], [4.0, 4.0]]), metric=True)
+    assert built.nearness.tolist() == [[1, pytest.approx(1 / 3)], [0, 0]]
+    assert built.at(0, 0, (2, 2)) == {"depth_0_1": pytest.approx(1 / 6), "depth_m": 3.0}
     assert depth_map(np.ones((3, 3)), metric=False).nearness.tolist() == [[0.5] * 3] * 3
     with pytest.raises(ToolError, match="not finite"):
         depth_map(np.array([[np.nan, 1.0]]), metric=False)
@@ -176,13 +178,13 @@ def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint
     backend = started(depth_checkpoint("depth_anything"))
     images = [picture(90, 120, seed=5), picture(120, 90, seed=6), picture(90, 120, seed=7)]
     together = backend.run([Request((pixels,), PAIR) for pixels in images])
-    for pixels, found in zip(images, together, strict=True):
+    for pixels, result in zip(images, together, strict=True):
         (alone,) = backend.run([Request((pixels,), PAIR)])
-        for a, b in zip(found.data["points"], alone.data["points"], strict=True):
+        for a, b in zip(result.data["points"], alone.data["points"], strict=True):
             assert a["depth_0_1"] == pytest.approx(b["depth_0_1"], abs=1e-3)
-        assert all(0 <= point["depth_0_1"] <= 1 for point in found.data["points"])
-        assert found.pictures[0].pixels.shape == pixels.shape
-    assert len({found.data["points"][0]["depth_0_1"] for found in together}) == 3
+        assert all(0 <= point["depth_0_1"] <= 1 for point in result.data["points"])
+        assert result.pictures[0].pixels.shape == pixels.shape
+    assert len({output.data["points"][0]["depth_0_1"] for output in together}) == 3
     code, content = backend.version.split("+")
     assert content.startswith("depth_anything@")
     assert code == TOOL.backend("learned").version
@@ -191,35 +193,39 @@ def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint
 
 @pytest.mark.parametrize(*cases(__file__, "test_metric_checkpoints_give_metres_and_nearness_falls_with_them"))
 def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(depth_checkpoint: Checkpoints, family: str):
-    (found,) = started(depth_checkpoint(family)).run([Request((picture(80, 100, seed=8),), PAIR)])
-    first, second = found.data["points"]
+    (result,) = started(depth_checkpoint(family)).run([Request((picture(80, 100, seed=8),), PAIR)])
+    first, second = result.data["points"]
     # An untrained network may see a plane: its depths then differ by less than nearness resolves.
     assert (first["depth_m"] - second["depth_m"]) * (first["depth_0_1"] - second["depth_0_1"]) <= 0
-    assert " m" in found.text.splitlines()[-1]
+    assert " m" in result.text.splitlines()[-1]
 
 
 def test_the_learned_backend_survives_odd_shapes_and_refuses_strips(depth_checkpoint: Checkpoints):
     backend = started(depth_checkpoint("depth_anything"))
     corner = DepthArgs(points=(PointArg(x=0, y=0),))
     for size in ((1, 1), (3, 20), (1500, 1200)):
-        (found,) = backend.run([Request((picture(*size, seed=9),), corner)])
-        assert found.pictures[0].pixels.shape == (*size, 3)
+        (result,) = backend.run([Request((picture(*size, seed=9),), corner)])
+        assert result.pictures[0].pixels.shape == (*size, 3)
     with pytest.raises(ToolError, match="too elongated"):
         backend.run([Request((picture(1, 40, seed=9),), corner)])
 
 
 def test_a_large_image_is_reduced_and_points_stay_in_its_own_pixels(depth_checkpoint: Checkpoints):
-    made = item("Relative_Depth", 0, 3)
-    large = cv2.resize(made.images[0], None, fx=4, fy=4, interpolation=cv2.INTER_LINEAR)
-    request = Request((large,), DepthArgs(points=tuple(PointArg(x=4 * x, y=4 * y) for x, y in made.facts.points)))
+    drawn_item = item("Relative_Depth", 0, 3)
+    large = cv2.resize(drawn_item.images[0], None, fx=4, fy=4, interpolation=cv2.INTER_LINEAR)
+    request = Request((large,), DepthArgs(points=tuple(PointArg(x=4 * x, y=4 * y) for x, y in drawn_item.facts.points)))
     assert max(clean_image(request).shape) == 1024
     for backend in (DepthCues(), started(depth_checkpoint("depth_anything"))):
-        (found,) = backend.run([request])
+        (result,) = backend.run([request])
         (small,) = backend.run(
-            [Request(made.images, DepthArgs(points=tuple(PointArg(x=x, y=y) for x, y in made.facts.points)))]
+            [
+                Request(
+                    drawn_item.images, DepthArgs(points=tuple(PointArg(x=x, y=y) for x, y in drawn_item.facts.points))
+                )
+            ]
         )
-        assert found.pictures[0].pixels.shape == large.shape
-        for a, b in zip(found.data["points"], small.data["points"], strict=True):
+        assert result.pictures[0].pixels.shape == large.shape
+        for a, b in zip(result.data["points"], small.data["points"], strict=True):
             assert a["x_px"] == 4 * b["x_px"]
             assert a["depth_0_1"] == pytest.approx(b["depth_0_1"], abs=0.1)
 
@@ -258,14 +264,14 @@ def test_a_damaged_or_absent_checkpoint_is_refused(depth_checkpoint: Checkpoints
 def test_published_items(shared_data: Path):
     rows = pq.read_table(shared_data / "blink" / "Relative_Depth" / "val-00000-of-00001.parquet").to_pylist()
     cv2.setNumThreads(1)
-    points, sure = 0.0, []
+    points, results = 0.0, []
     # The bench prints the number of all 62.
     for row in (rows := rows[::3]):
-        found = ask_marked(decode(row["image_1"]["bytes"], row["idx"]))
-        right = found.data["nearer"] == row["answer"][1]
-        points += 0.5 if found.data["nearer"] is None else right
-        if found.confidence >= 0.8:
-            sure.append(right)
+        result = ask_marked(decode(row["image_1"]["bytes"], row["idx"]))
+        right = result.data["nearer"] == row["answer"][1]
+        points += 0.5 if result.data["nearer"] is None else right
+        if result.confidence >= 0.8:
+            results.append(right)
     assert points / len(rows) >= 0.68
-    assert len(sure) >= 3
-    assert sum(sure) / len(sure) >= 0.8
+    assert len(results) >= 3
+    assert sum(results) / len(results) >= 0.8

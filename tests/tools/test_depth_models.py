@@ -38,14 +38,14 @@ def test_the_border_of_a_picture_at_its_own_size_is_no_part_of_its_map(depth_che
     Half of it, rounded down, is above and left.
     """
     model = DepthModel(str(depth_checkpoint("dpt_dinov2")), "cpu")
-    asked = model.prepare(np.random.default_rng(0).integers(0, 256, (67, 93, 3)).astype(np.uint8))
-    assert asked.values.shape[-2:] == (70, 98)
-    bright = asked.values[0].sum(dim=0)
+    prepared = model.prepare(np.random.default_rng(0).integers(0, 256, (67, 93, 3)).astype(np.uint8))
+    assert prepared.values.shape[-2:] == (70, 98)
+    bright = prepared.values[0].sum(dim=0)
     # The border is 0; what the picture shows is not.
     assert (bright[1:68, 2:95] != 0).all()
     assert float(bright[:1].abs().sum() + bright[68:].abs().sum()) == 0
-    (found,) = model.predict([asked])
-    assert found.shape == (67, 93)
+    (prediction,) = model.predict([prepared])
+    assert prediction.shape == (67, 93)
     across = np.tile(np.arange(98, dtype=np.float32), (70, 1))
     assert within(across, (67, 93))[0, 0] == 2
     assert within(across.T[:70], (67, 70)).shape == (67, 70)
@@ -126,6 +126,6 @@ def test_depth_anything_sees_at_least_its_authors_size(
     assert lower_bound_size(size, (518, 518), 14) == seen
     model = DepthModel(str(depth_checkpoint("depth_anything")), "cpu")
     # The tiny checkpoint sees 70 px where the real one sees 518.
-    shown = model.prepare(np.zeros((*size, 3), np.uint8))
-    assert shown.values.shape[-2:] == lower_bound_size(size, (70, 70), 14)
-    assert min(shown.values.shape[-2:]) >= 70
+    prepared = model.prepare(np.zeros((*size, 3), np.uint8))
+    assert prepared.values.shape[-2:] == lower_bound_size(size, (70, 70), 14)
+    assert min(prepared.values.shape[-2:]) >= 70

@@ -32,11 +32,11 @@ def test_overlap_by_hand():
 @given(st.lists(st.tuples(SCORE, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)), max_size=8))
 def test_boxes_lie_inside_of_the_image_best_first(rows: list[tuple[float, ...]]):
     scores, boxes = np.array([[row[0]] for row in rows]), np.array([row[1:] for row in rows]).reshape(-1, 4)
-    found = gather(["cat"], scores.reshape(-1, 1), boxes, 0.1, (640, 480, 640, 480))
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    for one in found:
-        assert 0 <= one.box.x0 < one.box.x1 <= 640
-        assert 0 <= one.box.y0 < one.box.y1 <= 480
+    results = gather(["cat"], scores.reshape(-1, 1), boxes, 0.1, (640, 480, 640, 480))
+    assert [item.score for item in results] == sorted((entry.score for entry in results), reverse=True)
+    for value in results:
+        assert 0 <= value.box.x0 < value.box.x1 <= 640
+        assert 0 <= value.box.y0 < value.box.y1 <= 480
 
 
 # Corners of a grid, so that many boxes are equal, lie within each other or share the overlap that decides.
@@ -46,11 +46,11 @@ CORNER = st.integers(0, 4)
 @given(st.lists(st.tuples(CORNER, CORNER, CORNER, CORNER, st.sampled_from("ab")), max_size=12))
 def test_a_box_stays_unless_one_of_its_name_that_stays_before_it_is_the_same_thing(rows: list[tuple]):
     boxes = [Detection(name, 1.0, Box(x, y, x + w + 1, y + h + 1)) for x, y, w, h, name in rows]
-    kept: list[Detection] = []
-    for one in boxes:
-        if all(one.name != other.name or overlap(one.box, other.box) < SAME_OBJECT for other in kept):
-            kept.append(one)
-    assert distinct(boxes) == kept
+    detections: list[Detection] = []
+    for box in boxes:
+        if all(box.name != other.name or overlap(box.box, other.box) < SAME_OBJECT for other in detections):
+            detections.append(box)
+    assert distinct(boxes) == detections
 
 
 @pytest.mark.system
@@ -68,18 +68,18 @@ def test_phrases_are_cut_at_full_stops():
 
 @given(st.lists(SCORE, max_size=6), st.floats(0.05, 0.9))
 def test_confidence_falls_with_doubtful_candidates(scores: list[float], threshold: float):
-    found = [Detection("cat", score, Box(0, 0, 9, 9)) for score in scores]
-    assert 0 < confidence(found, threshold) <= 0.9
-    doubtful = [*found, Detection("cat", threshold, Box(0, 0, 9, 9))]
-    assert confidence(doubtful, threshold) < confidence(found, threshold)
+    detections = [Detection("cat", score, Box(0, 0, 9, 9)) for score in scores]
+    assert 0 < confidence(detections, threshold) <= 0.9
+    doubtful = [*detections, Detection("cat", threshold, Box(0, 0, 9, 9))]
+    assert confidence(doubtful, threshold) < confidence(detections, threshold)
 
 
 def test_counts_boxes_and_text_agree():
-    found = [Detection("cat", 0.9, Box(0, 0, 40, 30)), Detection("dog", 0.1, Box(50, 10, 90, 60))]
-    evidence = report(picture(), ["cat", "dog"], found, 0.2, ["yeti"])
+    values = [Detection("cat", 0.9, Box(0, 0, 40, 30)), Detection("dog", 0.1, Box(50, 10, 90, 60))]
+    evidence = report(picture(), ["cat", "dog"], values, 0.2, ["yeti"])
     assert evidence.data["counts"] == {"cat": 1, "dog": 0}
     assert evidence.data["unsupported"] == ["yeti"]
-    assert [one.name for one in seen_from(evidence.data)] == ["cat"]
+    assert [item.name for item in seen_from(evidence.data)] == ["cat"]
     assert evidence.text.splitlines()[0].startswith("1 x cat in image 1: x 0-40, y 0-30 px (0.90)")
     assert "yeti" in evidence.text
     assert evidence.pictures[0].pixels.shape == (90, 120, 3)
@@ -102,12 +102,12 @@ def test_wrong_arguments_are_refused(arguments: dict):
 )
 def test_every_family_answers_through_its_own_processor(things_checkpoint: Checkpoints, family: str):
     backend, pixels = started("detection", things_checkpoint(family)), picture()
-    first, again = (ask(backend, pixels, "people", "cat", threshold=0.02) for _ in range(2))
-    assert first.data == again.data
-    found = seen_from(first.data)
-    assert found
-    assert {one.name for one in found} <= {"people", "cat"}
-    assert all(0 <= one.box.x0 < one.box.x1 <= 120 and 0 <= one.box.y0 < one.box.y1 <= 90 for one in found)
+    first, second = (ask(backend, pixels, "people", "cat", threshold=0.02) for _ in range(2))
+    assert first.data == second.data
+    result = seen_from(first.data)
+    assert result
+    assert {item.name for item in result} <= {"people", "cat"}
+    assert all(0 <= entry.box.x0 < entry.box.x1 <= 120 and 0 <= entry.box.y0 < entry.box.y1 <= 90 for entry in result)
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+")
     assert 0 <= first.confidence <= 1
 
@@ -132,13 +132,13 @@ def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Checkpo
         outputs = loaded.model(**inputs)
     decode = getattr(loaded.processor, "post_process_grounded_object_detection", None)
     decode = decode or loaded.processor.post_process_object_detection
-    (theirs,) = decode(outputs, threshold=0.0, target_sizes=torch.tensor([[60, 120]]))
-    best = int(theirs["scores"].argmax())
-    (found,) = detector.predict([detector.prepare(pixels, names)])
-    ours = detector.detections(pixels, names, found, 1e-6)[0]
-    edges = np.clip(theirs["boxes"][best].numpy(), 0, [120, 60, 120, 60])
-    assert ours.score == pytest.approx(float(theirs["scores"][best]), abs=1e-5)
-    assert [ours.box.x0, ours.box.y0, ours.box.x1, ours.box.y1] == pytest.approx(edges, abs=1e-2)
+    (text,) = decode(outputs, threshold=0.0, target_sizes=torch.tensor([[60, 120]]))
+    best = int(text["scores"].argmax())
+    (prediction,) = detector.predict([detector.prepare(pixels, names)])
+    actual = detector.detections(pixels, names, prediction, 1e-6)[0]
+    edges = np.clip(text["boxes"][best].numpy(), 0, [120, 60, 120, 60])
+    assert actual.score == pytest.approx(float(text["scores"][best]), abs=1e-5)
+    assert [actual.box.x0, actual.box.y0, actual.box.x1, actual.box.y1] == pytest.approx(edges, abs=1e-2)
 
 
 def test_a_closed_set_says_what_it_does_not_know(things_checkpoint: Checkpoints):

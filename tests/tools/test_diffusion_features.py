@@ -26,20 +26,20 @@ def features(checkpoint: Path) -> DiffusionFeatures:
     return DiffusionFeatures(str(checkpoint), "cpu")
 
 
-def map_of(features: DiffusionFeatures, pixels: Pixels, thing: str = "", seed: int = 0) -> FeatureMap:
-    prepared = features.prepare(pixels, thing=thing, seed=seed)
+def map_of(features: DiffusionFeatures, pixels: Pixels, name: str = "", seed: int = 0) -> FeatureMap:
+    prepared = features.prepare(pixels, thing=name, seed=seed)
     return feature_map("test", prepared, features.predict([prepared])[0])
 
 
 def test_features_are_a_map_that_seed_and_thing_decide_and_are_read_as_unit_vectors(features: DiffusionFeatures):
-    first, again, other, cat = (
-        map_of(features, picture(), thing, seed) for thing, seed in (("", 0), ("", 0), ("", 1), ("cat", 0))
+    first, second, other, cat = (
+        map_of(features, picture(), text, seed) for text, seed in (("", 0), ("", 0), ("", 1), ("cat", 0))
     )
     # 128 px are 16 latents; the second upsampling block ends at half of them. Its channels are the second last.
     assert first.vectors.shape == (8, 8, 32)
     assert first.size == (90, 120)
     assert np.linalg.norm(first.at(50, 40)) == pytest.approx(1, abs=1e-4)
-    assert np.array_equal(first.vectors, again.vectors)
+    assert np.array_equal(first.vectors, second.vectors)
     assert not np.allclose(first.vectors, other.vectors, atol=1e-3)
     assert not np.allclose(first.vectors, cat.vectors, atol=1e-3)
     assert features.version.startswith("dift@")
@@ -59,14 +59,14 @@ def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: 
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         posterior = parts.vae.encode(values).latent_dist
-        drawn, noise = (torch.randn((DRAWS, 4, 16, 16), generator=generator) for _ in range(2))
-        latents = (posterior.mean + posterior.std * drawn) * parts.vae.config.scaling_factor
+        sample, noise = (torch.randn((DRAWS, 4, 16, 16), generator=generator) for _ in range(2))
+        latents = (posterior.mean + posterior.std * sample) * parts.vae.config.scaling_factor
         tokens = parts.tokenizer("a photo of a dog", padding="max_length", return_tensors="pt").input_ids
         words = parts.text_encoder(tokens)[0].repeat(DRAWS, 1, 1)
         noised = parts.scheduler.add_noise(latents, noise, torch.tensor([STEP] * DRAWS))
         parts.unet(noised, STEP, encoder_hidden_states=words)
-    wanted = caught[0].mean(dim=0).permute(1, 2, 0).numpy()
-    assert map_of(features, pixels, "dog", 3).vectors == pytest.approx(wanted, abs=1e-4)
+    expected = caught[0].mean(dim=0).permute(1, 2, 0).numpy()
+    assert map_of(features, pixels, "dog", 3).vectors == pytest.approx(expected, abs=1e-4)
 
 
 def test_every_network_says_once_that_it_was_loaded_and_one_is_given_pictures(checkpoint: Path):
@@ -86,8 +86,8 @@ def test_the_layout_of_the_weights_chooses_the_family(checkpoint: Path):
     def ask(seed: int) -> Evidence:
         return backend.run([Request((pixels, pixels), args, seed=seed)])[0]
 
-    first, again = ask(0), ask(0)
-    assert first.data == again.data
+    first, output = ask(0), ask(0)
+    assert first.data == output.data
     assert first.data["best"] == "B"
     assert first.data["candidates"][1]["cosine"] == pytest.approx(1, abs=1e-4)
     assert ask(1).data["candidates"][0]["cosine"] != first.data["candidates"][0]["cosine"]

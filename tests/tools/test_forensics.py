@@ -26,12 +26,12 @@ def noise(seed: int, level: int, side: int = 96) -> Pixels:
 
 def test_the_weight_free_backend_never_decides():
     images = tuple(noise(seed, 5 * (seed + 1)) for seed in range(4))
-    first, again = (NoiseEvidence().run([Request(images, ForensicsArgs())])[0] for _ in range(2))
-    assert first.data == again.data
+    first, second = (NoiseEvidence().run([Request(images, ForensicsArgs())])[0] for _ in range(2))
+    assert first.data == second.data
     assert first.data["synthetic"] is None
     assert first.confidence <= 0.5
     assert len(first.data["statistics"]) == 4
-    assert [one.of for one in first.pictures] == [0, 1, 2, 3]
+    assert [picture.of for picture in first.pictures] == [0, 1, 2, 3]
     assert len(first.text.splitlines()) <= 6
     assert max(map(len, first.text.splitlines())) <= 160
     assert len(first.text) <= 450
@@ -39,46 +39,48 @@ def test_the_weight_free_backend_never_decides():
 
 def test_a_measurement_is_told_with_its_range_and_on_which_side_it_leaves_it():
     images = (noise(0, 12), noise(0, 90), np.full((64, 64, 3), 9, np.uint8))
-    (found,) = NoiseEvidence().run([Request(images, ForensicsArgs())])
-    line = found.text.splitlines()[1]
-    low, high = found.data["photographs"]["residual_std_grey"]
-    values = [row["residual_std_grey"] for row in found.data["statistics"]]
+    (result,) = NoiseEvidence().run([Request(images, ForensicsArgs())])
+    line = result.text.splitlines()[1]
+    low, high = result.data["photographs"]["residual_std_grey"]
+    values = [row["residual_std_grey"] for row in result.data["statistics"]]
     assert values[2] < low < values[0] < high < values[1]
     assert line.startswith(f"Noise, grey levels [{low:.1f} to {high:.1f}], image 1: {values[0]:.1f}, 2: ")
     assert line.endswith(f"2: {values[1]:.1f} (above), 3: 0.0 (below).")
-    assert set(found.data["photographs"]) == set(found.data["statistics"][0])
+    assert set(result.data["photographs"]) == set(result.data["statistics"][0])
 
 
 def test_flat_and_tiny_images():
-    (found,) = NoiseEvidence().run([Request((np.full((64, 64, 3), 9, np.uint8),), ForensicsArgs())])
-    assert found.data["statistics"][0]["residual_std_grey"] == 0
-    assert all(np.isfinite(value) for value in found.data["statistics"][0].values())
+    (result,) = NoiseEvidence().run([Request((np.full((64, 64, 3), 9, np.uint8),), ForensicsArgs())])
+    assert result.data["statistics"][0]["residual_std_grey"] == 0
+    assert all(np.isfinite(value) for value in result.data["statistics"][0].values())
     with pytest.raises(ToolError, match="at least 32 px"):
         NoiseEvidence().run([Request((np.zeros((1, 1, 3), np.uint8),), ForensicsArgs())])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=4))
 def test_the_highest_score_is_named(scores: list[float]):
-    found = judge(scores, "x")
-    assert 0 <= found.confidence <= 0.85
-    chosen = found.data["synthetic"]
-    if chosen is not None:
-        assert scores[chosen] == max(scores)
+    result = judge(scores, "x")
+    assert 0 <= result.confidence <= 0.85
+    synthetic = result.data["synthetic"]
+    if synthetic is not None:
+        assert scores[synthetic] == max(scores)
     if len(scores) == 1:
-        assert (chosen == 0) is (scores[0] >= 0.5)
-        assert (found.data["photograph"] == 0) is (scores[0] < 0.5)
+        assert (synthetic == 0) is (scores[0] >= 0.5)
+        assert (result.data["photograph"] == 0) is (scores[0] < 0.5)
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=4))
 def test_the_lowest_score_is_the_photograph(scores: list[float]):
-    found = judge(scores, "x")
-    place, sure = found.data["photograph"], found.data["photograph_confidence_0_1"]
+    result = judge(scores, "x")
+    place, photograph_confidence_0_1 = result.data["photograph"], result.data["photograph_confidence_0_1"]
     low, next_low = sorted(scores)[:2]
     if next_low - low <= 1e-6:
-        assert (place, sure) == (None, None)
+        assert (place, photograph_confidence_0_1) == (None, None)
     else:
         assert scores[place] == low
-        assert sure == pytest.approx(min(0.85, 1 / len(scores) + (1 - 1 / len(scores)) * (next_low - low)))
+        assert photograph_confidence_0_1 == pytest.approx(
+            min(0.85, 1 / len(scores) + (1 - 1 / len(scores)) * (next_low - low))
+        )
 
 
 @pytest.mark.system
@@ -119,12 +121,12 @@ def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int
 def test_both_layouts_load_and_score(things_checkpoint: Checkpoints, layout: str):
     backend = started("forensics", things_checkpoint(layout))
     images = (scene(96, 96), scene(96, 96, 1), scene(700, 700, 2))
-    first, again = (backend.run([Request(images, ForensicsArgs())])[0] for _ in range(2))
-    assert first.data == again.data
+    first, second = (backend.run([Request(images, ForensicsArgs())])[0] for _ in range(2))
+    assert first.data == second.data
     scores = [row["score_0_1"] for row in first.data["scores"]]
     assert first.data["synthetic"] == int(np.argmax(scores))
     assert len(set(scores)) == 3
-    assert [one.pixels.shape for one in first.pictures] == [pixels.shape for pixels in images]
+    assert [picture.pixels.shape for picture in first.pictures] == [pixels.shape for pixels in images]
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+")
     (alone,) = backend.run([Request(images[:1], ForensicsArgs())])
     assert alone.data["scores"][0]["score_0_1"] == pytest.approx(scores[0], abs=1e-5)

@@ -36,11 +36,11 @@ def scene() -> Pixels:
     return item("Relative_Reflectance", 0, 3).images[0]
 
 
-def change(folder: Path, part: str, how: Callable[[dict[str, object]], dict[str, object]]) -> None:
+def change(folder: Path, part: str, mode: Callable[[dict[str, object]], dict[str, object]]) -> None:
     from safetensors.torch import load_file, save_file
 
     (path,) = (folder / part).glob("*.safetensors")
-    save_file(how(load_file(path)), path, metadata={"format": "pt"})
+    save_file(mode(load_file(path)), path, metadata={"format": "pt"})
 
 
 def change_index(folder: Path, **entries: object) -> None:
@@ -49,11 +49,11 @@ def change_index(folder: Path, **entries: object) -> None:
 
 
 def test_albedo_has_the_form_of_the_picture_and_depends_on_the_seed_alone(model: IntrinsicModel, scene: Pixels):
-    first, again, other = (model.albedo(scene, seed) for seed in (0, 0, 1))
+    first, second, other = (model.albedo(scene, seed) for seed in (0, 0, 1))
     assert first.shape == scene.shape
     assert first.dtype == np.float32
     assert 0 <= first.min() < first.max() <= 1
-    assert np.array_equal(first, again)
+    assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
     assert model.version.startswith("marigold-iid@")
     assert model.albedo(np.tile(scene[:200, :300], (3, 4, 1)), 0).shape == (384, 768, 3)
@@ -64,11 +64,11 @@ def test_albedo_has_the_form_of_the_picture_and_depends_on_the_seed_alone(model:
 def test_two_points_are_compared_in_the_albedo(checkpoint: Path, scene: Pixels):
     backend = started("reflectance", checkpoint)
     points = (PointArg(x=30, y=40, label="A"), PointArg(x=200, y=100, label="B"))
-    (found,) = backend.run([Request((scene,), ReflectanceArgs(points=points))])
-    levels = [point["log_reflectance"] for point in found.data["points"]]
-    assert found.data["darker_index"] == (None if found.data["same"] else int(levels[1] < levels[0]))
-    assert sum(found.data["probability_0_1"].values()) == pytest.approx(1)
-    assert found.pictures[0].pixels.shape == scene.shape
+    (result,) = backend.run([Request((scene,), ReflectanceArgs(points=points))])
+    levels = [point["log_reflectance"] for point in result.data["points"]]
+    assert result.data["darker_index"] == (None if result.data["same"] else int(levels[1] < levels[0]))
+    assert sum(result.data["probability_0_1"].values()) == pytest.approx(1)
+    assert result.pictures[0].pixels.shape == scene.shape
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+marigold-iid@")
 
 

@@ -66,7 +66,7 @@ class Asked(NamedTuple):
 
 def moved(value: Any, change: Change, width: int) -> Any:
     if isinstance(value, list):
-        return [moved(one, change, width) for one in value]
+        return [moved(entry, change, width) for entry in value]
     if isinstance(value, dict) and "x0" in value:
         (x0, y0), (x1, y1) = (change.there(value[f"x{n}"], value[f"y{n}"], width) for n in (0, 1))
         return {**value, "x0": min(x0, x1), "y0": y0, "x1": max(x0, x1), "y1": y1}
@@ -75,17 +75,17 @@ def moved(value: Any, change: Change, width: int) -> Any:
     return value
 
 
-def answer(tool: str, asked: Asked, change: Change) -> Evidence:
-    called, images = load("tools", tool), tuple(np.ascontiguousarray(change.make(one)) for one in asked.images)
-    backend = called.backend("classical" if called.backend("classical") else "learned").make()
+def answer(tool: str, request: Asked, change: Change) -> Evidence:
+    loaded, images = load("tools", tool), tuple(np.ascontiguousarray(change.make(image)) for image in request.images)
+    backend = loaded.backend("classical" if loaded.backend("classical") else "learned").make()
     backend.setup("cpu", None)
-    args = {name: moved(value, change, asked.images[0].shape[1]) for name, value in asked.args.items()}
-    return backend.run([Request(images, called.args.model_validate(args))])[0]
+    args = {name: moved(value, change, request.images[0].shape[1]) for name, value in request.args.items()}
+    return backend.run([Request(images, loaded.args.model_validate(args))])[0]
 
 
 @cache
 def views() -> tuple[Pixels, ...]:
-    return tuple(one[::2, ::2].copy() for one in item("Multi-view_Reasoning", 0, 41).images)
+    return tuple(image[::2, ::2].copy() for image in item("Multi-view_Reasoning", 0, 41).images)
 
 
 @cache
@@ -104,16 +104,18 @@ def marked() -> Pixels:
     return draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")])
 
 
-def named(names: str, *places: Any) -> list[Any]:
+def named_points(names: str, *places: Any) -> list[Any]:
     return [{"x": x, "y": y, "label": name} for name, (x, y) in zip(names, places, strict=False)]
 
 
 def generated(task: str, index: int) -> Asked:
-    made = item(task, index, 41)
+    drawn_item = item(task, index, 41)
     if task != "Visual_Correspondence":
-        return Asked(made.images, {"points": named("AB", *made.facts.points)} if task != "Jigsaw" else {})
-    (ref,) = named("R", made.facts.ref)
-    return Asked(made.images, {"point": ref, "candidates": named("ABCD", *made.facts.candidates)})
+        return Asked(
+            drawn_item.images, {"points": named_points("AB", *drawn_item.facts.points)} if task != "Jigsaw" else {}
+        )
+    (ref,) = named_points("R", drawn_item.facts.ref)
+    return Asked(drawn_item.images, {"point": ref, "candidates": named_points("ABCD", *drawn_item.facts.candidates)})
 
 
 @cache
@@ -154,7 +156,7 @@ HOLDS: Mapping[str, Callable[[Any, Change, int], Any]] = {
     "forensics": lambda data, *_: data["synthetic"],
     "jigsaw": lambda data, *_: data["best"],
     "markers": lambda data, change, width: {
-        one["label"]: change.back(one["x"], one["y"], width) for one in data["points_px"]
+        entry["label"]: change.back(entry["x"], entry["y"], width) for entry in data["points_px"]
     },
     "motion": lambda data, change, _: data["moved"] and (data["moved"] == "left") != change.mirrored,
     "ocr": lambda data, *_: data["text"].split(),
@@ -180,23 +182,23 @@ NOT_BY_NATURE: Mapping[tuple[str, str], str] = {
 
 @cache
 def plainly(tool: str) -> Any:
-    asked = asked_of(tool)
-    return HOLDS[tool](answer(tool, asked, SAME).data, SAME, asked.images[0].shape[1])
+    request = asked_of(tool)
+    return HOLDS[tool](answer(tool, request, SAME).data, SAME, request.images[0].shape[1])
 
 
 @pytest.mark.parametrize(("tool", "change"), [(t, c) for t in HOLDS for c in CHANGES if (t, c) not in NOT_BY_NATURE])
 def test_an_answer_stays(tool: str, change: str) -> None:
-    asked, before = asked_of(tool), plainly(tool)
-    after = HOLDS[tool](answer(tool, asked, CHANGES[change]).data, CHANGES[change], asked.images[0].shape[1])
+    request, previous = asked_of(tool), plainly(tool)
+    after = HOLDS[tool](answer(tool, request, CHANGES[change]).data, CHANGES[change], request.images[0].shape[1])
     if tool in ("segmentation", "crop"):
-        assert share_of_union(Box(*after), Box(*before)) >= SHARE
+        assert share_of_union(Box(*after), Box(*previous)) >= SHARE
     elif tool == "scanpath":
-        assert after == pytest.approx(before, abs=0.1 * asked.images[0].shape[1])
+        assert after == pytest.approx(previous, abs=0.1 * request.images[0].shape[1])
     elif tool == "markers":
-        assert after == {name: pytest.approx(before[name], abs=PLACE_PX) for name in "AB"}
+        assert after == {name: pytest.approx(previous[name], abs=PLACE_PX) for name in "AB"}
     else:
-        assert after == before
-        assert (before is None) == (tool == "forensics")
+        assert after == previous
+        assert (previous is None) == (tool == "forensics")
 
 
 def test_the_order_of_pictures_and_the_names_of_points_decide_nothing() -> None:
@@ -209,9 +211,9 @@ def test_the_order_of_pictures_and_the_names_of_points_decide_nothing() -> None:
     assert forward["statistics"] == back["statistics"][::-1]
     first_view, second_view = views()
     assert answer("motion", Asked((second_view, first_view)), SAME).data["moved"] == "right"
-    renamed = [{**one, "label": "BA"["AB".index(one["label"])]} for one in points]
-    found = [
+    renamed = [{**point, "label": "BA"["AB".index(point["label"])]} for point in points]
+    nearer_indexes = [
         answer("depth", asked_of("depth")._replace(args={"points": named_so}), SAME).data["nearer_index"]
         for named_so in (points, renamed, points[::-1])
     ]
-    assert found[0] == found[1] == 1 - found[2]
+    assert nearer_indexes[0] == nearer_indexes[1] == 1 - nearer_indexes[2]

@@ -25,10 +25,10 @@ def scene(seed: int, height: int, width: int) -> Pixels:
 
 def puzzle(seed: int, height: int = 48, width: int = 64, count: int = 3, right: int = 1) -> tuple[Pixels, ...]:
     """Reference with its lower-right quarter black, then `count` candidates; `right` (from 0) is the true one."""
-    whole = scene(seed, 2 * height, 2 * width)
+    full = scene(seed, 2 * height, 2 * width)
     pieces = [scene(1000 + seed * 10 + n, height, width) for n in range(count)]
-    pieces[right] = whole[height:, width:].copy()
-    reference = whole.copy()
+    pieces[right] = full[height:, width:].copy()
+    reference = full.copy()
     reference[height:, width:] = 0
     return (reference, *pieces)
 
@@ -37,12 +37,12 @@ def puzzle(seed: int, height: int = 48, width: int = 64, count: int = 3, right: 
 @given(st.integers(0, 999), st.integers(16, 60), st.integers(16, 60), st.integers(2, 4), st.data())
 def test_the_true_piece_wins_wherever_it_stands(seed: int, height: int, width: int, count: int, data: st.DataObject):
     right = data.draw(st.integers(0, count - 1))
-    found = solve(puzzle(seed, height, width, count, right))
-    assert found.data["best"] == right
-    assert len(found.data["candidates"]) == count
-    assert 0.5 < found.confidence <= 0.99
-    assert 0 < found.data["margin_0_1"] <= 1
-    assert f"Image {right + 2} continues" in found.text
+    result = solve(puzzle(seed, height, width, count, right))
+    assert result.data["best"] == right
+    assert len(result.data["candidates"]) == count
+    assert 0.5 < result.confidence <= 0.99
+    assert 0 < result.data["margin_0_1"] <= 1
+    assert f"Image {right + 2} continues" in result.text
 
 
 def test_flat_pictures_are_undecided_not_a_crash():
@@ -85,11 +85,11 @@ fits = st.lists(st.builds(SeamCosts, l1=unit, ncc=st.floats(-1, 1), step_ratio=u
 @given(fits)
 def test_a_verdict_is_a_probability_and_does_not_depend_on_the_order(costs: list[SeamCosts]):
     verdict = decide(costs)
-    turned = decide(costs[::-1])
+    other_rotated = decide(costs[::-1])
     assert 1 / len(costs) <= verdict.confidence <= 0.99
     assert 0 <= verdict.margin <= 1
-    assert turned.votes == verdict.votes
-    assert turned.confidence == pytest.approx(verdict.confidence)
+    assert other_rotated.votes == verdict.votes
+    assert other_rotated.confidence == pytest.approx(verdict.confidence)
     if verdict.best is not None:
         assert verdict.votes >= 1
 

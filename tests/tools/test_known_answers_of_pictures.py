@@ -68,8 +68,8 @@ def check_case(tool: str, place: int) -> CheckCase:
 def missed(tool: str, backend: Any, only: str = "") -> list[str]:
     """Errors in the answers to the questions whose names hold some words."""
     args = load("tools", tool).args
-    asked = [check_case(tool, place) for place, one in enumerate(load("tools", tool).checks) if only in one.name]
-    answers = [one.wrong(backend.run([Request(one.images, args.model_validate(one.args))])[0]) for one in asked]
+    values = [check_case(tool, place) for place, check in enumerate(load("tools", tool).checks) if only in check.name]
+    answers = [item.wrong(backend.run([Request(item.images, args.model_validate(item.args))])[0]) for item in values]
     return [wrong for wrong in answers if wrong is not None]
 
 
@@ -115,9 +115,9 @@ def test_a_mask_that_lies_elsewhere_fails(warp: Warp):
 
 def signs(number: int, across: float = 0.0, larger: float = 1.0, about_itself: float = 1.0) -> str | None:
     """Errors in the boxes of the signs of a scene, moved by pixels, scaled with the picture, or grown."""
-    _, scale, drawn = SCENES[number]
+    _, scale, sample = SCENES[number]
     rows = []
-    for box in street(scale, drawn)[1]:
+    for box in street(scale, sample)[1]:
         middle, half = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2), (box.x1 - box.x0) / 2 * about_itself
         edges = (middle[0] - half, middle[1] - half, middle[0] + half, middle[1] + half)
         rows.append({"name": "stop sign", "box_px": [larger * edge + across for edge in edges]})
@@ -184,13 +184,15 @@ class Misreading:
 
 def boxed(change: Callable[[float], float]) -> Callable[[list[TextLine]], list[TextLine]]:
     def changed(lines: list[TextLine]) -> list[TextLine]:
-        return [one._replace(box=Box(*map(change, (one.box.x0, one.box.y0, one.box.x1, one.box.y1)))) for one in lines]
+        return [
+            line._replace(box=Box(*map(change, (line.box.x0, line.box.y0, line.box.x1, line.box.y1)))) for line in lines
+        ]
 
     return changed
 
 
 def shuffled(lines: list[TextLine]) -> list[TextLine]:
-    return [one._replace(text=other.text) for one, other in zip(lines, lines[1:] + lines[:1], strict=True)]
+    return [line._replace(text=other.text) for line, other in zip(lines, lines[1:] + lines[:1], strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -244,9 +246,9 @@ def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, see
 
 def seen(tool: str, backend: Any) -> list[str]:
     """Errors in the pictures that reach the networks of a backend; at least one is checked."""
-    found = run_probes(load("tools", tool), backend)
-    assert found
-    return [str(one.wrong) for one in found if one.wrong is not None]
+    probe = run_probes(load("tools", tool), backend)
+    assert probe
+    return [str(item.wrong) for item in probe if item.wrong is not None]
 
 
 @pytest.mark.system
@@ -281,12 +283,12 @@ def test_every_network_is_given_its_pictures_as_it_wants_them(
 
 @pytest.mark.parametrize(*cases(__file__, "test_pictures_that_are_changed_on_their_way_are_told"))
 @pytest.mark.parametrize(
-    ("change", "said"), [(lambda p: p[..., ::-1].copy(), "red and blue exchanged"), (lambda p: 255 - p, "inverted")]
+    ("change", "message"), [(lambda p: p[..., ::-1].copy(), "red and blue exchanged"), (lambda p: 255 - p, "inverted")]
 )
 def test_pictures_that_are_changed_on_their_way_are_told(
-    things_checkpoint: Checkpoints, tool: str, checkpoint: str, change: Warp, said: str
+    things_checkpoint: Checkpoints, tool: str, checkpoint: str, change: Warp, message: str
 ):
     backend = started(tool, things_checkpoint(checkpoint))
-    own = backend.prepare
-    backend.prepare = lambda request: own(replace(request, images=tuple(map(change, request.images))))
-    assert said in seen(tool, backend)[0]
+    prepare = backend.prepare
+    backend.prepare = lambda request: prepare(replace(request, images=tuple(map(change, request.images))))
+    assert message in seen(tool, backend)[0]

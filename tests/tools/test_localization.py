@@ -23,8 +23,8 @@ def drawn_boxes(pixels: np.ndarray) -> Finding:
 
 
 def given_boxes(*boxes: tuple[float, ...]) -> LocalizationArgs:
-    named = [dict(zip(("x0", "y0", "x1", "y1"), box, strict=True), label="AB"[n]) for n, box in enumerate(boxes)]
-    return LocalizationArgs(name="thing", boxes=named)
+    values = [dict(zip(("x0", "y0", "x1", "y1"), box, strict=True), label="AB"[n]) for n, box in enumerate(boxes)]
+    return LocalizationArgs(name="thing", boxes=values)
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=5))
@@ -48,21 +48,23 @@ def test_the_shared_thing_is_cut_out():
 def test_generated_boxes_are_told_apart():
     right = 0
     for index in range(4):
-        made = item("Object_Localization", index, 2)
+        drawn_item = item("Object_Localization", index, 2)
         # Boxes as they are drawn: what is asked here is the fit, not the mark finder.
-        request = Request(made.images, given_boxes(*made.facts.drawn), {"markers": (drawn_boxes(made.images[0]),)})
-        right += BoxFit().run([request])[0].data["best_index"] == made.answer
+        request = Request(
+            drawn_item.images, given_boxes(*drawn_item.facts.drawn), {"markers": (drawn_boxes(drawn_item.images[0]),)}
+        )
+        right += BoxFit().run([request])[0].data["best_index"] == drawn_item.answer
     assert right == 4
 
 
 def test_drawn_boxes_are_read_from_the_markers():
-    made = item("Object_Localization", 0, 2)
-    request = Request(made.images, LocalizationArgs(name="x"), {"markers": (drawn_boxes(made.images[0]),)})
-    first, again = (BoxFit().run([request])[0] for _ in range(2))
-    assert first.data == again.data
+    drawn_item = item("Object_Localization", 0, 2)
+    request = Request(drawn_item.images, LocalizationArgs(name="x"), {"markers": (drawn_boxes(drawn_item.images[0]),)})
+    first, second = (BoxFit().run([request])[0] for _ in range(2))
+    assert first.data == second.data
     assert [box["label"] for box in first.data["boxes"]] == ["A", "B"]
-    assert first.data["best"] == "AB"[made.answer]
-    assert first.pictures[0].pixels.shape == made.images[0].shape
+    assert first.data["best"] == "AB"[drawn_item.answer]
+    assert first.pictures[0].pixels.shape == drawn_item.images[0].shape
     assert len(first.text.splitlines()) <= 6
 
 
@@ -71,10 +73,10 @@ def test_fewer_than_two_drawn_boxes_are_undecided(backend: BoxFit | DetectedFit)
     blank = np.full((60, 80, 3), 90, np.uint8)
     for pixels, count in ((blank, 0), (draw_marks(blank, boxes=[LabelledBox(Box(20, 20, 60, 50), "A")]), 1)):
         request = Request((pixels,), LocalizationArgs(name="x"), {"markers": (drawn_boxes(pixels),)})
-        (found,) = backend.run([request])
-        assert (found.data["best"], len(found.data["boxes"])) == (None, count)
-        assert f"{count} of the drawn boxes were found" in found.text
-        assert found.confidence < 0.5
+        (result,) = backend.run([request])
+        assert (result.data["best"], len(result.data["boxes"])) == (None, count)
+        assert f"{count} of the drawn boxes were found" in result.text
+        assert result.confidence < 0.5
 
 
 @pytest.mark.parametrize("backend", [BoxFit(), DetectedFit()])
@@ -84,18 +86,18 @@ def test_a_single_box_in_the_arguments_is_a_fault(backend: BoxFit | DetectedFit)
     assert refused.value.fault is Fault.BAD_ARGUMENTS
 
 
-def finding(pixels: np.ndarray, *found: Detection) -> Finding:
-    evidence = detected(pixels, ["thing"], found, 0.05)
+def finding(pixels: np.ndarray, *detection: Detection) -> Finding:
+    evidence = detected(pixels, ["thing"], detection, 0.05)
     return Finding(evidence.text, evidence.data, evidence.confidence, "learned", "detection-1+test")
 
 
 def test_the_detected_thing_decides_and_one_elsewhere_does_not():
     pixels = np.full((100, 100, 3), 90, np.uint8)
     args = given_boxes((10, 10, 50, 50), (20, 20, 70, 70))
-    elsewhere, here = Detection("thing", 0.9, Box(80, 80, 99, 99)), Detection("thing", 0.4, Box(19, 20, 69, 71))
-    (found,) = DetectedFit().run([Request((pixels,), args, {"detection": (finding(pixels, elsewhere, here),)})])
-    assert found.data["best"] == "B"
-    assert found.confidence > 0.6
+    elsewhere, detection = Detection("thing", 0.9, Box(80, 80, 99, 99)), Detection("thing", 0.4, Box(19, 20, 69, 71))
+    (result,) = DetectedFit().run([Request((pixels,), args, {"detection": (finding(pixels, elsewhere, detection),)})])
+    assert result.data["best"] == "B"
+    assert result.confidence > 0.6
     (nothing,) = DetectedFit().run([Request((pixels,), args, {"detection": (finding(pixels, elsewhere),)})])
     assert nothing.data["best"] is None
     assert "Undecided" in nothing.text

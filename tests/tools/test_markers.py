@@ -34,14 +34,14 @@ def near(mark: PointMark, x: float, y: float, px: float = 3) -> bool:
 
 @pytest.mark.system
 def test_generated_scenes_are_right_in_99_of_100_marks() -> None:
-    found = total = 0
+    result = total = 0
     for seed in range(70_000, 70_025):
         scene = marked_scene(np.random.default_rng(seed))
         labels = [str(point.label) for point in scene.points]
-        named = {mark.label: mark for mark in find_marks(scene.pixels, labels).points}
+        by_label = {mark.label: mark for mark in find_marks(scene.pixels, labels).points}
         total += len(labels)
-        found += sum(p.label in named and near(named[p.label], p.x, p.y) for p in scene.points)
-    assert found / total >= 0.99, f"{found}/{total}"
+        result += sum(p.label in by_label and near(by_label[p.label], p.x, p.y) for p in scene.points)
+    assert result / total >= 0.99, f"{result}/{total}"
 
 
 def test_generated_boxes_are_found_with_their_letters() -> None:
@@ -50,20 +50,20 @@ def test_generated_boxes_are_found_with_their_letters() -> None:
     assert max(errors) <= 3, errors
 
 
-def box_errors(drawn: Sequence[LabelledBox], marks: Marks) -> list[float]:
+def box_errors(sample: Sequence[LabelledBox], marks: Marks) -> list[float]:
     """Largest distance of a side for each drawn box, in pixels; infinite where it was not found in its colour."""
-    named = {(mark.label, mark.color): mark.box_px for mark in marks.boxes}
-    found = [(named.get((one.label, one.color)), one.box) for one in drawn]
+    mapping = {(mark.label, mark.color): mark.box_px for mark in marks.boxes}
+    rows = [(mapping.get((item.label, item.color)), item.box) for item in sample]
     return [
         np.inf if a is None else max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
-        for a, b in found
+        for a, b in rows
     ]
 
 
 def test_both_of_two_overlapping_boxes_are_found() -> None:
     scenes = [overlapping_scene(generator("evaluate", 90, seed)) for seed in range(3)]
-    found = [max(box_errors(scene.boxes, find_marks(scene.pixels, ("A", "B"), "box"))) <= 3 for scene in scenes]
-    assert all(found), found
+    values = [max(box_errors(scene.boxes, find_marks(scene.pixels, ("A", "B"), "box"))) <= 3 for scene in scenes]
+    assert all(values), values
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_both_of_two_overlapping_boxes_are_found() -> None:
     [("red", "green"), *(pytest.param(pair, marks=pytest.mark.system) for pair in (("green", "red"), ("red", "red")))],
 )
 def test_sides_that_meet_another_box_are_told_apart(first, second, colors) -> None:  # type: ignore[no-untyped-def]
-    for drawn in ((first, second), (second, first)):
+    for sample in ((first, second), (second, first)):
         boxes = [
-            LabelledBox(Box(*corners), label, color) for corners, label, color in zip(drawn, "AB", colors, strict=True)
+            LabelledBox(Box(*corners), label, color) for corners, label, color in zip(sample, "AB", colors, strict=True)
         ]
         marks = find_marks(draw_marks(PLAIN, (), boxes), ("A", "B"), "box")
         assert max(box_errors(boxes, marks)) <= 3, (boxes, marks.boxes)
@@ -91,15 +91,15 @@ def test_sides_that_meet_another_box_are_told_apart(first, second, colors) -> No
 
 @pytest.mark.system
 @pytest.mark.parametrize("font", FONTS)
-@pytest.mark.parametrize(("drawn", "asked"), [("B", "D"), ("D", "B"), ("A", "C"), ("REF", "B"), ("B", "REF")])
-def test_a_letter_that_is_not_drawn_is_not_found_sure(drawn: str, asked: str, font) -> None:  # type: ignore[no-untyped-def]
-    points = [Point(70, 100, drawn), Point(190, 120, drawn if drawn == "REF" else "A")]
+@pytest.mark.parametrize(("sample", "text"), [("B", "D"), ("D", "B"), ("A", "C"), ("REF", "B"), ("B", "REF")])
+def test_a_letter_that_is_not_drawn_is_not_found_sure(sample: str, text: str, font) -> None:  # type: ignore[no-untyped-def]
+    points = [Point(70, 100, sample), Point(190, 120, sample if sample == "REF" else "A")]
     evidence = locate(
-        draw_marks(PLAIN, points[: 1 + (drawn != "REF")], (), MarkStyle(font=font)),
-        MarkersArgs.model_validate({"labels": (asked,)}),
+        draw_marks(PLAIN, points[: 1 + (sample != "REF")], (), MarkStyle(font=font)),
+        MarkersArgs.model_validate({"labels": (text,)}),
     )
     assert evidence.confidence < 0.5
-    assert all(mark.label in (asked, None) for mark in marks_from(evidence.data).points)
+    assert all(mark.label in (text, None) for mark in marks_from(evidence.data).points)
 
 
 def test_a_box_letter_that_is_not_drawn_is_not_found() -> None:
@@ -109,16 +109,16 @@ def test_a_box_letter_that_is_not_drawn_is_not_found() -> None:
 @pytest.mark.parametrize(("x", "y"), [(3, 100), (130, 9), (130, 196), (257, 24)])
 def test_marks_cut_by_the_border_keep_place_and_letter(x: int, y: int) -> None:
     pixels = draw_marks(PLAIN, [Point(x, y, "B"), Point(130, 130, "A")])
-    named = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
-    assert near(named["A"], 130, 130)
-    assert near(named["B"], x, y)
+    by_label = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
+    assert near(by_label["A"], 130, 130)
+    assert near(by_label["B"], x, y)
 
 
 def test_both_letters_cut_at_the_top_are_told_apart() -> None:
     pixels = draw_marks(PLAIN, [Point(60, 21, "B"), Point(190, 21, "A")])
-    named = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
-    assert near(named["B"], 60, 21)
-    assert near(named["A"], 190, 21)
+    by_label = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
+    assert near(by_label["B"], 60, 21)
+    assert near(by_label["A"], 190, 21)
 
 
 def test_the_evidence_is_for_a_model_and_for_rules() -> None:
@@ -130,9 +130,9 @@ def test_the_evidence_is_for_a_model_and_for_rules() -> None:
     assert evidence.pictures[0].pixels.shape == pixels.shape
     assert (evidence.pictures[0].pixels != pixels).any()
     assert marks_from(json.loads(json.dumps(evidence.data))) == find_marks(pixels, ("A", "B"))
-    again = DrawnMarks().run([request, request])
-    assert [a.data for a in again] == [evidence.data, evidence.data]
-    assert (again[0].pictures[0].pixels == evidence.pictures[0].pixels).all()
+    result = DrawnMarks().run([request, request])
+    assert [a.data for a in result] == [evidence.data, evidence.data]
+    assert (result[0].pictures[0].pixels == evidence.pictures[0].pixels).all()
 
 
 def test_text_stays_within_six_short_lines() -> None:
@@ -195,7 +195,7 @@ def test_both_marks_of_real_depth_items(shared_data: Path) -> None:
         for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
     ]
     assert len(rows) == 62
-    left, rows = 0, rows[::3]
+    remaining, rows = 0, rows[::3]
     for row in rows:
         pixels = decode(io.BytesIO(row["image_1"]["bytes"]).getvalue(), row["idx"])
         marks = find_marks(pixels, ("A", "B"))
@@ -206,10 +206,10 @@ def test_both_marks_of_real_depth_items(shared_data: Path) -> None:
         assert {a.color, b.color} == {"red"}, row["idx"]
         assert all(5 <= mark.radius_px <= 8 or mark.ring_score < 0.6 for mark in (a, b)), row["idx"]
         assert all(mark.confidence >= 0.75 for mark in (a, b)), row["idx"]
-        left += a.x < b.x
+        remaining += a.x < b.x
         assert all(red_share(pixels, mark) >= 0.75 for mark in (a, b)), row["idx"]
     # DIW's same-row pairs always have A on the left; the other pairs have it there half the time.
-    assert left >= len(rows) / 2
+    assert remaining >= len(rows) / 2
 
 
 @pytest.mark.system
@@ -224,9 +224,9 @@ def test_photographs_without_marks_hold_none_that_is_sure(shared_data: Path) -> 
     for row in rows:
         pixels, args = decode(row["image_1"]["bytes"], row["idx"]), MarkersArgs(labels=("A", "B"))
         assert all(mark.confidence < UNSURE for mark in all_marks(find_all(pixels, args))), row["idx"]
-        found = locate(pixels, args)
-        assert marks_from(found.data) == Marks(), row["idx"]
-        assert found.text == "Not found in image 1: A, B.", row["idx"]
+        result = locate(pixels, args)
+        assert marks_from(result.data) == Marks(), row["idx"]
+        assert result.text == "Not found in image 1: A, B.", row["idx"]
 
 
 def red_share(pixels: np.ndarray, mark: PointMark) -> float:
@@ -244,9 +244,9 @@ def test_a_grey_ring_that_does_not_show_lies_from_its_letter_as_the_other_one_do
     # The luma of pure red.
     plain[130:170, 160:200] = 76
     pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")]))
-    found = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
-    assert (found["B"].x, found["B"].y) == pytest.approx((180, 150), abs=1)
-    assert UNSURE <= found["B"].confidence <= COMPANION < found["A"].confidence
+    by_label = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
+    assert (by_label["B"].x, by_label["B"].y) == pytest.approx((180, 150), abs=1)
+    assert UNSURE <= by_label["B"].confidence <= COMPANION < by_label["A"].confidence
     # A letter below its ring, as there is no room above: the other one's is above.
     plain[0:60] = 76
     pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 16, "B")]))
@@ -260,18 +260,18 @@ def test_a_ring_on_the_other_side_of_its_letter_than_the_other_one_is_none() -> 
     # The letter of B is as far below this ring as it is above the one that does not show.
     decoy = Point(180, 83)
     pixels = grey(draw_marks(plain, [Point(60, 130, "A"), Point(180, 130, "B"), decoy]))
-    found = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
-    assert near(found["A"], 60, 130)
-    assert near(found["B"], 180, 130)
+    by_label = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
+    assert near(by_label["A"], 60, 130)
+    assert near(by_label["B"], 180, 130)
 
 
 def test_a_ring_whose_letter_would_show_gets_no_label_by_elimination() -> None:
     plain = np.full((220, 260, 3), 200, np.uint8)
     args = MarkersArgs(labels=("A", "B"))
-    for ring, named in ((Point(180, 130), {"B"}), (Point(180, 20), {"A", "B"})):
+    for ring, by_label in ((Point(180, 130), {"B"}), (Point(180, 20), {"A", "B"})):
         marks = marks_from(locate(grey(draw_marks(plain, [Point(60, 130, "B"), ring])), args).data).points
         # At the upper border the letter may be cut to less than what can be read.
-        assert {mark.label for mark in marks} == named
+        assert {mark.label for mark in marks} == by_label
 
 
 @pytest.mark.parametrize(("letter_px", "gap_px", "drawn_alike"), [(11, 8, True), (15, 5, False)])
@@ -284,10 +284,10 @@ def test_a_faint_ring_of_another_size_is_believed_where_its_letter_is_drawn_alik
     thin = MarkStyle(radius_px=6, stroke_px=2, gap_px=10, font="opencv")
     bold = MarkStyle(radius_px=8, stroke_px=5, gap_px=gap_px, font="opencv", letter_px=letter_px)
     pixels = grey(draw_marks(draw_marks(plain, [Point(60, 80, "A")], (), thin), [Point(180, 150, "B")], (), bold))
-    found = {mark.label: mark for mark in find_marks(pixels, ("A", "B"), "point").points}
-    assert near(found["B"], 180, 150)
-    assert abs(found["A"].radius_px - found["B"].radius_px) > ALIKE_PX
-    assert found["B"].confidence == MIN_TOGETHER if drawn_alike else found["B"].confidence < UNSURE
+    by_label = {mark.label: mark for mark in find_marks(pixels, ("A", "B"), "point").points}
+    assert near(by_label["B"], 180, 150)
+    assert abs(by_label["A"].radius_px - by_label["B"].radius_px) > ALIKE_PX
+    assert by_label["B"].confidence == MIN_TOGETHER if drawn_alike else by_label["B"].confidence < UNSURE
 
 
 @pytest.mark.parametrize("font", FONTS)
@@ -295,13 +295,13 @@ def test_a_faint_ring_of_another_size_is_believed_where_its_letter_is_drawn_alik
 def test_letters_of_half_the_size_are_read_wherever_they_lie_on_its_grid(x: int, y: int, font: Font) -> None:
     plain = np.full((200, 260, 3), 170, np.uint8)
     # Windows with light bars look like letters of this size.
-    for top, left in product(range(120, 190, 14), range(4, 250, 14)):
-        plain[top : top + 10, left : left + 9] = 20
-        plain[top + 4, left : left + 9] = plain[top : top + 10, left + 3] = 190
+    for top, index in product(range(120, 190, 14), range(4, 250, 14)):
+        plain[top : top + 10, index : index + 9] = 20
+        plain[top + 4, index : index + 9] = plain[top : top + 10, index + 3] = 190
     pixels = scaled(0.5)(draw_marks(plain, [Point(x, y, "B"), Point(180, 60, "A")], (), MarkStyle(font=font)))
-    found = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
-    assert near(found["B"], (x - 0.5) / 2, (y - 0.5) / 2, px=1.5)
-    assert near(found["A"], 89.75, 29.75, px=1.5)
+    by_label = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
+    assert near(by_label["B"], (x - 0.5) / 2, (y - 0.5) / 2, px=1.5)
+    assert near(by_label["A"], 89.75, 29.75, px=1.5)
 
 
 def test_a_small_letter_whose_ring_does_not_show_is_not_believed_beside_a_doubtful_one() -> None:
@@ -309,5 +309,5 @@ def test_a_small_letter_whose_ring_does_not_show_is_not_believed_beside_a_doubtf
     # A font and a height that no template has.
     pixels = draw_marks(plain, [Point(61, 81, "A"), Point(180, 150, "B")], (), MarkStyle(font="opencv", letter_px=10))
     pixels[140:, 165:195] = 200
-    found = marks_from(locate(scaled(0.5)(pixels), MarkersArgs(labels=("A", "B"))).data).points
-    assert "B" not in {mark.label for mark in found}
+    points = marks_from(locate(scaled(0.5)(pixels), MarkersArgs(labels=("A", "B"))).data).points
+    assert "B" not in {mark.label for mark in points}

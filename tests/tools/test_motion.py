@@ -67,9 +67,9 @@ def test_exact_points_give_side_turn_and_direction(turn: float, sign: int, seed:
 @pytest.mark.system
 @pytest.mark.parametrize("index", range(4))
 def test_rendered_orbits_are_solved(index: int) -> None:
-    made, views = question(index), halved(index)
+    built, views = question(index), halved(index)
     evidence = ask(*views)
-    side = made.choices[made.answer]
+    side = built.choices[built.answer]
     assert evidence.data["moved"] == side
     assert evidence.data["seen_from_above"] == {"left": "clockwise", "right": "counter-clockwise"}[side]
     assert evidence.confidence > 0.6
@@ -82,31 +82,31 @@ def test_the_same_matches_in_larger_pictures_say_the_same(turn: float, sign: int
     matches = exact(*cameras(sign * turn), seed=seed, noise=0.4)
     large = Matches((matches.first + 0.5) * times - 0.5, (matches.second + 0.5) * times - 0.5, matches.scores, "exact")
     size = (SIZE[0] * times, SIZE[1] * times)
-    here, there = best_motion(matches, SIZE, SIZE, (1.1,)), best_motion(large, size, size, (1.1,))
-    assert here is not None
-    assert there is not None
-    assert (here.inliers, here.in_front_0_1) == (there.inliers, there.in_front_0_1)
-    assert here.parallax == pytest.approx(there.parallax, rel=1e-6)
-    assert judge(here, 150).confidence == pytest.approx(judge(there, 150).confidence, rel=1e-6)
+    small_motion, large_motion = best_motion(matches, SIZE, SIZE, (1.1,)), best_motion(large, size, size, (1.1,))
+    assert small_motion is not None
+    assert large_motion is not None
+    assert (small_motion.inliers, small_motion.in_front_0_1) == (large_motion.inliers, large_motion.in_front_0_1)
+    assert small_motion.parallax == pytest.approx(large_motion.parallax, rel=1e-6)
+    assert judge(small_motion, 150).confidence == pytest.approx(judge(large_motion, 150).confidence, rel=1e-6)
 
 
 @pytest.mark.system
 def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
     images = question(3).images
-    said = []
+    results = []
     for times in (1, 3):
         width = 960 * times
         sized = [
-            cv2.resize(one, (width, width * one.shape[0] // one.shape[1]), interpolation=cv2.INTER_CUBIC)
-            for one in images
+            cv2.resize(image, (width, width * image.shape[0] // image.shape[1]), interpolation=cv2.INTER_CUBIC)
+            for image in images
         ]
-        said.append(ask(*sized))
-    assert len({one.data["moved"] for one in said}) == 1
-    assert said[0].data["moved"] is not None
-    assert [one.data["inliers"] for one in said] == pytest.approx([said[0].data["inliers"]] * 2, rel=0.15)
-    assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 2, abs=0.02)
-    assert [one.data["parallax_px"] for one in said] == pytest.approx(
-        [said[0].data["parallax_px"] * times for times in (1, 3)], rel=0.15
+        results.append(ask(*sized))
+    assert len({entry.data["moved"] for entry in results}) == 1
+    assert results[0].data["moved"] is not None
+    assert [value.data["inliers"] for value in results] == pytest.approx([results[0].data["inliers"]] * 2, rel=0.15)
+    assert [first_item.confidence for first_item in results] == pytest.approx([results[0].confidence] * 2, abs=0.02)
+    assert [item_value.data["parallax_px"] for item_value in results] == pytest.approx(
+        [results[0].data["parallax_px"] * times for times in (1, 3)], rel=0.15
     )
 
 
@@ -135,7 +135,7 @@ def cloud(depth_px: float, seed: int = 2, count: int = 200) -> np.ndarray:
     return np.stack([first, first - np.stack([40 + rng.uniform(0, depth_px, count), np.zeros(count)], axis=1)])
 
 
-def told(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> Evidence:
+def solve_motion(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> Evidence:
     """The finding on matches between two grey pictures."""
     still = np.full((*SIZE, 3), 90, np.uint8)
     request = Request((still, still), MotionArgs())
@@ -144,8 +144,8 @@ def told(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> Evidence:
 
 
 def mapped(points: np.ndarray, *rows: tuple[float, float, float]) -> np.ndarray:
-    there = np.hstack([points, np.ones((len(points), 1))]) @ np.array(rows).T
-    return there[:, :2] / there[:, 2:]
+    large_motion = np.hstack([points, np.ones((len(points), 1))]) @ np.array(rows).T
+    return large_motion[:, :2] / large_motion[:, 2:]
 
 
 POINTS = cloud(0.0)[0]
@@ -167,7 +167,7 @@ TURN = LENS @ cv2.Rodrigues(np.deg2rad([2.0, 9.0, 1.0]))[0] @ np.linalg.inv(LENS
     ],
 )
 def test_matches_that_tell_no_direction_are_unsure_and_say_why(second: np.ndarray, name: str, words: str) -> None:
-    evidence = told(POINTS, second)
+    evidence = solve_motion(POINTS, second)
     assert evidence.data["degenerate"] == name
     assert words in evidence.text
     assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
@@ -180,17 +180,17 @@ def test_a_motion_of_a_tenth_of_the_matches_or_of_one_half_of_them_is_not_believ
     wrong = np.random.default_rng(4).uniform((0, 0), (640, 480), second.shape)
     few = np.vstack([second[:24], wrong[24:]])
     half = np.where(np.arange(len(first))[:, None] % 2, second, second + (wrong - second) * (1, 1))
-    assert told(first, second).data["moved"] == "right"
-    assert told(first, few).data["degenerate"] == "few matches"
-    assert told(first, half).data["degenerate"] == "halves"
+    assert solve_motion(first, second).data["moved"] == "right"
+    assert solve_motion(first, few).data["degenerate"] == "few matches"
+    assert solve_motion(first, half).data["degenerate"] == "halves"
 
 
 def test_a_wall_that_holds_most_matches_leaves_the_direction_to_the_others() -> None:
     first, second = cloud(60.0)
     wall = mapped(first, (1, 0, -40), (0, 1, 0), (0, 0, 1))
-    said = [told(first, np.vstack([wall[:-off], second[-off:]])) for off in (60, 35, 1)]
-    assert [one.data["moved"] for one in said] == ["right", "right", None]
-    assert said[2].data["degenerate"] == "shift"
+    values = [solve_motion(first, np.vstack([wall[:-off], second[-off:]])) for off in (60, 35, 1)]
+    assert [entry.data["moved"] for entry in values] == ["right", "right", None]
+    assert values[2].data["degenerate"] == "shift"
 
 
 @pytest.mark.system
@@ -227,8 +227,8 @@ def test_pictures_without_texture_are_unsure(shape: tuple[int, int, int]) -> Non
 
 @pytest.mark.system
 def test_two_unrelated_pictures_are_unsure() -> None:
-    one, other = halved(1)[0], halved(2)[1]
-    evidence = ask(one, other)
+    value, other = halved(1)[0], halved(2)[1]
+    evidence = ask(value, other)
     assert evidence.data["moved"] is None or evidence.confidence < 0.8
 
 

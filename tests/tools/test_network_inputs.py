@@ -43,9 +43,9 @@ def reaching(network: Any) -> Iterator[list[dict[str, Any]]]:
     """The arguments by name of every call of a torch module, the unnamed ones as their number."""
     seen: list[dict[str, Any]] = []
 
-    def keep(module: Any, unnamed: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def keep(module: Any, unnamed: tuple[Any, ...], mapping: dict[str, Any]) -> None:
         del module
-        seen.append({**{str(place): value for place, value in enumerate(unnamed)}, **named})
+        seen.append({**{str(place): value for place, value in enumerate(unnamed)}, **mapping})
 
     handle = network.register_forward_pre_hook(keep, with_kwargs=True)
     try:
@@ -54,10 +54,10 @@ def reaching(network: Any) -> Iterator[list[dict[str, Any]]]:
         handle.remove()
 
 
-def apart(found: Any, wanted: Any) -> float:
+def apart(result: Any, expected: Any) -> float:
     """The greatest difference of two tensors; infinite where their shapes differ."""
-    found, wanted = np.asarray(found, np.float64), np.asarray(wanted, np.float64)
-    return float(np.abs(found - wanted).max()) if found.shape == wanted.shape else math.inf
+    result, expected = np.asarray(result, np.float64), np.asarray(expected, np.float64)
+    return float(np.abs(result - expected).max()) if result.shape == expected.shape else math.inf
 
 
 def processed(folder: Path, pixels: Pixels) -> Any:
@@ -93,12 +93,12 @@ def test_detection(things_checkpoint: Checkpoints, family: str):
 def test_owlv2_sees_grey_beside_the_picture(things_checkpoint: Checkpoints, size: tuple[int, int]):
     """The authors pad to a square with 0.5, right or below; a border stays a border at every size."""
     model = Detector(str(things_checkpoint("owlv2")), "cpu")
-    shown = model.prepare(picture(*size), ["dog"]).image["pixel_values"][0].numpy()
+    text = model.prepare(picture(*size), ["dog"]).image["pixel_values"][0].numpy()
     processor = model._checkpoint.processor.image_processor
-    levels = shown * np.array(processor.image_std)[:, None, None] + np.array(processor.image_mean)[:, None, None]
+    levels = text * np.array(processor.image_std)[:, None, None] + np.array(processor.image_mean)[:, None, None]
     rows, columns = (round(96 * side / max(size)) for side in size)
-    for beside in (levels[:, rows + 4 :], levels[:, :, columns + 4 :]):
-        assert np.abs(beside - 0.5).max(initial=0) <= 0.01
+    for edge_band in (levels[:, rows + 4 :], levels[:, :, columns + 4 :]):
+        assert np.abs(edge_band - 0.5).max(initial=0) <= 0.01
     assert levels[0, : rows - 4, : columns - 4].mean() > 0.65
 
 
@@ -124,9 +124,9 @@ def test_detectors_of_closed_classes_see_one_smoothed_picture(things_checkpoint:
     """A checkerboard of single pixels becomes grey when it is reduced, whatever the family's own processor does."""
     model = Detector(str(things_checkpoint(family)), "cpu")
     checkers = np.indices((500, 700)).sum(axis=0) % 2 * 255
-    shown = model.prepare(checkers[..., None].repeat(3, axis=2).astype(np.uint8), ["dog"]).image["pixel_values"][0]
-    assert shown.shape[-2:] == (96, 96)
-    assert float(shown[:, 4:-4, 4:-4].std(dim=(1, 2)).max()) <= 0.1
+    text = model.prepare(checkers[..., None].repeat(3, axis=2).astype(np.uint8), ["dog"]).image["pixel_values"][0]
+    assert text.shape[-2:] == (96, 96)
+    assert float(text[:, 4:-4, 4:-4].std(dim=(1, 2)).max()) <= 0.1
 
 
 def test_words_are_sought_in_the_processors_picture(things_checkpoint: Checkpoints):
@@ -150,14 +150,14 @@ def test_sam_sees_the_picture_and_its_prompts_at_the_scale_of_its_input(
     (height, width), side = size, 128
     on, off = Spot(None, 0.25 * width, 0.6 * height), Spot(None, 0.9 * width, 0.2 * height)
     box = Box(0.125 * width, 0.25 * height, 0.5 * width, 0.75 * height)
-    with reaching(model._checkpoint.model.vision_encoder) as looks, reaching(model._checkpoint.model) as asked:
+    with reaching(model._checkpoint.model.vision_encoder) as looks, reaching(model._checkpoint.model) as request:
         model.predict([model.prepare(pixels, SegmentationPrompt(on=(on,), off=(off,), box=box))])
     mean, deviation = IMAGENET
     small = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA).astype(np.float64) / 255
     assert apart(next(iter(looks[0].values()))[0], ((small - mean) / deviation).transpose(2, 0, 1)) <= 0.15
-    assert apart(asked[0]["input_points"][0, 0], [[0.25 * side, 0.6 * side], [0.9 * side, 0.2 * side]]) <= 0.05
-    assert asked[0]["input_labels"].tolist() == [[[1, 0]]]
-    assert apart(asked[0]["input_boxes"][0, 0], [0.125 * side, 0.25 * side, 0.5 * side, 0.75 * side]) <= 0.05
+    assert apart(request[0]["input_points"][0, 0], [[0.25 * side, 0.6 * side], [0.9 * side, 0.2 * side]]) <= 0.05
+    assert request[0]["input_labels"].tolist() == [[[1, 0]]]
+    assert apart(request[0]["input_boxes"][0, 0], [0.125 * side, 0.25 * side, 0.5 * side, 0.75 * side]) <= 0.05
 
 
 def test_paddle_finds_and_reads_lines_in_its_processors_pictures(things_checkpoint: Checkpoints):
@@ -165,11 +165,11 @@ def test_paddle_finds_and_reads_lines_in_its_processors_pictures(things_checkpoi
     finder, reader = model._finder, model._recogniser
     with reaching(finder.model) as finds, reaching(reader.model) as reads:
         model.read(pixels)
-    wanted = finder.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
-    assert apart(finds[0]["pixel_values"], wanted) <= EXACT
+    pixel_values = finder.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
+    assert apart(finds[0]["pixel_values"], pixel_values) <= EXACT
     # This finder says that there is text everywhere.
-    wanted = reader.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
-    assert apart(reads[0]["pixel_values"], wanted) <= 0.05
+    pixel_values = reader.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
+    assert apart(reads[0]["pixel_values"], pixel_values) <= 0.05
 
 
 @pytest.mark.system
@@ -204,10 +204,10 @@ def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, in
     short = min(size)
     height, width = (int(256 * side / short) for side in size)
     small = np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR), np.float64) / 255
-    top, left = round((height - 224) / 2), round((width - 224) / 2)
+    top, left_edge = round((height - 224) / 2), round((width - 224) / 2)
     mean, deviation = IMAGENET
-    wanted = (small[top : top + 224, left : left + 224] - mean) / deviation
-    assert apart(seen[0]["0"][0], wanted.transpose(2, 0, 1)) <= EXACT
+    expected = (small[top : top + 224, left_edge : left_edge + 224] - mean) / deviation
+    assert apart(seen[0]["0"][0], expected.transpose(2, 0, 1)) <= EXACT
 
 
 def test_a_timm_detector_is_fed_as_its_configuration_says(things_checkpoint: Checkpoints):
@@ -225,6 +225,6 @@ def test_the_albedo_network_sees_the_picture_in_minus_one_to_one(things_checkpoi
     model, pixels = IntrinsicModel(str(things_checkpoint("marigold_iid")), "cpu"), picture(96, 128)
     with reaching(model._pipeline.vae.encoder) as seen:
         model.albedo(pixels, 0)
-    (found,) = next(iter(seen[0].values())).float().numpy()
-    small = np.asarray(cv2.resize(found.transpose(1, 2, 0), (128, 96), interpolation=cv2.INTER_AREA), np.float64)
+    (result,) = next(iter(seen[0].values())).float().numpy()
+    small = np.asarray(cv2.resize(result.transpose(1, 2, 0), (128, 96), interpolation=cv2.INTER_AREA), np.float64)
     assert apart(small[4:-4, 4:-4], pixels[4:-4, 4:-4] / 127.5 - 1) <= 0.06

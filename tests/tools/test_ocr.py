@@ -58,18 +58,18 @@ def test_a_slanted_line_is_straightened():
 
 @given(st.lists(LINES, max_size=12))
 def test_the_report_is_short_and_holds_every_line(lines: list[TextLine]):
-    found = report(PIXELS, lines, "a test")
-    assert len(found.data["lines"]) == len(lines)
-    assert 0 <= found.confidence <= 0.98
-    assert found.confidence == confidence(lines)
-    assert len(found.text) <= 450
-    assert len(found.text.split("\n")) <= 6 + "".join(line.text[:160] for line in lines).count("\n")
+    data = report(PIXELS, lines, "a test")
+    assert len(data.data["lines"]) == len(lines)
+    assert 0 <= data.confidence <= 0.98
+    assert data.confidence == confidence(lines)
+    assert len(data.text) <= 450
+    assert len(data.text.split("\n")) <= 6 + "".join(line.text[:160] for line in lines).count("\n")
 
 
 def test_pp_ocr_reads_through_both_processors(things_checkpoint: Checkpoints):
     backend = started("ocr", things_checkpoint("ocr"))
-    first, again = (ask(backend) for _ in range(2))
-    assert first.data == again.data
+    first, second = (ask(backend) for _ in range(2))
+    assert first.data == second.data
     assert first.data["lines"] == [{"text": "a", "score_0_1": pytest.approx(1), "box_px": [0, 0, 200, 80]}]
     assert first.pictures[0].pixels.shape == PIXELS.shape
     assert "pp_ocrv5_mobile_det@" in backend.version
@@ -137,7 +137,7 @@ def test_where_nothing_is_named_the_package_answers_and_its_weights_pass_the_kno
     assert (ready.card.name, ready.weights, loader.notices) == ("learned", None, [])
     assert re.fullmatch(rf"{TOOL.backend('learned').version}\+rapidocr-3\.\d+\.\d+@[0-9a-f]{{12}}", ready.version)
     (passed,) = (hybrid_home / "checked").glob("*.json")
-    assert json.loads(passed.read_text())["passed"] == [known.name for known in TOOL.checks]
+    assert json.loads(passed.read_text())["passed"] == [check.name for check in TOOL.checks]
 
 
 @pytest.mark.system
@@ -148,8 +148,8 @@ def test_the_package_reads_lines_in_order_and_says_nothing_else(
     board = np.full((300, 400, 3), 235, np.uint8)
     for row, text in enumerate(("Platform 9", "to the river")):
         cv2.putText(board, text, (40, 80 + 90 * row), cv2.FONT_HERSHEY_DUPLEX, 1.5, (160, 20, 20), 2, cv2.LINE_AA)
-    first, again = ask(rapid, board), ask(rapid, board)
-    assert first.data == again.data
+    first, output = ask(rapid, board), ask(rapid, board)
+    assert first.data == output.data
     assert first.data["text"] == "Platform 9\nto the river"
     assert first.confidence > 0.9
     (width, height), below = cv2.getTextSize("to the river", cv2.FONT_HERSHEY_DUPLEX, 1.5, 2)
@@ -178,18 +178,18 @@ def test_files_of_the_package_that_are_absent_or_damaged_are_refused(tmp_path: P
         RapidReader(tmp_path)
 
 
-def line(text: str, x0: float, x1: float, y: float = 0, *, turned: bool = False) -> TextLine:
-    return TextLine(text, 0.99, Box(x0, y, x1, y + 30), turned)
+def line(text: str, x0: float, x1: float, y: float = 0, *, is_turned: bool = False) -> TextLine:
+    return TextLine(text, 0.99, Box(x0, y, x1, y + 30), is_turned)
 
 
 def test_words_that_stand_upside_down_are_read_from_the_lower_right():
     page = [line("D", 0, 60, 0), line("C", 200, 260, 0), line("B", 0, 60, 80), line("A", 200, 260, 80)]
-    turned = [row._replace(turned=True) for row in page]
-    assert [row.text for row in reading_order(turned)] == ["A", "B", "C", "D"]
+    values = [row._replace(turned=True) for row in page]
+    assert [row.text for row in reading_order(values)] == ["A", "B", "C", "D"]
     assert [row.text for row in reading_order(page)] == ["D", "C", "B", "A"]
     # One row of a page, and one word that the classifier took for turned.
-    assert [row.text for row in reading_order([*page[:2], *turned[2:]])] == ["D", "C", "A", "B"]
-    doubtful = [line("FIRST", 0, 90), line("6", 100, 130, turned=True), line("LAST", 150, 240)]
+    assert [row.text for row in reading_order([*page[:2], *values[2:]])] == ["D", "C", "A", "B"]
+    doubtful = [line("FIRST", 0, 90), line("6", 100, 130, is_turned=True), line("LAST", 150, 240)]
     assert [row.text for row in reading_order(doubtful)] == ["FIRST", "6", "LAST"]
 
 
@@ -211,10 +211,10 @@ def test_words_that_stand_upside_down_are_read_from_the_lower_right():
 def test_a_digit_in_two_overlapping_boxes_is_read_once(lines: list[tuple[str, float, float]], texts: list[str]):
     assert [row.text for row in drop_repeats([line(*row) for row in lines])] == texts
     # Upside down, with the first word on the right; and on another row nothing is dropped.
-    turned = [line(text, 200 - x1, 200 - x0, turned=True) for text, x0, x1 in lines]
-    assert [row.text for row in drop_repeats(turned)] == texts
-    apart = [line(text, x0, x1, 40 * place) for place, (text, x0, x1) in enumerate(lines)]
-    assert [row.text for row in drop_repeats(apart)] == [text for text, *_ in lines]
+    values = [line(text, 200 - x1, 200 - x0, is_turned=True) for text, x0, x1 in lines]
+    assert [row.text for row in drop_repeats(values)] == texts
+    items = [line(text, x0, x1, 40 * place) for place, (text, x0, x1) in enumerate(lines)]
+    assert [row.text for row in drop_repeats(items)] == [text for text, *_ in lines]
 
 
 @pytest.mark.system

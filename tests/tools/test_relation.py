@@ -23,7 +23,7 @@ BOXES = st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), EDGE, EDGE, LENGTH
 BLANK = np.full((400, 500, 3), 90, np.uint8)
 
 
-def asked(relation: str, subject: str = "cat", reference: str = "bed") -> RelationArgs:
+def relation_args(relation: str, subject: str = "cat", reference: str = "bed") -> RelationArgs:
     return RelationArgs(subject=subject, relation=relation, reference=reference)
 
 
@@ -36,10 +36,10 @@ def test_every_relation_has_a_degree_and_a_limit(subject: Box, reference: Box):
 
 @given(BOXES, BOXES)
 def test_opposites_exclude_each_other(subject: Box, reference: Box):
-    for one, other in (("left of", "right of"), ("above", "below"), ("inside", "outside")):
-        assert holds(one, subject, reference) + holds(other, subject, reference) == pytest.approx(1)
-    for one, other in (("left of", "right of"), ("above", "below"), ("inside", "containing")):
-        assert holds(one, subject, reference) == pytest.approx(holds(other, reference, subject))
+    for text, other in (("left of", "right of"), ("above", "below"), ("inside", "outside")):
+        assert holds(text, subject, reference) + holds(other, subject, reference) == pytest.approx(1)
+    for message, other in (("left of", "right of"), ("above", "below"), ("inside", "containing")):
+        assert holds(message, subject, reference) == pytest.approx(holds(other, reference, subject))
 
 
 def test_nearer_is_in_front():
@@ -54,18 +54,18 @@ def test_nearer_is_in_front():
 def test_true_boxes_of_generated_scenes_give_the_true_answer():
     wrong = []
     for index in range(10):
-        made = item("Spatial_Relation", index, 3)
-        question = asked_relation(made.question)
-        args = asked(question.relation, question.subject, question.reference)
-        first, second = made.facts.boxes
+        drawn_item = item("Spatial_Relation", index, 3)
+        question = asked_relation(drawn_item.question)
+        args = relation_args(question.relation, question.subject, question.reference)
+        first, second = drawn_item.facts.boxes
         seen = [Detection(question.subject, 0.9, Box(*first)), Detection(question.reference, 0.9, Box(*second))]
-        if decide(args, seen, None, 0.5).holds is not (made.answer == 0):
-            wrong.append(made.question)
+        if decide(args, seen, None, 0.5).holds is not (drawn_item.answer == 0):
+            wrong.append(drawn_item.question)
     assert wrong == []
 
 
-def finding(*found: Detection) -> Finding:
-    evidence = detected(BLANK, sorted({one.name for one in found}) or ["cat"], found, 0.2)
+def finding(*detection: Detection) -> Finding:
+    evidence = detected(BLANK, sorted({entry.name for entry in detection}) or ["cat"], detection, 0.2)
     return Finding(evidence.text, evidence.data, evidence.confidence, "learned", "detection-1+test")
 
 
@@ -80,50 +80,55 @@ CAT, BED = Detection("cat", 0.9, Box(10, 10, 60, 60)), Detection("bed", 0.8, Box
 
 
 def ask(args: RelationArgs, **needs: Finding):
-    return BoxRelation().run([Request((BLANK,), args, {name: (found,) for name, found in needs.items()})])[0]
+    return BoxRelation().run([Request((BLANK,), args, {name: (need,) for name, need in needs.items()})])[0]
 
 
 def test_a_finding_says_yes_no_or_nothing():
-    yes, no = ask(asked("left of"), detection=finding(CAT, BED)), ask(asked("right of"), detection=finding(CAT, BED))
+    yes, no = (
+        ask(relation_args("left of"), detection=finding(CAT, BED)),
+        ask(relation_args("right of"), detection=finding(CAT, BED)),
+    )
     assert (yes.data["holds"], no.data["holds"]) == (True, False)
     assert yes.text.startswith("Yes: the cat left of the bed in image 1")
     assert yes.pictures[0].pixels.shape == BLANK.shape
     assert 0.7 < yes.confidence <= CERTAIN["left of"]
-    missing = ask(asked("left of"), detection=finding(CAT))
+    missing = ask(relation_args("left of"), detection=finding(CAT))
     assert missing.data["holds"] is None
     assert "no bed found" in missing.text
     assert missing.confidence == 0.5
     with pytest.raises(ToolError, match="was not asked"):
-        ask(asked("left of"))
+        ask(relation_args("left of"))
 
 
 def test_depth_decides_what_is_in_front():
-    found = finding(CAT, BED)
-    assert ask(asked("in front of"), detection=found, depth=depth_finding((0.8, 0.2))).data["holds"] is True
-    assert ask(asked("behind"), detection=found, depth=depth_finding((0.8, 0.2))).data["holds"] is False
-    assert ask(asked("behind"), detection=found, depth=depth_finding((0.8, 0.2), 0.55)).confidence < 0.53
-    assert ask(asked("behind"), detection=found).data["holds"] is None
+    result = finding(CAT, BED)
+    assert ask(relation_args("in front of"), detection=result, depth=depth_finding((0.8, 0.2))).data["holds"] is True
+    assert ask(relation_args("behind"), detection=result, depth=depth_finding((0.8, 0.2))).data["holds"] is False
+    assert ask(relation_args("behind"), detection=result, depth=depth_finding((0.8, 0.2), 0.55)).confidence < 0.53
+    assert ask(relation_args("behind"), detection=result).data["holds"] is None
     with pytest.raises(ToolError, match="depth of two points"):
         depths_of(Finding("", {"points": []}, 0.5, "learned", "x"))
 
 
 def test_a_rival_on_the_other_side_makes_it_unsure():
     rival = Detection("cat", 0.85, Box(430, 10, 480, 60))
-    alone, contested = (ask(asked("left of"), detection=finding(*found)) for found in ((CAT, BED), (CAT, BED, rival)))
+    alone, contested = (
+        ask(relation_args("left of"), detection=finding(*result)) for result in ((CAT, BED), (CAT, BED, rival))
+    )
     assert contested.confidence < alone.confidence - 0.1
 
 
 def test_needs_ask_for_both_names_and_for_depth_at_both_middles():
     detection, depth = TOOL.backend("learned").needs
-    assert detection.args(asked("on")) == {"names": ["cat", "bed"]}
-    assert detection.args(asked("on", "cat", "cat")) == {"names": ["cat"]}
-    assert depth.given(asked("on"), {"detection": (finding(CAT, BED),)}) is None
-    assert depth.given(asked("behind"), {"detection": (finding(CAT),)}) is None
-    wanted = depth.given(asked("behind"), {"detection": (finding(CAT, BED),)})
-    points = load("tools", "depth").args.model_validate(wanted).points
+    assert detection.args(relation_args("on")) == {"names": ["cat", "bed"]}
+    assert detection.args(relation_args("on", "cat", "cat")) == {"names": ["cat"]}
+    assert depth.given(relation_args("on"), {"detection": (finding(CAT, BED),)}) is None
+    assert depth.given(relation_args("behind"), {"detection": (finding(CAT),)}) is None
+    expected = depth.given(relation_args("behind"), {"detection": (finding(CAT, BED),)})
+    points = load("tools", "depth").args.model_validate(expected).points
     assert [(point.x, point.y) for point in points] == [(34.5, 34.5), (299.5, 109.5)]
 
 
 def test_unknown_relations_are_refused():
     with pytest.raises(ValidationError):
-        asked("facing")
+        relation_args("facing")

@@ -23,20 +23,20 @@ def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
     return SaliencyCues().run([Request((pixels,), args or SaliencyArgs())])[0]
 
 
-def boxes(made: PopOutScene, order: list[int]) -> tuple[BoxArg, ...]:
+def boxes(scene: PopOutScene, order: list[int]) -> tuple[BoxArg, ...]:
     return tuple(
-        BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), made.things[rank].box, strict=True)), label=f"t{rank}")
+        BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), scene.things[rank].box, strict=True)), label=f"t{rank}")
         for rank in order
     )
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 3000), (2000, 2), (3000, 4000)])
 def test_flat_images_of_any_shape_have_nothing_that_stands_out(shape: tuple[int, int]):
-    found = ask(np.full((*shape, 3), 128, np.uint8))
-    assert found.data["objects"] == []
-    assert found.data["count"] == 0
-    assert found.confidence <= 0.5
-    assert "nothing stands out" in found.text
+    output = ask(np.full((*shape, 3), 128, np.uint8))
+    assert output.data["objects"] == []
+    assert output.data["count"] == 0
+    assert output.confidence <= 0.5
+    assert "nothing stands out" in output.text
 
 
 def grid(number: int, label: str = "") -> SaliencyArgs:
@@ -58,16 +58,16 @@ def test_as_many_boxes_as_letters_are_ranked_and_the_text_says_how_many_it_names
 ):
     picture = np.random.default_rng(4).integers(60, 120, (60, 200, 3)).astype(np.uint8)
     picture[22:38, 62:78] = (230, 40, 40)
-    found = ask(picture, grid(number, label))
-    ranked = [entry["label"] for entry in found.data["objects"]]
+    output = ask(picture, grid(number, label))
+    ranked = [entry["label"] for entry in output.data["objects"]]
     assert len(ranked) == len(set(ranked)) == number
-    assert len(found.text) <= 450
-    assert found.text.startswith(f"Image 1 (200 x 60 px): box {ranked[0]} is the most salient, confidence ")
-    order = re.search(r"^Order, (?:first (\d+) of (\d+)|with the share.*): (.*)\.$", found.text, re.MULTILINE)
-    named = [re.sub(r" \d\.\d\d$", "", entry) for entry in order[3].split(", ")]
-    assert named == ranked[: len(named)]
-    assert (len(named) == number) == complete
-    assert complete or (int(order[1]), int(order[2])) == (len(named), number)
+    assert len(output.text) <= 450
+    assert output.text.startswith(f"Image 1 (200 x 60 px): box {ranked[0]} is the most salient, confidence ")
+    order = re.search(r"^Order, (?:first (\d+) of (\d+)|with the share.*): (.*)\.$", output.text, re.MULTILINE)
+    values = [re.sub(r" \d\.\d\d$", "", entry) for entry in order[3].split(", ")]
+    assert values == ranked[: len(values)]
+    assert (len(values) == number) == complete
+    assert complete or (int(order[1]), int(order[2])) == (len(values), number)
     with pytest.raises(ValidationError, match="at most 26"):
         grid(27)
 
@@ -77,14 +77,14 @@ def test_drawn_lines_do_not_stand_out_where_the_grid_is_given(splits: int):
     columns, rows = GRIDS[splits]
     divided = lined(shrink_to_part(item("counting", 0, 1000).pixels, 4), splits)
     args = SaliencyArgs(columns=columns, rows=rows)
-    before, after = (ask(divided, chosen).data["objects"] for chosen in (SaliencyArgs(), args))
-    assert any(long(entry["box_px"], divided) for entry in before)
+    previous, after = (ask(divided, selected).data["objects"] for selected in (SaliencyArgs(), args))
+    assert any(long(entry["box_px"], divided) for entry in previous)
     assert after
     assert not any(long(entry["box_px"], divided) for entry in after)
     disc = np.full((270, 360, 3), 120, np.uint8)
     disc[40:70, 50:90] = (200, 30, 30)
-    (found,) = ask(lined(disc, splits), args).data["objects"]
-    assert found["box_px"] == pytest.approx([50, 40, 90, 70], abs=4)
+    (result,) = ask(lined(disc, splits), args).data["objects"]
+    assert result["box_px"] == pytest.approx([50, 40, 90, 70], abs=4)
 
 
 def long(box: list[int], pixels: Pixels) -> bool:
@@ -125,13 +125,13 @@ def test_the_class_tokens_attention_of_the_last_layer_is_read(things_checkpoint:
 
     model = Attention(str(things_checkpoint(family)), "cpu")
     prepared = model.prepare(np.random.default_rng(0).integers(0, 256, (80, 120, 3)).astype(np.uint8))
-    (found,) = model.predict([prepared])
+    (prediction,) = model.predict([prepared])
     network = model._checkpoint.model
     with torch.inference_mode():
         last = network(pixel_values=prepared.values, output_attentions=True).attentions[-1][0].mean(dim=0)
-    patches = found.size
+    patches = prediction.size
     assert last.shape[-1] == patches + (1 if family == "dinov2" else 5)
-    assert np.allclose(found.ravel(), last[0, -patches:].numpy(), atol=1e-6)
+    assert np.allclose(prediction.ravel(), last[0, -patches:].numpy(), atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))

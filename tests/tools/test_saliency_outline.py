@@ -38,35 +38,35 @@ def scene(size: tuple[int, int], place: tuple[int, int], radius: int, contrast: 
 def test_the_first_box_is_that_of_the_disc(
     size: tuple[int, int], place: tuple[int, int], radius: int, contrast: int, grain: float
 ) -> None:
-    found = ask(scene(size, place, radius, contrast, grain))
-    first = found.data["objects"][0]  # type: ignore[index,call-overload]
+    output = ask(scene(size, place, radius, contrast, grain))
+    first = output.data["objects"][0]  # type: ignore[index,call-overload]
     true = Box(place[0] - radius, place[1] - radius, place[0] + radius + 1, place[1] + radius + 1)
     assert overlap(Box(*first["box_px"]), true) >= 0.7
     assert first["outlined"] is True
-    assert "about" not in found.text
+    assert "about" not in output.text
 
 
 def test_a_box_without_a_clear_outline_stays_and_is_told_as_about() -> None:
     noise = np.random.default_rng(1).integers(0, 256, (300, 400, 3), dtype=np.uint8)
     assert tighten(noise, Box(100, 100, 200, 200)) is None
     blurred = cv2.GaussianBlur(noise, (0, 0), 12)
-    found = ask(cv2.normalize(blurred, np.zeros_like(blurred), 0, 255, cv2.NORM_MINMAX))
-    rows = found.data["objects"]
+    output = ask(cv2.normalize(blurred, np.zeros_like(blurred), 0, 255, cv2.NORM_MINMAX))
+    rows = output.data["objects"]
     assert isinstance(rows, list)
     coarse = [row for row in rows if not row["outlined"]]  # type: ignore[index,call-overload]
     assert coarse
-    assert found.text.count("about x") == min(4, len(coarse))
+    assert output.text.count("about x") == min(4, len(coarse))
 
 
 def test_a_tie_and_boxes_of_ground_name_no_first() -> None:
     pixels = scene((320, 240), (160, 120), 30, 60)
     ground = [{"x0": x, "y0": 5, "x1": x + 20, "y1": 25, "label": label} for x, label in ((5, "A"), (280, "B"))]
-    found = ask(pixels, SaliencyArgs.model_validate({"boxes": ground}))
-    assert found.data["most_salient"] is None
-    assert found.confidence < 0.5
-    assert "undecided" in found.text
-    thing = {"x0": 130, "y0": 90, "x1": 190, "y1": 150, "label": "C"}
-    found = ask(pixels, SaliencyArgs.model_validate({"boxes": [*ground, thing]}))
-    assert found.data["most_salient"] == "C"
-    found = ask(pixels, SaliencyArgs.model_validate({"boxes": [thing, {**thing, "label": "D"}]}))
-    assert found.data["most_salient"] is None
+    output = ask(pixels, SaliencyArgs.model_validate({"boxes": ground}))
+    assert output.data["most_salient"] is None
+    assert output.confidence < 0.5
+    assert "undecided" in output.text
+    payload = {"x0": 130, "y0": 90, "x1": 190, "y1": 150, "label": "C"}
+    output = ask(pixels, SaliencyArgs.model_validate({"boxes": [*ground, payload]}))
+    assert output.data["most_salient"] == "C"
+    output = ask(pixels, SaliencyArgs.model_validate({"boxes": [payload, {**payload, "label": "D"}]}))
+    assert output.data["most_salient"] is None

@@ -60,11 +60,11 @@ def test_touching_things_are_parted_and_a_thing_with_a_brighter_half_is_not():
     assert len(boxes) == 2
     assert boxes[0] == pytest.approx(20)
     assert boxes[1] == pytest.approx(75, abs=4)
-    whole = np.zeros((120, 160), np.float32)
-    whole[40:80, 20:60] = 1.0
-    whole[40:80, 60:100] = 0.7
-    (found,) = salient_objects(whole)
-    assert found.box_0_1 == Box(20 / 160, 40 / 120, 100 / 160, 80 / 120)
+    pixels = np.zeros((120, 160), np.float32)
+    pixels[40:80, 20:60] = 1.0
+    pixels[40:80, 60:100] = 0.7
+    (result,) = salient_objects(pixels)
+    assert result.box_0_1 == Box(20 / 160, 40 / 120, 100 / 160, 80 / 120)
 
 
 def test_what_lies_in_the_box_of_a_thing_is_part_of_it_and_crumbs_are_left_out():

@@ -28,27 +28,27 @@ def test_fixations_stay_inside_and_within_time(height: int, width: int, count: i
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_durations_keep_their_sum(values: list[float]):
-    found = durations(values)
-    assert len(found) == len(values)
-    assert min(found) > 0
-    assert sum(found) <= MAX_MS
+    result = durations(values)
+    assert len(result) == len(values)
+    assert min(result) > 0
+    assert sum(result) <= MAX_MS
 
 
 @settings(max_examples=3)
 @given(st.text(min_size=1, max_size=100), st.integers(1, 12))
 def test_the_text_is_short_whatever_is_searched_for(target: str, fixations: int):
     pixels = np.random.default_rng(2).integers(0, 256, (40, 60, 3)).astype(np.uint8)
-    found = ask(pixels, ScanpathArgs(target=target, fixations=fixations))
-    assert len(found.text) <= 450
-    assert "not known" in found.text
+    output = ask(pixels, ScanpathArgs(target=target, fixations=fixations))
+    assert len(output.text) <= 450
+    assert "not known" in output.text
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 900), (2400, 3200)])
 def test_any_shape_survives(shape: tuple[int, int]):
-    found = ask(np.full((*shape, 3), 77, np.uint8), ScanpathArgs(fixations=12))
-    assert len(found.data["fixations"]) == 12
-    assert found.confidence <= 0.2
-    assert found.pictures[0].pixels.shape == (*shape, 3)
+    output = ask(np.full((*shape, 3), 77, np.uint8), ScanpathArgs(fixations=12))
+    assert len(output.data["fixations"]) == 12
+    assert output.confidence <= 0.2
+    assert output.pictures[0].pixels.shape == (*shape, 3)
 
 
 def test_arguments_are_bounded():

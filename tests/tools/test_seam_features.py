@@ -33,9 +33,9 @@ TIED = (REFERENCE, *PIECES[2:])
 
 @pytest.fixture(scope="module")
 def backend(things_checkpoint: Checkpoints) -> SecondOpinion:
-    made = SecondOpinion()
-    made.setup("cpu", str(things_checkpoint("dinov2")))
-    return made
+    opinion = SecondOpinion()
+    opinion.setup("cpu", str(things_checkpoint("dinov2")))
+    return opinion
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=4))
@@ -47,10 +47,10 @@ def test_the_largest_cosine_wins_within_the_confidence_of_an_opinion(cosines: li
 
 
 def test_equal_features_leave_a_tie(backend: SecondOpinion):
-    found = report(TIED, vote(TIED), decide_by_features([0.5, 0.5]))
-    assert found.data["best"] is None
-    assert found.confidence == 0.5
-    assert found.pictures == ()
+    data = report(TIED, vote(TIED), decide_by_features([0.5, 0.5]))
+    assert data.data["best"] is None
+    assert data.confidence == 0.5
+    assert data.pictures == ()
     (same,) = backend.run([Request((TIED[0], TIED[1], TIED[1]), JigsawArgs())])
     assert (same.data["best"], same.data["by"]) == (None, "seams")
     assert same.data["cosine"][0] == pytest.approx(same.data["cosine"][1], abs=1e-6)
@@ -63,9 +63,9 @@ def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_onl
         alone, request = solve(images), Request(images, JigsawArgs())
         assert alone.confidence >= DECIDED
         assert backend.prepare(request).wholes == ()
-        found, tied = backend.run([request, Request(TIED, JigsawArgs())])
-        assert found.data == {**alone.data, "by": "seams", "cosine": None}
-        assert (found.text, found.confidence) == (alone.text, alone.confidence)
+        result, tied = backend.run([request, Request(TIED, JigsawArgs())])
+        assert result.data == {**alone.data, "by": "seams", "cosine": None}
+        assert (result.text, result.confidence) == (alone.text, alone.confidence)
         assert tied.data["by"] == "features"
 
 
@@ -74,16 +74,18 @@ def test_whole_seams_need_no_network(backend: SecondOpinion):
     answers = run_checks(TOOL, backend)
     (seen,) = run_probes(TOOL, backend)
     assert seen.wrong is None
-    assert [one.wrong for one in answers if one.series is None] == [None, None]
-    assert len([one for one in answers if one.series is not None]) == len(TOOL.checks) - 2
+    assert [answer.wrong for answer in answers if answer.series is None] == [None, None]
+    assert len([entry for entry in answers if entry.series is not None]) == len(TOOL.checks) - 2
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov2@")
 
 
 def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, things_checkpoint: Checkpoints):
     model = DenseFeatures(str(things_checkpoint("dinov3")), "cpu")
     prepared = model.prepare(np.random.default_rng(0).integers(0, 256, (90, 140, 3)).astype(np.uint8))
-    first, again = (affinity(feature_map("jigsaw", prepared, one), 70, 45) for one in model.predict([prepared] * 2))
-    assert first == pytest.approx(again, abs=1e-6)
+    first, second = (
+        affinity(feature_map("jigsaw", prepared, entry), 70, 45) for entry in model.predict([prepared] * 2)
+    )
+    assert first == pytest.approx(second, abs=1e-6)
     assert -1 <= first <= 1
     with pytest.raises(ToolError, match="jigsaw: an image of 160 x 16 px is too elongated"):
         backend.run([Request((np.zeros((16, 160, 3), np.uint8), *[np.zeros((8, 80, 3), np.uint8)] * 2), JigsawArgs())])

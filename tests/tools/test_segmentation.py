@@ -34,10 +34,10 @@ def test_a_mask_that_ends_where_the_search_does_is_said_to():
     pixels = np.full((160, 900, 3), (170, 150, 120), np.uint8)
     pixels[60:100] = (40, 60, 200)
     pixels = np.clip(pixels + np.random.default_rng(0).integers(-12, 13, pixels.shape), 0, 255).astype(np.uint8)
-    found = ask(GrabCut(), pixels, box={"x0": 400, "y0": 50, "x1": 480, "y1": 110})
-    assert "edge of what was searched" in found.text
-    assert found.confidence < 0.25
-    assert len(found.text) <= 450
+    output = ask(GrabCut(), pixels, box={"x0": 400, "y0": 50, "x1": 480, "y1": 110})
+    assert "edge of what was searched" in output.text
+    assert output.confidence < 0.25
+    assert len(output.text) <= 450
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (12, 200)])
@@ -85,8 +85,8 @@ def test_sam_takes_points_and_boxes(things_checkpoint: Checkpoints):
     ]
     areas = set()
     for prompt in prompts:
-        first, again = (ask(backend, pixels, **prompt) for _ in range(2))
-        assert first.data == again.data
+        first, second = (ask(backend, pixels, **prompt) for _ in range(2))
+        assert first.data == second.data
         assert first.pictures[0].pixels.shape == pixels.shape
         assert 0 <= first.confidence <= 0.9
         areas.add(first.data["area_px"])
@@ -107,12 +107,12 @@ def test_sam_3_takes_words_points_and_boxes(things_checkpoint: Checkpoints, monk
         {"points": [{"x": 60, "y": 70}]},
         {"box": {"x0": 25, "y0": 35, "x1": 96, "y1": 106}},
     ]
-    asked = [Request((pixels,), SegmentationArgs(**prompt)) for prompt in prompts]
-    together = backend.run(asked)
-    assert [found.data["prompt"] for found in together] == ["words", "words", "points", "box"]
-    assert len({(found.data["area_px"], found.data["score_0_1"]) for found in together}) == 4
-    for request, found in zip(asked, together, strict=True):
-        assert backend.run([request])[0].data == found.data
+    requests = [Request((pixels,), SegmentationArgs(**prompt)) for prompt in prompts]
+    together = backend.run(requests)
+    assert [result.data["prompt"] for result in together] == ["words", "words", "points", "box"]
+    assert len({(output.data["area_px"], output.data["score_0_1"]) for output in together}) == 4
+    for request, value in zip(requests, together, strict=True):
+        assert backend.run([request])[0].data == value.data
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+sam3_video@")
 
 
@@ -127,30 +127,30 @@ def test_words_of_sam_3_are_cut_out_as_by_the_library(things_checkpoint: Checkpo
     inputs = loaded.processor(images=Image.fromarray(pixels), text="a disc", return_tensors="pt")
     with torch.inference_mode():
         outputs = loaded.model(**{name: inputs[name] for name in ("pixel_values", "input_ids", "attention_mask")})
-    (theirs,) = loaded.processor.post_process_instance_segmentation(
+    (reference,) = loaded.processor.post_process_instance_segmentation(
         outputs, threshold=0.25, mask_threshold=0.25, target_sizes=[pixels.shape[:2]]
     )
-    assert len(theirs["scores"]) > 1
+    assert len(reference["scores"]) > 1
     (output,) = model.predict([model.prepare(pixels, SegmentationPrompt(words="a disc"))])
     mask, score = model.mask(pixels, output)
-    whole = theirs["masks"].amax(dim=0).bool().numpy()
+    full = reference["masks"].amax(dim=0).bool().numpy()
     # Ours joins the things before it enlarges them: no pixel of theirs is lost by more than the seam between two.
-    assert (mask == whole).mean() > 0.98
-    assert score == pytest.approx(float(theirs["scores"].max()), abs=1e-5)
+    assert (mask == full).mean() > 0.98
+    assert score == pytest.approx(float(reference["scores"].max()), abs=1e-5)
 
 
 def test_what_sam_3_does_not_see_is_not_found(things_checkpoint: Checkpoints, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tools.segmentation.models.PRESENT", 0.99)
-    found = ask(started("segmentation", things_checkpoint("sam3")), scene()[0], words="a unicorn")
-    assert found.data["found"] is False
-    assert (found.data["score_0_1"], found.data["area_px"], found.confidence) == (0.0, 0, 0.3)
+    output = ask(started("segmentation", things_checkpoint("sam3")), scene()[0], words="a unicorn")
+    assert output.data["found"] is False
+    assert (output.data["score_0_1"], output.data["area_px"], output.confidence) == (0.0, 0, 0.3)
 
 
 def test_clipseg_takes_words(things_checkpoint: Checkpoints):
     backend, (pixels, _) = started("segmentation", things_checkpoint("clipseg")), scene()
-    one, other = ask(backend, pixels, words="a blue disc"), ask(backend, pixels, words="zebra")
-    assert one.data["prompt"] == "words"
-    assert one.data["area_px"] != other.data["area_px"]
+    output, other = ask(backend, pixels, words="a blue disc"), ask(backend, pixels, words="zebra")
+    assert output.data["prompt"] == "words"
+    assert output.data["area_px"] != other.data["area_px"]
     with pytest.raises(ToolError, match="takes words, not points"):
         ask(backend, pixels, points=[{"x": 1, "y": 1}])
 
@@ -173,7 +173,7 @@ def test_a_mask_by_colour_of_a_large_picture_is_centred_on_the_thing():
     """Enlarged from the upper left pixels, the edges of a mask would lie off in opposite ways on opposite sides."""
     pixels = np.full((1200, 1600, 3), (170, 150, 120), np.uint8)
     pixels[301:901, 399:1201] = (40, 60, 200)
-    found = ask(GrabCut(), pixels, box={"x0": 399, "y0": 301, "x1": 1201, "y1": 901})
-    x0, y0, x1, y1 = found.data["box_px"]
+    output = ask(GrabCut(), pixels, box={"x0": 399, "y0": 301, "x1": 1201, "y1": 901})
+    x0, y0, x1, y1 = output.data["box_px"]
     assert abs((x0 + x1) / 2 - 800) <= 1.5
     assert abs((y0 + y1) / 2 - 601) <= 1.5

@@ -37,19 +37,19 @@ def test_the_largest_cosine_wins(cosines: list[float]):
 def test_a_picture_corresponds_with_itself(things_checkpoint: Checkpoints, family: str):
     backend, pixels = started("semantic_correspondence", things_checkpoint(family)), scene()
     args = given_points((90, 20), (30, 40), (100, 80), (10, 80))
-    first, again = (ask(backend, (pixels, pixels), args) for _ in range(2))
-    assert first.data == again.data
+    first, second = (ask(backend, (pixels, pixels), args) for _ in range(2))
+    assert first.data == second.data
     assert first.data["best"] == "B"
     assert first.data["candidates"][1]["cosine"] == pytest.approx(1, abs=1e-4)
-    assert [one.of for one in first.pictures] == [0, 1]
+    assert [entry.of for entry in first.pictures] == [0, 1]
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov")
 
 
 def test_sizes_of_the_images_may_differ(things_checkpoint: Checkpoints):
     backend = started("semantic_correspondence", things_checkpoint("dinov2"))
-    found = ask(backend, (picture(60, 90), picture(1500, 1100, 1)), given_points((500, 700), (1000, 1400)))
-    assert [one.pixels.shape for one in found.pictures] == [(60, 90, 3), (1500, 1100, 3)]
-    assert 0 <= found.data["peak_px"][0] < 1100
+    output = ask(backend, (picture(60, 90), picture(1500, 1100, 1)), given_points((500, 700), (1000, 1400)))
+    assert [entry.pixels.shape for entry in output.pictures] == [(60, 90, 3), (1500, 1100, 3)]
+    assert 0 <= output.data["peak_px"][0] < 1100
     tiny = SemanticArgs(point={"x": 0, "y": 0}, candidates=[{"x": 0, "y": 0}, {"x": 0, "y": 0}])
     assert ask(backend, (picture(1, 1), picture(1, 1)), tiny).data["best_index"] is None
     with pytest.raises(ToolError, match="too elongated"):
@@ -57,11 +57,11 @@ def test_sizes_of_the_images_may_differ(things_checkpoint: Checkpoints):
 
 
 def test_points_are_read_from_the_marks():
-    made = item("Visual_Correspondence", 0, 1)
+    drawn_item = item("Visual_Correspondence", 0, 1)
     (need,) = TOOL.card.needs
-    needs = tuple(markers(pixels, **need.args(SemanticArgs())) for pixels in made.images)
-    reference, candidates = read_spots(Request(made.images, SemanticArgs(), {"markers": needs}))
-    assert (reference.x, reference.y) == pytest.approx(made.facts.ref, abs=3)
+    needs = tuple(markers(pixels, **need.args(SemanticArgs())) for pixels in drawn_item.images)
+    reference, candidates = read_spots(Request(drawn_item.images, SemanticArgs(), {"markers": needs}))
+    assert (reference.x, reference.y) == pytest.approx(drawn_item.facts.ref, abs=3)
     assert [spot.label for spot in candidates] == ["A", "B", "C", "D"]
 
 

@@ -37,10 +37,10 @@ def test_a_slightly_changed_copy_is_closest(aspect: str):
 
 
 def test_equal_candidates_are_undecided_at_chance():
-    found = ask((photo(1), photo(2), photo(2)))
-    assert found.data["best"] is None
-    assert found.confidence == 0.5
-    assert "Undecided" in found.text
+    output = ask((photo(1), photo(2), photo(2)))
+    assert output.data["best"] is None
+    assert output.confidence == 0.5
+    assert "Undecided" in output.text
 
 
 @settings(max_examples=15)
@@ -48,23 +48,23 @@ def test_equal_candidates_are_undecided_at_chance():
 def test_any_images_give_evidence_within_bounds(shapes: list[tuple[int, int]], seed: int):
     rng = np.random.default_rng(seed)
     images = tuple(rng.integers(0, 256, (*shape, 3)).astype(np.uint8) for shape in shapes)
-    before = [image.copy() for image in images]
-    found = ask(images)
-    assert all(np.array_equal(a, b) for a, b in zip(images, before, strict=True))
-    assert found.data == ask(images).data
-    assert len(found.data["candidates"]) == len(images) - 1
-    assert all(0 <= entry[key] <= 1 for entry in found.data["candidates"] for key in entry if key != "image")
-    assert 0 <= found.confidence <= 1
-    assert [picture.of for picture in found.pictures] == list(range(1, len(images)))
-    assert all(picture.pixels.shape == images[picture.of].shape for picture in found.pictures)
-    assert len(found.text.splitlines()) <= 6
-    assert max(map(len, found.text.splitlines())) <= 160
+    copieds = [image.copy() for image in images]
+    output = ask(images)
+    assert all(np.array_equal(a, b) for a, b in zip(images, copieds, strict=True))
+    assert output.data == ask(images).data
+    assert len(output.data["candidates"]) == len(images) - 1
+    assert all(0 <= entry[key] <= 1 for entry in output.data["candidates"] for key in entry if key != "image")
+    assert 0 <= output.confidence <= 1
+    assert [picture.of for picture in output.pictures] == list(range(1, len(images)))
+    assert all(picture.pixels.shape == images[picture.of].shape for picture in output.pictures)
+    assert len(output.text.splitlines()) <= 6
+    assert max(map(len, output.text.splitlines())) <= 160
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=5))
 def test_confidence_lies_between_chance_and_its_ceiling(scores: list[float]):
-    best, sure = decide(scores, 0.65)
-    assert 1 / len(scores) <= sure <= 0.65
+    best, confident = decide(scores, 0.65)
+    assert 1 / len(scores) <= confident <= 0.65
     assert best is None or scores[best] == max(scores)
 
 

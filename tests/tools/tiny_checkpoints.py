@@ -27,19 +27,21 @@ def _described() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
-def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    both = {key: _merged(one[key], other[key]) for key in one if isinstance(one[key], dict) and key in other}
-    return {**one, **other, **both}
+def _merged(mapping: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    by_key = {
+        key: _merged(mapping[key], other[key]) for key in mapping if isinstance(mapping[key], dict) and key in other
+    }
+    return {**mapping, **other, **by_key}
 
 
-def _whole(table: dict[str, Any]) -> dict[str, Any]:
+def _resolve_like(table: dict[str, Any]) -> dict[str, Any]:
     """A table with what it is like."""
     if "like" not in table:
         return table
     base: dict[str, Any] = _described()
     for step in table["like"].split("."):
         base = base[step]
-    return _merged(_whole(base), {key: value for key, value in table.items() if key != "like"})
+    return _merged(_resolve_like(base), {key: value for key, value in table.items() if key != "like"})
 
 
 def _built(value: Any) -> Any:
@@ -47,19 +49,19 @@ def _built(value: Any) -> Any:
         return [_built(item) for item in value]
     if not isinstance(value, dict):
         return None if value == "$none" else value
-    made = {key: _built(item) for key, item in _whole(value).items()}
-    if "tokenizer" in value and "class" not in made:
-        return TOKENIZERS[made.pop("tokenizer")](**made)
-    if "class" not in made:
-        return made
+    by_value = {key: _built(item) for key, item in _resolve_like(value).items()}
+    if "tokenizer" in value and "class" not in by_value:
+        return TOKENIZERS[by_value.pop("tokenizer")](**by_value)
+    if "class" not in by_value:
+        return by_value
     import transformers
 
-    name, method = made.pop("class"), made.pop("method", "")
+    name, method = by_value.pop("class"), by_value.pop("method", "")
     kind = getattr(transformers, name, None)
     if kind is None:
         kind = getattr(pytest.importorskip("diffusers", reason="the extra `diffusers` is not installed"), name)
-    found = kind(*made.pop("of", ()), **made)
-    return getattr(found, method)() if method else found
+    result = kind(*by_value.pop("of", ()), **by_value)
+    return getattr(result, method)() if method else result
 
 
 def _clip_tokenizer(length: int = 16) -> Any:
@@ -92,7 +94,7 @@ def write(name: str, folder: Path) -> None:
     if name in CODED:
         CODED[name](folder)
         return
-    parts = {part: _built(value) for part, value in _whole(_described()[name]).items()}
+    parts = {part: _built(value) for part, value in _resolve_like(_described()[name]).items()}
     if "pipeline" in parts:
         parts["pipeline"].save_pretrained(folder)
         return

@@ -20,7 +20,7 @@ class TrueDepth:
 
     def __init__(self, scenes: Sequence[Item], change: Callable[[DepthValues], DepthValues]) -> None:
         self._change = change
-        self._scenes = [(thumbnail(one.images[0]), one.facts.depth_m) for one in scenes]
+        self._scenes = [(thumbnail(scene.images[0]), scene.facts.depth_m) for scene in scenes]
 
     def prepare(self, pixels: Pixels) -> DepthInput:
         return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
@@ -30,8 +30,8 @@ class TrueDepth:
 
     def _inverse(self, pixels: Pixels) -> DepthValues:
         """Of the scene that a picture shows, at any size."""
-        shown = thumbnail(pixels)
-        _, depth = min(self._scenes, key=lambda one: float(np.abs(one[0] - shown).mean()))
+        text = thumbnail(pixels)
+        _, depth = min(self._scenes, key=lambda item: float(np.abs(item[0] - text).mean()))
         size = (pixels.shape[1], pixels.shape[0])
         return np.asarray(cv2.resize((1 / np.minimum(depth, 1000.0)).astype(np.float32), size), np.float32)
 

@@ -27,14 +27,14 @@ def test_heads_of_the_first_layer_look_one_two_and_three_tokens_back(network: An
     ids = torch.arange(20, 50)[None]
     with torch.no_grad():
         network.set_attn_implementation("eager")
-        found = network.model.language_model(input_ids=ids, output_attentions=True).attentions[0][0]
+        result = network.model.language_model(input_ids=ids, output_attentions=True).attentions[0][0]
     for head in range(BACKS):
-        looked = found[head].argmax(-1)
+        looked = result[head].argmax(-1)
         assert looked[10:].tolist() == [place - head - 1 for place in range(10, 30)]
 
 
 def test_the_same_seed_gives_the_same_weights(network: Any, words: Any) -> None:
     import torch
 
-    again = untrained(words, 0)
-    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), again.parameters(), strict=True))
+    second = untrained(words, 0)
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), second.parameters(), strict=True))

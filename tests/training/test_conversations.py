@@ -19,13 +19,15 @@ BENCHMARKS = stored(__file__, "BENCHMARKS")
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
+def conversations(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
     folder = tmp_path_factory.mktemp("conversations")
     return folder, {name: list(hold(Batch(name, task, 2, 0), folder)) for name, task in BENCHMARKS.items()}
 
 
-def test_every_benchmark_is_asked_with_and_without_tools(held: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
-    for name, rows in held[1].items():
+def test_every_benchmark_is_asked_with_and_without_tools(
+    conversations: tuple[Path, dict[str, list[dict[str, Any]]]],
+) -> None:
+    for name, rows in conversations[1].items():
         assert {"plain", "tools"} <= {row["form"] for row in rows} | {
             "tools" if row["form"] == "text" else "" for row in rows
         }
@@ -36,16 +38,16 @@ def test_every_benchmark_is_asked_with_and_without_tools(held: tuple[Path, dict[
 
 
 def test_a_call_its_finding_and_the_answer_follow_each_other(
-    held: tuple[Path, dict[str, list[dict[str, Any]]]],
+    conversations: tuple[Path, dict[str, list[dict[str, Any]]]],
 ) -> None:
     for name in ("blink", "hvsbench"):
-        called = [row for row in held[1][name] if any("tool_calls" in turn for turn in row["turns"])]
-        assert called
-        for row in called:
+        rows = [row for row in conversations[1][name] if any("tool_calls" in turn for turn in row["turns"])]
+        assert rows
+        for row in rows:
             roles = [turn["role"] for turn in row["turns"]]
             assert roles[:4] == ["system", "user", "assistant", "tool"]
             assert roles[-1] == "assistant"
-        blank = [row for row in called if "no information about this image" in json.dumps(row["turns"])]
+        blank = [row for row in rows if "no information about this image" in json.dumps(row["turns"])]
         assert blank
 
 
@@ -77,8 +79,8 @@ def test_turns_are_what_a_chat_template_is_handed(tmp_path: Path) -> None:
             part["image"] = next(pictures)
     handed = [{key: value for key, value in turn.items() if key != "tool_call_id"} for turn in conversation.messages]
     for turn in handed:
-        for made in turn.get("tool_calls", ()):
-            del made["id"]
+        for built in turn.get("tool_calls", ()):
+            del built["id"]
     assert handed == turns(messages)
 
 
@@ -86,11 +88,11 @@ def test_turns_are_what_a_chat_template_is_handed(tmp_path: Path) -> None:
 def test_what_is_seen_stands_before_an_answer_that_no_tool_helps_with(tmp_path: Path) -> None:
     from training.lessons import Eyes
 
-    told = {
+    by_task = {
         task: [Eyes(tmp_path).told(row)["turns"] for row in hold(Batch(benchmark, task, 2, 0), tmp_path)]
         for benchmark, task in (("mm_sap", "BasicVisQA"), ("blink", "Multi-view_Reasoning"))
     }
     pattern = r"1 \w+ (ball|cube) 1 0\.\d 0\.\d0(, .*)?\nAnswer: \([A-E]\)"
-    assert all(re.fullmatch(pattern, said[-1]["content"]) for said in told["BasicVisQA"])
-    assert told["Multi-view_Reasoning"]
-    assert all("\n" not in said[-1]["content"] for said in told["Multi-view_Reasoning"])
+    assert all(re.fullmatch(pattern, text[-1]["content"]) for text in by_task["BasicVisQA"])
+    assert by_task["Multi-view_Reasoning"]
+    assert all("\n" not in message[-1]["content"] for message in by_task["Multi-view_Reasoning"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from training.architecture import IMAGE_TOKENS
-from training.curriculum import drawn
+from training.curriculum import draw_batches
 from training.learn import to_read
 from training.lessons import NOTHING, Lesson, Lessons
 from training.pictures import Eyes
@@ -30,23 +30,25 @@ def row(task: str, *turns: Mapping[str, Any], form: str = "plain") -> dict[str, 
 def test_only_tokens_of_pictures_that_are_looked_at_are_to_read_as_something(words: Any, tmp_path: Path) -> None:
     rows = list(look("prominence", 2, 0, tmp_path))
     lessons = Lessons(rows, words, Eyes(tmp_path), 0)
-    shown = [name for name, _ in lessons.scenes()]
-    none = Lesson(np.zeros(1, np.int32), np.zeros(1, np.float32), (shown[1], shown[1]))
-    one = Lesson(np.zeros(1, np.int32), np.zeros(1, np.float32), (shown[0],), "prominence")
-    places, wanted = to_read([none, one, none], lessons)
+    scenes = [name for name, _ in lessons.scenes()]
+    none = Lesson(np.zeros(1, np.int32), np.zeros(1, np.float32), (scenes[1], scenes[1]))
+    lesson = Lesson(np.zeros(1, np.int32), np.zeros(1, np.float32), (scenes[0],), "prominence")
+    places, expected = to_read([none, lesson, none], lessons)
     assert places == list(range(2 * IMAGE_TOKENS, 3 * IMAGE_TOKENS))
-    assert wanted == lessons.read_as(shown[0], "prominence")
+    assert expected == lessons.read_as(scenes[0], "prominence")
     (nothing,) = words(NOTHING, add_special_tokens=False)["input_ids"]
-    things = [thing for thing in Eyes(tmp_path).parts(shown[0]) if thing is not None]
-    read = [[words.decode([token]) for token in tokens] for tokens in wanted if tokens[0] != nothing]
-    assert read == [[thing.colour, "circle" if thing.round else "square", *thing.place] for thing in things]
+    parts = [part for part in Eyes(tmp_path).parts(scenes[0]) if part is not None]
+    read = [[words.decode([token]) for token in tokens] for tokens in expected if tokens[0] != nothing]
+    assert read == [[item.colour, "circle" if item.round else "square", *item.place] for item in parts]
 
 
 def test_batches_are_as_many_as_asked_for_and_no_larger(words: Any, tmp_path: Path) -> None:
     answered = row("Jigsaw", {"role": "user", "content": "Which?"}, {"role": "assistant", "content": "Answer: (A)"})
     lessons = Lessons([*look("prominence", 2, 0, tmp_path), answered], words, Eyes(tmp_path), 0)
-    batches = list(drawn(lessons, 23, 600, 0))
+    batches = list(draw_batches(lessons, 23, 600, 0))
     assert len(batches) == 23
-    assert all(len(batch) * max(len(each.ids) for each in batch) <= 600 for batch in batches)
-    again = drawn(lessons, 23, 600, 0)
-    assert [[each.ids.tolist() for each in batch] for batch in batches] == [[e.ids.tolist() for e in b] for b in again]
+    assert all(len(batch) * max(len(item.ids) for item in batch) <= 600 for batch in batches)
+    second = draw_batches(lessons, 23, 600, 0)
+    assert [[entry.ids.tolist() for entry in batch] for batch in batches] == [
+        [e.ids.tolist() for e in b] for b in second
+    ]

@@ -14,18 +14,18 @@ fractions = st.integers(0, 100).map(lambda value: f"{value / 100:.2f}")
 boxes = st.lists(st.tuples(fractions, fractions, fractions, fractions), min_size=2, max_size=5)
 
 
-def asked(text: str, choices: tuple[str, ...] = (), images: int = 1) -> TaughtAsk:
+def make_ask(text: str, choices: tuple[str, ...] = (), images: int = 1) -> TaughtAsk:
     return TaughtAsk(text, choices, tuple(f"img:{number}" for number in range(1, images + 1)))
 
 
-JIGSAW = asked("The lower right corner of the first image is missing.", ("the second image", "the third image"), 3)
-DEPTH = asked("Which point is closer to the camera?", ("A is closer", "B is closer"))
+JIGSAW = make_ask("The lower right corner of the first image is missing.", ("the second image", "the third image"), 3)
+DEPTH = make_ask("Which point is closer to the camera?", ("A is closer", "B is closer"))
 
 
 @given(boxes)
 def test_boxes_of_a_question_are_copied_under_the_letters_of_their_options(drawn: list[tuple[str, ...]]) -> None:
-    shown = " ".join(f"[{LETTERS[place]}] [{', '.join(box)}]" for place, box in enumerate(drawn))
-    call = call_for(asked(f"Which box holds the more salient object? {shown}"))
+    text = " ".join(f"[{LETTERS[place]}] [{', '.join(box)}]" for place, box in enumerate(drawn))
+    call = call_for(make_ask(f"Which box holds the more salient object? {text}"))
     assert call is not None
     rows = call.args["boxes"]
     assert isinstance(rows, list)
@@ -48,8 +48,8 @@ def test_a_finding_is_read_as_it_is_written(ask: TaughtAsk, text: str, answer: s
 
 @given(st.permutations("ABCD"))
 def test_an_order_is_read_whole(letters: list[str]) -> None:
-    shown = " ".join(f"[{letter}] [0.10, 0.20, 0.30, 0.40]" for letter in "ABCD")
-    ask = asked(f"Sort the objects in these boxes from the most to the least salient. {shown}")
+    text = " ".join(f"[{letter}] [0.10, 0.20, 0.30, 0.40]" for letter in "ABCD")
+    ask = make_ask(f"Sort the objects in these boxes from the most to the least salient. {text}")
     line = ", ".join(f"{letter} {value:.2f}" for letter, value in zip(letters, (1.0, 0.9, 0.5, 0.1), strict=True))
     assert read(ask, f"Order, with the share of the first's saliency: {line}.") == f"Answer: {''.join(letters)}"
     assert read(ask, f"Order: {line.rpartition(',')[0]}.") is None

@@ -10,5 +10,5 @@ VIEWS: tuple[View, ...] = ("ground", "prominence")
 
 
 def test_seeds_and_kinds_have_pictures_of_their_own(tmp_path: Path) -> None:
-    shown = [pictures_of(each) for view in VIEWS for seed in (0, 1) for each in look(view, 2, seed, tmp_path)]
-    assert len(set(shown)) == 8
+    values = [pictures_of(item) for view in VIEWS for seed in (0, 1) for item in look(view, 2, seed, tmp_path)]
+    assert len(set(values)) == 8

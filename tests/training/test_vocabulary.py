@@ -44,8 +44,8 @@ def test_a_call_in_the_template_reads_back_with_two_decimals(arguments: dict[str
     function = {"name": "crop", "arguments": {"image": "img:1", "boxes": [arguments]}}
     turn = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
     text = rendered({"turns": [{"role": "user", "content": "Go."}, turn], "tools": ["crop"]})
-    said = text.partition(ASSISTANT)[2].removesuffix(END)
-    (block,) = re.findall(r"<tool_call>(.*?)</tool_call>", said, re.DOTALL)
+    message = text.partition(ASSISTANT)[2].removesuffix(END)
+    (block,) = re.findall(r"<tool_call>(.*?)</tool_call>", message, re.DOTALL)
     call = json.loads(block)
     expected = {key: round(value, 2) if isinstance(value, float) else value for key, value in arguments.items()}
     assert call["name"] == "crop"

@@ -43,8 +43,8 @@ def test_one_sentence_denies_that_a_thing_is_there(text: str, denied: bool) -> N
 
 
 def test_of_a_long_reply_both_ends_are_read() -> None:
-    whole = "a" * READ_FIRST + "b" * READ_LAST
-    assert within_reach(whole) == whole
+    full = "a" * READ_FIRST + "b" * READ_LAST
+    assert within_reach(full) == full
     assert within_reach("x" * READ_FIRST + "." + "y" * READ_LAST) == "x" * READ_FIRST + "\n\n" + "y" * READ_LAST
 
 

@@ -32,14 +32,14 @@ def path(*places: tuple[float, float]) -> Scanpath:
 
 
 def test_the_distance_is_the_mean_over_fixations_at_one_place() -> None:
-    one, other = path((0, 0), (0.5, 0.5)), path((0.3, 0.4), (0.5, 0.25))
-    assert path_distance(one, other) == path_distance(other, one) == pytest.approx((0.5 + 0.25) / 2)
-    assert path_distance(one, one) == 0.0
+    item, other = path((0, 0), (0.5, 0.5)), path((0.3, 0.4), (0.5, 0.25))
+    assert path_distance(item, other) == path_distance(other, item) == pytest.approx((0.5 + 0.25) / 2)
+    assert path_distance(item, item) == 0.0
 
 
 def test_the_shorter_path_stays_at_its_last_fixation() -> None:
-    one, other = path((0, 0), (0.6, 0.8)), path((0, 0), (0.6, 0.8), (0.6, 0.2), (0, 0))
-    assert path_distance(one, other) == path_distance(other, one) == pytest.approx((0.6 + 1.0) / 4)
+    item, other = path((0, 0), (0.6, 0.8)), path((0, 0), (0.6, 0.8), (0.6, 0.2), (0, 0))
+    assert path_distance(item, other) == path_distance(other, item) == pytest.approx((0.6 + 1.0) / 4)
 
 
 def test_coordinates_are_kept_inside_of_the_image() -> None:

@@ -20,16 +20,16 @@ REPLIES = [json.loads(line) for line in Path(__file__).with_name("replies.jsonl"
 
 
 def read(text: str, kind: str, choices: tuple[str, ...] = ()) -> Json:
-    found = as_json(parse(text, kind, choices).value)
-    return {"t" if key == "t_ms" else key: value for key, value in found.items()} if isinstance(found, dict) else found
+    data = as_json(parse(text, kind, choices).value)
+    return {"t" if key == "t_ms" else key: value for key, value in data.items()} if isinstance(data, dict) else data
 
 
 def test_every_reply_is_read_as_a_person_reads_it() -> None:
     wrong = []
     for row in REPLIES:
         expected = None if row.get("missed") else row["reading"]
-        found = read(row["reply"], row["kind"], tuple(row["choices"]))
-        wrong += [(row["kind"], row["reply"], expected, found)] if found != expected else []
+        parsed = read(row["reply"], row["kind"], tuple(row["choices"]))
+        wrong += [(row["kind"], row["reply"], expected, parsed)] if parsed != expected else []
     assert wrong == []
 
 

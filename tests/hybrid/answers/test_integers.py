@@ -17,10 +17,10 @@ def test_every_number_in_words(word: str, value: int) -> None:
         assert parse_integer(text).value == value
 
 
-@pytest.mark.parametrize("before", ["no", "the", "this", "that", "each", "every", "which", "any"])
-def test_one_may_be_a_pronoun(before: str) -> None:
-    assert parse_integer(f"I mean {before} one there").value is None
-    assert parse_integer(f"I mean {before} one there, and two others").value == 2
+@pytest.mark.parametrize("prefix", ["no", "the", "this", "that", "each", "every", "which", "any"])
+def test_one_may_be_a_pronoun(prefix: str) -> None:
+    assert parse_integer(f"I mean {prefix} one there").value is None
+    assert parse_integer(f"I mean {prefix} one there, and two others").value == 2
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_says_which_rule_fired"))

@@ -81,8 +81,8 @@ def test_more_choices_than_letters_is_an_error() -> None:
 def test_a_reply_that_is_a_choice_is_that_choice(choice: str, place: int) -> None:
     choices = ["thing one", "thing two", "thing three"]
     choices.insert(place, choice)
-    named = re.fullmatch("Point (.)", choice)
-    assert parse_letter(choice, choices).value == (named[1] if named else USUAL_LETTERS[place])
+    match = re.fullmatch("Point (.)", choice)
+    assert parse_letter(choice, choices).value == (match[1] if match else USUAL_LETTERS[place])
 
 
 @pytest.mark.system
@@ -96,9 +96,9 @@ def test_agrees_with_the_published_letters(shared_data: Path) -> None:
     for model in MODELS:
         for task, fixed in CHOICES.items():
             for row in json.loads((shared_data / "blink_outputs" / model / f"{task}.json").read_text())["val"]:
-                ours = parse_letter(row["full_prediction"] or "", real.get(row["idx"], fixed)).value or "Z"
+                value = parse_letter(row["full_prediction"] or "", real.get(row["idx"], fixed)).value or "Z"
                 rows[model] += 1
-                agree[model] += f"({ours})" == (row["prediction"] or "")[:3]
+                agree[model] += f"({value})" == (row["prediction"] or "")[:3]
     assert set(rows.values()) == {1901}
     assert agree.total() / rows.total() >= 0.96
     assert all(agree[model] / rows[model] >= 0.95 for model in MODELS), agree

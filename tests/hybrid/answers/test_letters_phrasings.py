@@ -26,8 +26,8 @@ def test_what_is_said_is_read_and_nothing_else(phenomenon: str, row: Mapping[str
 @given(st.integers(2, 4), st.sampled_from(["({}) ", "[{}] ", "{}. ", "{}) "]), st.sampled_from([" ", "\n", "; ", ", "]))
 def test_no_list_of_all_options_is_an_answer(n: int, mark: str, gap: str) -> None:
     choices = COLOURS[:n]
-    listed = gap.join(mark.format(letter) + text for letter, text in zip("ABCD", choices, strict=False))
-    for text in (listed, f"The correct answer is: {listed}", f"The answer is:\n{listed}", f"Answer: {listed}."):
+    listing = gap.join(mark.format(letter) + text for letter, text in zip("ABCD", choices, strict=False))
+    for text in (listing, f"The correct answer is: {listing}", f"The answer is:\n{listing}", f"Answer: {listing}."):
         assert parse_letter(text, choices).value is None
 
 

@@ -39,33 +39,33 @@ REJECTED = (
 LEFT = (", so {}", ", leaving {}", "; {}", ", therefore {}", ", which leaves {}", ", so it must be {}", " so {}")
 
 
-@pytest.mark.parametrize("given", GIVEN)
-def test_no_option_unreads_a_letter_with_its_reason(given: str) -> None:
-    for why, reason, choices, letter in product(WHY, REASONS, OPTIONS, "AB"):
-        text = given.format(letter) + why.format(reason)
+@pytest.mark.parametrize("options", GIVEN)
+def test_no_option_unreads_a_letter_with_its_reason(options: str) -> None:
+    for other_reason, reason, choices, letter in product(WHY, REASONS, OPTIONS, "AB"):
+        text = options.format(letter) + other_reason.format(reason)
         assert (text, choices, parse_letter(text, choices).value) == (text, choices, letter)
 
 
 @pytest.mark.parametrize("rejected", REJECTED)
 @pytest.mark.parametrize("form", ["{}", "({})", "Option {}"])
 def test_no_option_unreads_the_letter_that_is_left(form: str, rejected: str) -> None:
-    for left, choices, (other, letter) in product(LEFT, OPTIONS, ("AB", "BA")):
-        text = f"{form.format(other)} {rejected}{left.format(form.format(letter))}"
+    for remaining, choices, (other, letter) in product(LEFT, OPTIONS, ("AB", "BA")):
+        text = f"{form.format(other)} {rejected}{remaining.format(form.format(letter))}"
         assert (text, choices, parse_letter(text, choices).value) == (text, choices, letter)
 
 
 @pytest.mark.parametrize("form", ["{}", "({})"])
 def test_no_option_unreads_not_this_but_that(form: str) -> None:
-    for said, choices in product(("not {} but {}", "Not {}, but {}.", "It is not {} but {}", "not {}; {}"), OPTIONS):
-        text = said.format(form.format("A"), form.format("B"))
+    for message, choices in product(("not {} but {}", "Not {}, but {}.", "It is not {} but {}", "not {}; {}"), OPTIONS):
+        text = message.format(form.format("A"), form.format("B"))
         assert (text, choices, parse_letter(text, choices).value) == (text, choices, "B")
 
 
 @pytest.mark.parametrize("noun", ["dog", "person", "man", "given point", "due date", "table", "sale", "cat or a dog"])
 def test_the_article_is_no_letter(noun: str) -> None:
     rest = ("is larger because it is near", "stands, since it is tired", "as well, because it is red", "for its colour")
-    for behind, choices in product(rest, (("", "", "", ""), ("yes", "no"))):
-        text = f"A {noun} {behind}."
+    for ending, choices in product(rest, (("", "", "", ""), ("yes", "no"))):
+        text = f"A {noun} {ending}."
         assert (text, choices, parse_letter(text, choices).value) == (text, choices, None)
 
 

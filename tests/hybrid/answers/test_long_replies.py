@@ -102,9 +102,9 @@ def test_a_megabyte_is_read_in_bounded_time(shape: str) -> None:
     assert parse(f"{text}\nAnswer: (B)", Kind.CHOICE, CHOICES).value == "B"
 
 
-@pytest.mark.parametrize(("before", "after"), [("[", "x"), ("X = [", "x")])
-def test_digits_that_lead_nowhere_are_not_tried_over_and_over(before: str, after: str) -> None:
-    text = before + "7" * MB + after
+@pytest.mark.parametrize(("prefix", "after"), [("[", "x"), ("X = [", "x")])
+def test_digits_that_lead_nowhere_are_not_tried_over_and_over(prefix: str, after: str) -> None:
+    text = prefix + "7" * MB + after
     every_parser(text)
     assert {kind for kind in Kind if parse(text, kind, choices_of(kind)).value is not None} == {Kind.FREE, Kind.TEXT}
 
@@ -121,8 +121,8 @@ def test_a_piece_over_and_over_is_read_in_bounded_time(kinds: tuple[str, ...], p
     for piece in pieces:
         text = piece * (100_000 // len(piece))
         for kind in map(Kind, kinds):
-            for said in (f"X = [{text}" if kind is Kind.SCANPATH else text, f"{text}}}"):
-                parse(said, kind, CHOICES)
+            for message in (f"X = [{text}" if kind is Kind.SCANPATH else text, f"{text}}}"):
+                parse(message, kind, CHOICES)
 
 
 @settings(max_examples=200)

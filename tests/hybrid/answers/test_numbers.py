@@ -10,8 +10,8 @@ from tests.tables import cases
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_number_and_its_rule"))
 def test_a_number_and_its_rule(text: str, value: float, rule: str) -> None:
-    found = parse_number(text)
-    assert (found.value, found.rule) == (value, rule)
+    number = parse_number(text)
+    assert (number.value, number.rule) == (value, rule)
 
 
 def test_the_value_of_a_written_number() -> None:

@@ -25,11 +25,11 @@ PROMPTS = st.builds(
 
 @given(PROMPTS, st.integers(0, 2**32))
 def test_every_draw_is_among_the_answers_that_are_listed(prompt: Prompt, seed: int) -> None:
-    listed = list_answers(prompt)
-    assert listed is not None
-    answers = [answer for answer, _ in listed]
+    listing = list_answers(prompt)
+    assert listing is not None
+    answers = [answer for answer, _ in listing]
     assert len(set(answers)) == len(answers)
-    assert math.fsum(probability for _, probability in listed) == pytest.approx(1, abs=1e-12)
+    assert math.fsum(probability for _, probability in listing) == pytest.approx(1, abs=1e-12)
     assert draw(prompt, random.Random(seed)) in answers
 
 
@@ -41,9 +41,9 @@ def test_answers_are_drawn_as_often_as_they_are_said_to_be(kind: Kind, choices: 
     prompt = Prompt(("?",), kind, ("x",) * choices)
     rng, draws = random.Random(7), 40_000
     seen = Counter(draw(prompt, rng) for _ in range(draws))
-    listed = list_answers(prompt)
-    assert listed is not None
-    for answer, probability in listed:
+    answers = list_answers(prompt)
+    assert answers is not None
+    for answer, probability in answers:
         error = math.sqrt(probability * (1 - probability) / draws)
         assert seen[answer] / draws == pytest.approx(probability, abs=4 * error), answer
 
@@ -63,10 +63,10 @@ def test_probabilities_by_hand() -> None:
 @pytest.mark.parametrize(("choices", "boxes", "letters"), [(3, 5, "ABC"), (0, 4, "ABCD"), (0, 0, "AB")])
 def test_without_options_the_boxes_are_put_in_order(choices: int, boxes: int, letters: str) -> None:
     prompt = Prompt(("?",), Kind.ORDER, ("x",) * choices, given=Given(boxes=(Box(0, 0, 1, 1),) * boxes))
-    listed = list_answers(prompt)
-    assert listed is not None
-    assert len(listed) == math.factorial(len(letters))
-    assert listed[0] == (letters, 1 / len(listed))
+    answers = list_answers(prompt)
+    assert answers is not None
+    assert len(answers) == math.factorial(len(letters))
+    assert answers[0] == (letters, 1 / len(answers))
     assert sorted(draw(prompt, random.Random(1))) == list(letters)
 
 
@@ -74,10 +74,10 @@ def test_without_options_the_boxes_are_put_in_order(choices: int, boxes: int, le
 def test_a_scanpath_is_drawn_over_the_whole_image(fixations: int | None, number: int) -> None:
     prompt = Prompt(("?",), Kind.SCANPATH, given=Given(fixations=fixations))
     rng = random.Random(0)
-    drawn = [parse(draw(prompt, rng), Kind.SCANPATH).value for _ in range(1500)]
-    assert all(isinstance(path, Scanpath) and len(path.x) == number for path in drawn)
+    items = [parse(draw(prompt, rng), Kind.SCANPATH).value for _ in range(1500)]
+    assert all(isinstance(path, Scanpath) and len(path.x) == number for path in items)
     for axis, ends in (("x", (0.0, 1.0)), ("y", (0.0, 1.0)), ("t_ms", (100, 400))):
-        values = [value for path in drawn for value in getattr(path, axis)]
+        values = [value for path in items for value in getattr(path, axis)]
         assert (min(values), max(values)) == ends
         assert all(value == round(value, 2) for value in values)
         assert math.fsum(values) / len(values) == pytest.approx(sum(ends) / 2, rel=0.03)

@@ -22,10 +22,10 @@ SHORT = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th")
 @pytest.mark.parametrize("words", [ORDINALS, SHORT, tuple(word.upper() for word in ORDINALS)])
 @pytest.mark.parametrize("form", ["{} is {}", "{} comes {}", "{} goes {}", "{} ranks {}", "{} is the {}", "({}) {}"])
 def test_every_place(words: tuple[str, ...], form: str) -> None:
-    said = [form.format(letter, word) for letter, word in zip("HGFEDCBA", words, strict=True)]
-    for text in (", ".join(said), ", ".join(reversed(said)), ".\n".join(said)):
+    texts = [form.format(letter, word) for letter, word in zip("HGFEDCBA", words, strict=True)]
+    for text in (", ".join(texts), ", ".join(reversed(texts)), ".\n".join(texts)):
         assert parse_order(text, ("",) * 8).value == "HGFEDCBA"
-    assert parse_order(f"{form.format('A', 'last')}, {said[-3]}, {said[-2]}", ("",) * 8).value == "CBA"
+    assert parse_order(f"{form.format('A', 'last')}, {texts[-3]}, {texts[-2]}", ("",) * 8).value == "CBA"
 
 
 @pytest.mark.parametrize("ordinal", ORDINALS[1:])

@@ -13,13 +13,13 @@ from tests.tables import cases
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_point_is_read", point=Point))
 def test_a_point_is_read(text: str, point: Point) -> None:
-    found = parse_point(text)
-    assert (found.value, found.rule) == (point, "point")
+    result = parse_point(text)
+    assert (result.value, result.rule) == (point, "point")
 
 
 def test_of_a_box_the_middle_is_the_point() -> None:
-    found = parse_point("[10, 20, 30, 60]")
-    assert (found.value, found.rule) == (Point(20, 40), "middle_of_box")
+    point = parse_point("[10, 20, 30, 60]")
+    assert (point.value, point.rule) == (Point(20, 40), "middle_of_box")
     assert parse_point("[10, 20, 10, 60]").value is None
 
 
@@ -34,8 +34,8 @@ def test_of_a_box_the_middle_is_the_point() -> None:
     ],
 )
 def test_of_two_corners_the_middle_is_the_point(text: str) -> None:
-    found = parse_point(text)
-    assert (found.value, found.rule) == (Point(20, 40), "middle_of_box")
+    point = parse_point(text)
+    assert (point.value, point.rule) == (Point(20, 40), "middle_of_box")
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_points_are_no_box(text: str) -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_box_is_read_with_its_corners_in_order", box=Box))
 def test_a_box_is_read_with_its_corners_in_order(text: str, box: Box) -> None:
-    found = parse_box(text)
-    assert (found.value, found.rule) == (box, "box")
+    result = parse_box(text)
+    assert (result.value, result.rule) == (box, "box")
 
 
 def test_overlap_and_distance_by_hand() -> None:

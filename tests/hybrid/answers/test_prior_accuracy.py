@@ -16,7 +16,7 @@ from tests.tables import cases
 PRIOR_ACCURACY = PriorAccuracy({"sure": 0.8, "poor": 0.3, "eyes": 0.4}, {"eyes": 0.6})
 
 
-def asked(route: str, kind: Kind = Kind.CHOICE, choices: int = 2) -> Prompt:
+def make_prompt(route: str, kind: Kind = Kind.CHOICE, choices: int = 2) -> Prompt:
     return Prompt(("?",), kind, tuple(str(number) for number in range(choices)), route=route)
 
 
@@ -30,21 +30,21 @@ def test_the_share_above_chance_is_the_mean_over_tasks() -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_a_guess_is_worth", kind=Kind))
 def test_what_a_guess_is_worth(kind: Kind, choices: int, worth: float) -> None:
-    prompt = asked("eyes", kind, choices)
+    prompt = make_prompt("eyes", kind, choices)
     assert chance(prompt) == PRIOR_ACCURACY.guess(prompt) == pytest.approx(worth)
 
 
 def test_a_guess_at_a_scanpath_is_worth_what_its_route_says() -> None:
-    assert PRIOR_ACCURACY.guess(asked("eyes", Kind.SCANPATH, 0)) == 0.6
-    assert PRIOR_ACCURACY.guess(asked("sure", Kind.SCANPATH, 0)) == 0.1
+    assert PRIOR_ACCURACY.guess(make_prompt("eyes", Kind.SCANPATH, 0)) == 0.6
+    assert PRIOR_ACCURACY.guess(make_prompt("sure", Kind.SCANPATH, 0)) == 0.1
 
 
 def test_a_route_has_its_own_mean_and_others_a_share_above_chance() -> None:
-    assert PRIOR_ACCURACY.usual(asked("sure")) == 0.8
-    assert PRIOR_ACCURACY.usual(asked("elsewhere", choices=4)) == pytest.approx(0.25 + 0.75 * ABOVE_CHANCE)
+    assert PRIOR_ACCURACY.usual(make_prompt("sure")) == 0.8
+    assert PRIOR_ACCURACY.usual(make_prompt("elsewhere", choices=4)) == pytest.approx(0.25 + 0.75 * ABOVE_CHANCE)
     # Published means below a guess: a choice is worth one, a scanpath is what it is.
-    assert PRIOR_ACCURACY.usual(asked("poor")) == 0.5
-    assert PRIOR_ACCURACY.usual(asked("eyes", Kind.SCANPATH, 0)) == 0.4
+    assert PRIOR_ACCURACY.usual(make_prompt("poor")) == 0.5
+    assert PRIOR_ACCURACY.usual(make_prompt("eyes", Kind.SCANPATH, 0)) == 0.4
 
 
 @given(
@@ -56,6 +56,6 @@ def test_a_route_has_its_own_mean_and_others_a_share_above_chance() -> None:
 def test_an_unmeasured_model_is_no_worse_than_a_guess_and_not_certain(
     accuracy: float, route: str, kind: Kind, choices: int
 ) -> None:
-    prompt, prior_accuracy = asked(route, kind, choices), PriorAccuracy({"here": accuracy})
+    prompt, prior_accuracy = make_prompt(route, kind, choices), PriorAccuracy({"here": accuracy})
     assert chance(prompt) <= prior_accuracy.usual(prompt) < 1
     assert not math.isnan(prior_accuracy.usual(prompt))

@@ -31,7 +31,7 @@ def test_every_scanpath_is_read_back(fixations: list[tuple[float, float, int]]) 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_shortest_list_cuts_the_others"))
 def test_the_shortest_list_cuts_the_others(x: str, y: str, t: str) -> None:
-    found = parse_scanpath(f"X = [{x}]\nY = [{y}]\nT = [{t}]")
-    assert found.value is not None
-    assert {len(found.value.x), len(found.value.y), len(found.value.t_ms)} == {1}
-    assert found.rule == "lists"
+    scanpath = parse_scanpath(f"X = [{x}]\nY = [{y}]\nT = [{t}]")
+    assert scanpath.value is not None
+    assert {len(scanpath.value.x), len(scanpath.value.y), len(scanpath.value.t_ms)} == {1}
+    assert scanpath.rule == "lists"

@@ -20,7 +20,7 @@ from tests.tables import cases
 
 def plan_of(parts: Sequence[Sequence[int] | None]) -> ViewPlan:
     """A plan by its three lists of parts."""
-    return ViewPlan(*(None if one is None else frozenset(one) for one in parts))
+    return ViewPlan(*(None if part is None else frozenset(part) for part in parts))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_strict_views", views=frozenset))
@@ -30,8 +30,8 @@ def test_strict_views(text: str, views: set[int]) -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_each_rule_of_views", views=frozenset))
 def test_each_rule_of_views(text: str, views: set[int], rule: str) -> None:
-    found = parse_views(text)
-    assert (found.value, found.rule) == (views, rule)
+    result = parse_views(text)
+    assert (result.value, result.rule) == (views, rule)
 
 
 def test_positions_need_four_parts() -> None:
@@ -41,8 +41,8 @@ def test_positions_need_four_parts() -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_official_views", views=frozenset))
 def test_official_views(text: str, views: set[int]) -> None:
-    found = official_views(text)
-    assert (found.value, found.rule) == (views, "official")
+    result = official_views(text)
+    assert (result.value, result.rule) == (views, "official")
 
 
 @pytest.mark.parametrize("text", ["lower", "1 and 3", "2nd part"])
@@ -89,5 +89,5 @@ def test_every_selection_is_read_back(views: set[int], gap: str) -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_plan_is_the_whole_object_between_its_braces", plan=plan_of))
 def test_a_plan_is_the_whole_object_between_its_braces(text: str, plan: ViewPlan) -> None:
-    found = parse_view_plan(text)
-    assert (found.value, found.rule) == (plan, "json")
+    view_plan = parse_view_plan(text)
+    assert (view_plan.value, view_plan.rule) == (plan, "json")

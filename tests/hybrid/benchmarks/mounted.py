@@ -10,7 +10,7 @@ from hybrid.core.types import BrokenQuestion, Exchange, Prompt, Question, Reply
 from hybrid.running.data import mount, questions
 
 
-def asked(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question | BrokenQuestion, ...]:
+def read_questions(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question | BrokenQuestion, ...]:
     """Every question of a folder; pictures go to a store in a place."""
     store = ImageStore(place / "store")
     mounted = mount(benchmark, str(folder), split=None, tasks=(), settings=settings, store=store)
@@ -19,12 +19,12 @@ def asked(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Q
 
 def sound(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question, ...]:
     """The same where none may be broken."""
-    found = asked(benchmark, folder, place, **settings)
-    assert all(isinstance(question, Question) for question in found), found
-    return tuple(question for question in found if isinstance(question, Question))
+    result = read_questions(benchmark, folder, place, **settings)
+    assert all(isinstance(question, Question) for question in result), result
+    return tuple(question for question in result if isinstance(question, Question))
 
 
-def held(benchmark: Any, question: Question, replies: Sequence[str]) -> tuple[Exchange, ...]:
+def hold_dialogue(benchmark: Any, question: Question, replies: Sequence[str]) -> tuple[Exchange, ...]:
     """The dialogue with these replies in order; the last one is repeated."""
     waiting = list(replies)
 

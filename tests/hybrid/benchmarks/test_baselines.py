@@ -14,13 +14,13 @@ ALL = [(name, baseline) for name, card in CARDS.items() for baseline in card.bas
 def test_every_paper_reports_something() -> None:
     of_papers = {name for name, card in CARDS.items() if card.tasks and recipe_of("hybrid.benchmarks", name) is None}
     assert {name for name, _ in ALL} == of_papers
-    assert all(len({one.name for one in card.baselines}) == len(card.baselines) for card in CARDS.values())
+    assert all(len({baseline.name for baseline in card.baselines}) == len(card.baselines) for card in CARDS.values())
 
 
 def test_a_card_prints_its_baselines_and_the_settings_of_every_benchmark(capsys: Any) -> None:
     for name, card in CARDS.items():
         cli.main(["benchmarks", "show", name, "--all"], standalone_mode=False)
-        shown = capsys.readouterr().out
-        assert all(f"    {one.command}\n" in shown for one in card.baselines)
-        assert all(one.differs in shown for one in card.baselines)
-        assert all(f"  {key}=" in shown for key in SETTINGS)
+        out = capsys.readouterr().out
+        assert all(f"    {baseline.command}\n" in out for baseline in card.baselines)
+        assert all(item.differs in out for item in card.baselines)
+        assert all(f"  {key}=" in out for key in SETTINGS)

@@ -40,16 +40,16 @@ BENCHMARK = Shades()
 
 
 def hybrid(*words: str) -> tuple[int, str]:
-    ended = subprocess.run([sys.executable, "-m", "hybrid", *words], capture_output=True, text=True, check=False)
-    return ended.returncode, ended.stdout + ended.stderr
+    result = subprocess.run([sys.executable, "-m", "hybrid", *words], capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout + result.stderr
 
 
 @pytest.mark.system
 def test_no_card_is_read_at_import() -> None:
-    ours = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.settings]
+    values = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.settings]
     code = f"""
 from importlib import import_module
-print([name for name in {ours} if "card" in vars(import_module("hybrid.benchmarks." + name).BENCHMARK)])
+print([name for name in {values} if "card" in vars(import_module("hybrid.benchmarks." + name).BENCHMARK)])
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
@@ -62,13 +62,13 @@ def test_a_benchmark_from_outside_may_have_its_card_in_a_file(tmp_path: Path) ->
     (folder / "card.toml").write_text(CARD)
     assert "Shades" in hybrid("benchmarks", "show", "shades", "--path", str(tmp_path))[1]
     (folder / "card.toml").write_text(CARD.replace("ratio.of", "ratio.off"))
-    code, said = hybrid("benchmarks", "show", "shades", "--path", str(tmp_path))
-    assert (code, "card.toml, line 14: metrics.ratio.off: Ratio has no such key (did you mean 'of'?)" in said) == (
+    code, text = hybrid("benchmarks", "show", "shades", "--path", str(tmp_path))
+    assert (code, "card.toml, line 14: metrics.ratio.off: Ratio has no such key (did you mean 'of'?)" in text) == (
         2,
         True,
     )
-    code, said = hybrid("benchmarks", "show", "blink", "--path", str(tmp_path))
-    assert (code, "BLINK: Multimodal" in said) == (0, True)
+    code, text = hybrid("benchmarks", "show", "blink", "--path", str(tmp_path))
+    assert (code, "BLINK: Multimodal" in text) == (0, True)
 
 
 def score(identity: str, task: str, correct: float, **values: float) -> Score:
@@ -89,9 +89,9 @@ SCORES = (
 def test_a_metric_is_computed_as_its_row_says(
     name: str, ratio: Ratio, expected: dict[str, tuple[float | None, int]]
 ) -> None:
-    made = ratios([MetricCard(name, "", "", "", ratio=ratio)], SCORES, {"task": ("y", "x")})
-    found = {metric.name: (metric.value, metric.n) for metric in made}
-    assert found == {
+    built = ratios([MetricCard(name, "", "", "", ratio=ratio)], SCORES, {"task": ("y", "x")})
+    by_name = {metric.name: (metric.value, metric.n) for metric in built}
+    assert by_name == {
         key: (pytest.approx(value), n) if value is not None else (None, n) for key, (value, n) in expected.items()
     }
-    assert list(found) == list(expected)
+    assert list(by_name) == list(expected)

@@ -16,14 +16,14 @@ from hybrid.core.images import ImageStore
 from hybrid.core.types import LETTERS, Exchange, Kind, Outcome, Prompt, Question, Reply
 from hybrid.plugins.registry import load
 from hybrid.running.data import mount
-from tests.hybrid.benchmarks.mounted import asked as questions_of
+from tests.hybrid.benchmarks.mounted import read_questions as questions_of
 from tests.tables import cases
 
 TASKS: dict[str, tuple[str, ...]] = {name: tuple(tasks) for name, tasks in cases(__file__, "TASKS")[1]}
 every_benchmark = pytest.mark.parametrize("name", TASKS)
 
 
-def made(name: str, folder: Path, per_task: int = 1, seed: int = 7) -> dict[Path, bytes]:
+def generate_files(name: str, folder: Path, per_task: int = 1, seed: int = 7) -> dict[Path, bytes]:
     """The files of generated questions, each with its content."""
     load("hybrid.benchmarks", name).generate(folder, TASKS[name], per_task, seed)
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
@@ -31,8 +31,8 @@ def made(name: str, folder: Path, per_task: int = 1, seed: int = 7) -> dict[Path
 
 @every_benchmark
 def test_generated_files_are_equal_byte_for_byte_and_another_seeds_are_not(name: str, tmp_path: Path) -> None:
-    first, again, other = (made(name, tmp_path / str(n), seed=seed) for n, seed in enumerate((7, 7, 8)))
-    assert first == again
+    first, second, other = (generate_files(name, tmp_path / str(n), seed=seed) for n, seed in enumerate((7, 7, 8)))
+    assert first == second
     assert first != other
 
 
@@ -41,8 +41,8 @@ def test_generated_files_are_equal_byte_for_byte_and_another_seeds_are_not(name:
 def test_what_cannot_be_generated_writes_nothing(
     name: str, tmp_path: Path, task: str | None, per_task: int, seed: int
 ) -> None:
-    wanted = "task 'another' cannot be generated; there are: " if task else "must be at least 1"
-    with pytest.raises(UsageError, match=wanted):
+    text = "task 'another' cannot be generated; there are: " if task else "must be at least 1"
+    with pytest.raises(UsageError, match=text):
         load("hybrid.benchmarks", name).generate(tmp_path, (task or TASKS[name][0],), per_task, seed)
     assert list(tmp_path.iterdir()) == []
 
@@ -55,14 +55,14 @@ def test_a_negative_index_of_an_item_is_refused() -> None:
 @every_benchmark
 def test_unknown_settings_splits_and_tasks_are_refused(name: str, tmp_path: Path) -> None:
     benchmark = load("hybrid.benchmarks", name)
-    made(name, tmp_path)
+    generate_files(name, tmp_path)
     for setting in benchmark.card.settings:
         with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the values are: "):
             benchmark.card.resolve_settings({setting.name: "nonsense"})
     for wrong in ({"split": "another"}, {"tasks": ("another",)}, {"settings": {"another": "on"}}):
-        chosen: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, **wrong}
+        mapping: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, **wrong}
         with pytest.raises(UsageError, match=f"{name} has no (split|task|setting) 'another'"):
-            mount(benchmark, str(tmp_path), store=ImageStore(tmp_path / "store"), **chosen)
+            mount(benchmark, str(tmp_path), store=ImageStore(tmp_path / "store"), **mapping)
 
 
 @every_benchmark
@@ -72,12 +72,12 @@ def test_a_folder_without_data_says_what_was_expected(name: str, tmp_path: Path)
 
 
 @cache
-def asked(name: str, folder: Path) -> tuple[Question, ...]:
+def read_questions(name: str, folder: Path) -> tuple[Question, ...]:
     """Generated questions of a benchmark, made once; a dialogue of several asks is left to its own tests."""
-    made(name, folder / name)
-    chosen = {"mode": "full"} if name == "actiview" else {}
-    found = questions_of(load("hybrid.benchmarks", name), folder / name, folder, **chosen)
-    return tuple(question for question in found if isinstance(question, Question))
+    generate_files(name, folder / name)
+    payload = {"mode": "full"} if name == "actiview" else {}
+    result = questions_of(load("hybrid.benchmarks", name), folder / name, folder, **payload)
+    return tuple(question for question in result if isinstance(question, Question))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ OFFERED: dict[Kind, Callable[[Question], set[str]]] = {
 def test_any_reply_is_scored_and_no_answer_is_one_that_was_not_offered(
     name: str, folder: Path, text: str, data: Any, parse: Any
 ) -> None:
-    question = data.draw(st.sampled_from(asked(name, folder)))
+    question = data.draw(st.sampled_from(read_questions(name, folder)))
     exchange = Exchange(Prompt((question.text,), question.kind, question.choices), Reply(text))
     score = load("hybrid.benchmarks", name).score(question, (exchange,), ScoreOptions(parse))
     assert score.correct is None or 0 <= score.correct <= 1
@@ -111,7 +111,7 @@ def test_any_reply_is_scored_and_no_answer_is_one_that_was_not_offered(
 
 @every_benchmark
 def test_without_a_reply_an_ask_keeps_its_outcome_and_is_not_correct(name: str, folder: Path) -> None:
-    for question in asked(name, folder):
+    for question in read_questions(name, folder):
         for outcome in Outcome:
             exchange = Exchange(Prompt((question.text,), question.kind, question.choices), Reply(" \n", outcome))
             score = load("hybrid.benchmarks", name).score(question, (exchange,), ScoreOptions(unanswered="wrong"))

@@ -41,7 +41,7 @@ class Listener(Scripted):
     provider: str = "listener"
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        question = next(each for each in self.plan.sound if each.id == call.question)
+        question = next(item for item in self.plan.sound if item.id == call.question)
         numbers = {image.sha256: f"<{place}>" for place, image in enumerate(question.images, 1)}
         calls = self.heard.setdefault(call.question, [])
         calls.append([_plain(message, numbers) for message in arrange(messages, 8)])
@@ -89,8 +89,8 @@ async def test_blink_sends_the_text_and_then_the_pictures(blink: Path) -> None:
 
 
 async def test_names_and_the_format_line_are_all_that_is_ours(blink: Path) -> None:
-    heard = await sent("blink", blink, tasks=("Spatial_Relation",), image_labels=True, format_line=True)
-    assert heard == expected("format_line")
+    outputs = await sent("blink", blink, tasks=("Spatial_Relation",), image_labels=True, format_line=True)
+    assert outputs == expected("format_line")
 
 
 @pytest.fixture
@@ -122,8 +122,8 @@ async def test_mm_sap_sends_the_picture_the_options_and_after_a_refusal_four_of_
     folder = tmp_path / "data"
     folder.mkdir()
     pq.write_table(pa.Table.from_pylist([row]), folder / "BasicVisQA.parquet")
-    heard = await sent("mm_sap", folder, {"basic_0001#s0": ("C", "A")})
-    assert {"basic_0001#s0": heard["basic_0001#s0"]} == expected("mm_sap")
+    outputs = await sent("mm_sap", folder, {"basic_0001#s0": ("C", "A")})
+    assert {"basic_0001#s0": outputs["basic_0001#s0"]} == expected("mm_sap")
 
 
 @pytest.fixture

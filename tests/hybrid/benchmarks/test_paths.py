@@ -75,17 +75,17 @@ TASKS = {"blink": ("Counting", "Spatial_Relation"), "hvsbench": ("Q2", "Q5"), "a
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Callable[[str], Path]:
+def generated_folder(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Callable[[str], Path]:
     """A folder of generated questions, made once for each benchmark."""
-    known: dict[str, Path] = {}
+    mapping: dict[str, Path] = {}
 
     def make(name: str) -> Path:
-        if name not in known:
-            known[name] = tmp_path_factory.mktemp(name)
+        if name not in mapping:
+            mapping[name] = tmp_path_factory.mktemp(name)
             benchmark = load("hybrid.benchmarks", name)
-            benchmark.generate(known[name], TASKS.get(name, benchmark.card.sample_tasks[:2]), 2, 1)
-            shrunk(known[name])
-        return known[name]
+            benchmark.generate(mapping[name], TASKS.get(name, benchmark.card.sample_tasks[:2]), 2, 1)
+            shrunk(mapping[name])
+        return mapping[name]
 
     return make
 
@@ -94,13 +94,13 @@ def copied(folder: Path, to: Path) -> Path:
     return Path(shutil.copytree(folder, to / "copy"))
 
 
-def replaced(path: Path, how: str, outside: Path) -> None:
+def replaced(path: Path, mode: str, outside: Path) -> None:
     """The file moved out of the data and a link, a pipe or nothing put in its place."""
     outside.write_bytes(path.read_bytes())
     path.unlink()
-    if how == "link":
+    if mode == "link":
         path.symlink_to(outside)
-    elif how == "pipe":
+    elif mode == "pipe":
         os.mkfifo(path)
 
 
@@ -118,30 +118,30 @@ def ids_of(name: str, folder: Path) -> list[str]:
     return [question.id for question in read(name, folder, folder.with_name(f"{name}-read"))]
 
 
-@pytest.mark.parametrize("how", ["link", "pipe", "nothing"])
+@pytest.mark.parametrize("mode", ["link", "pipe", "nothing"])
 @pytest.mark.parametrize("sample", [sample for sample in SAMPLES if sample.pictures], ids=lambda sample: sample.name)
 def test_a_picture_that_lies_outside_costs_its_own_questions(
-    made: Callable[[str], Path], tmp_path: Path, sample: Sample, how: str
+    generated_folder: Callable[[str], Path], tmp_path: Path, sample: Sample, mode: str
 ) -> None:
-    folder = copied(made(sample.name), tmp_path)
-    whole = ids_of(sample.name, made(sample.name))
+    folder = copied(generated_folder(sample.name), tmp_path)
+    full = ids_of(sample.name, generated_folder(sample.name))
     picture = sorted(path for path in folder.glob(sample.pictures) if path.is_file())[-1]
-    replaced(picture, how, tmp_path / "outside")
-    found = read(sample.name, folder, tmp_path)
-    assert [question.id for question in found] == whole
-    broken = [question for question in found if isinstance(question, BrokenQuestion)]
-    assert 0 < len(broken) < len(found)
+    replaced(picture, mode, tmp_path / "outside")
+    parsed = read(sample.name, folder, tmp_path)
+    assert [question.id for question in parsed] == full
+    broken = [question for question in parsed if isinstance(question, BrokenQuestion)]
+    assert 0 < len(broken) < len(parsed)
     assert all(picture.name in question.error for question in broken)
 
 
-@pytest.mark.parametrize("how", ["link", "pipe"])
+@pytest.mark.parametrize("mode", ["link", "pipe"])
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
 def test_a_table_that_lies_outside_is_not_read(
-    made: Callable[[str], Path], tmp_path: Path, sample: Sample, how: str
+    generated_folder: Callable[[str], Path], tmp_path: Path, sample: Sample, mode: str
 ) -> None:
-    folder = copied(made(sample.name), tmp_path)
+    folder = copied(generated_folder(sample.name), tmp_path)
     for number, table in enumerate(sorted(folder.glob(sample.tables))):
-        replaced(table, how, tmp_path / f"outside{number}")
+        replaced(table, mode, tmp_path / f"outside{number}")
     with pytest.raises(DataError) as caught:
         read(sample.name, folder, tmp_path)
     assert "no regular file inside" in str(caught.value) or "holds no" in str(caught.value)

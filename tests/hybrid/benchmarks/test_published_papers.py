@@ -26,7 +26,7 @@ def papers(shared_data: Path) -> Path:
 def numbers(benchmark: str, line: str) -> tuple[float, ...]:
     """The numbers of a row of a table, without its name."""
     if benchmark == "mvp_bench":
-        return tuple(float(found[1]) for token in line.split() if (found := TWICE.match(token)))
+        return tuple(float(match[1]) for token in line.split() if (match := TWICE.match(token)))
     name, _, cells = line.partition("|" if benchmark == "hvsbench" else "\t")
     return tuple(float(number) for number in re.findall(NUMBER, cells or name))
 
@@ -40,7 +40,7 @@ def test_every_row_is_a_row_of_the_paper(papers: Path, benchmark: str, tables: d
         assert len(values) % width == 0
         for start in range(0, len(values), width):
             row = tuple(values[start : start + width])
-            assert any(found[-width:] == row for found in printed), (table, row)
+            assert any(result[-width:] == row for result in printed), (table, row)
 
 
 def test_what_a_one_line_table_prints(papers: Path) -> None:

@@ -22,13 +22,13 @@ WAITING: frozenset[Words] = frozenset({("view",), ("tools", "serve"), ("quicksta
 
 def commands(group: click.Group = cli, *words: str) -> dict[Words, click.Command]:
     """Every command of the program by its words."""
-    found: dict[Words, click.Command] = {}
+    results: dict[Words, click.Command] = {}
     context = click.Context(group)
     for name in group.list_commands(context):
-        one = group.get_command(context, name)
-        assert one is not None
-        found |= commands(one, *words, name) if isinstance(one, click.Group) else {(*words, name): one}
-    return found
+        command = group.get_command(context, name)
+        assert command is not None
+        results |= commands(command, *words, name) if isinstance(command, click.Group) else {(*words, name): command}
+    return results
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Given:
     def bases(self) -> Mapping[Words, Words]:
         """By command what makes it succeed; {out} is a name that is free."""
         run, data, image, out = (str(path) for path in (self.run, self.data, self.image, self.free / "out"))
-        asked = ("blink", "--data", data, "--model", f"replay:{self.model}", "--backend", "classical")
+        values = ("blink", "--data", data, "--model", f"replay:{self.model}", "--backend", "classical")
         return {
-            ("run",): (*asked, "--solver", "mllm", "--out", out),
-            ("ablate",): (*asked[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
-            ("study",): (*asked[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
+            ("run",): (*values, "--solver", "mllm", "--out", out),
+            ("ablate",): (*values[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
+            ("study",): (*values[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
             ("score",): (run,),
             ("compare",): (run,),
             ("judge",): (run, "--model", f"replay:{self.model}"),
@@ -79,8 +79,8 @@ class Given:
 
     def words_of(self, words: Words, command: click.Command) -> Words:
         """The words after a command that make it succeed: of `bases`, or by the types of what it requires."""
-        known = self.bases()
-        return known[words] if words in known else tuple(self._required(command))
+        expected_values = self.bases()
+        return expected_values[words] if words in expected_values else tuple(self._required(command))
 
     def _required(self, command: click.Command) -> Iterator[str]:
         for param in command.params:
@@ -100,13 +100,13 @@ def replaced(command: click.Command, base: Words, param: click.Parameter, value:
     """The words of a call with another value for one argument or option."""
     if isinstance(param, click.Option):
         name = next((opt for opt in param.opts if opt.startswith("--")), param.opts[0])
-        told = list(base)
-        while place := next((at for at, word in enumerate(told) if word in param.opts), None):
-            del told[place : place + 2]
-        return (*told, f"{name}={value}" if name.startswith("--") else name)
-    before: Any = command.make_context("x", list(base), resilient_parsing=True).params.get(param.name or "")
-    given = before if isinstance(before, tuple) else (before,)
-    first = str(given[0]) if given else ""
+        items = list(base)
+        while place := next((at for at, word in enumerate(items) if word in param.opts), None):
+            del items[place : place + 2]
+        return (*items, f"{name}={value}" if name.startswith("--") else name)
+    previous: Any = command.make_context("x", list(base), resilient_parsing=True).params.get(param.name or "")
+    values = previous if isinstance(previous, tuple) else (previous,)
+    first = str(values[0]) if values else ""
     if first not in base:
         return (value, *base)
     place = base.index(first)

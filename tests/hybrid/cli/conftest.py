@@ -13,7 +13,7 @@ from bench._chat_server import chat_server
 from hybrid.config.plugin_path import PATH
 from hybrid.plugins import registry as plugins
 from hybrid.plugins.registry import KINDS, load
-from tests.ended import Command, Words, ended
+from tests.ended import Command, Words, run_command
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -22,18 +22,18 @@ ROOT = Path(__file__).resolve().parents[3]
 def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing that a test has looked in, or imported from there, is known to another."""
     monkeypatch.delenv(PATH.variable, raising=False)
-    before, modules = {kind.package: plugins.folders(kind.package) for kind in KINDS}, set(sys.modules)
+    by_package, modules = {kind.package: plugins.folders(kind.package) for kind in KINDS}, set(sys.modules)
     yield
     plugins._entry_points.cache_clear()
-    for package, places in before.items():
+    for package, places in by_package.items():
         sys.modules[package].__path__[:] = places
-    outside = (*(f"{package}." for package in before), "red_package", "own_package")
+    outside = (*(f"{package}." for package in by_package), "red_package", "own_package")
     for name in set(sys.modules) - modules:
-        package, _, thing = name.rpartition(".")
+        package, _, item = name.rpartition(".")
         if name.startswith(outside) and not Path(str(sys.modules[name].__file__)).is_relative_to(ROOT):
             del sys.modules[name]
             if package in sys.modules:
-                vars(sys.modules[package]).pop(thing, None)
+                vars(sys.modules[package]).pop(item, None)
     importlib.invalidate_caches()
 
 
@@ -41,7 +41,7 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
     """Runs `hybrid` with these words, from an empty working directory."""
     monkeypatch.chdir(tmp_path)
-    return partial(ended, capsys, monkeypatch)
+    return partial(run_command, capsys, monkeypatch)
 
 
 @pytest.fixture

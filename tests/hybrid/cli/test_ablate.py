@@ -29,8 +29,8 @@ def test_it_takes_every_option_of_a_run() -> None:
 
 
 def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Command, words: Words) -> None:
-    ended = command("ablate", *words, "--tools", "markers,depth", "--dry-run")
-    assert "note: markers is called by depth also where it is left out" in ended.out
+    result = command("ablate", *words, "--tools", "markers,depth", "--dry-run")
+    assert "note: markers is called by depth also where it is left out" in result.out
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_one_line", list))
@@ -42,15 +42,15 @@ def test_what_does_not_fit_is_one_line(
 
 
 def test_benchmark_and_folder_belong_together(command: Command, tmp_path: Path) -> None:
-    for given in (["blink"], ["-o", str(tmp_path / "out")], []):
-        ended = command("ablate", *given, "--data", "sample")
-        assert (ended.code, "give BENCHMARK and --out DIR, or --report DIR" in ended.err) == (2, True)
-    ended = command("ablate", "--report", tmp_path)
-    assert (ended.code, "holds no ablation" in ended.err) == (2, True)
+    for options in (["blink"], ["-o", str(tmp_path / "out")], []):
+        result = command("ablate", *options, "--data", "sample")
+        assert (result.code, "give BENCHMARK and --out DIR, or --report DIR" in result.err) == (2, True)
+    result = command("ablate", "--report", tmp_path)
+    assert (result.code, "holds no ablation" in result.err) == (2, True)
 
 
 def test_hidden_answers_are_refused_before_anything_is_asked(command: Command, tmp_path: Path, fakes: Any) -> None:
     fakes.write_task(tmp_path / "test", "Jigsaw", [fakes.jigsaw_row(1, "hidden", "test")], "test")
-    told = ("ablate", "blink", "--data", tmp_path / "test", "--split", "test", *SERVER, "-o", tmp_path / "out")
-    assert "the answers of blink test are hidden" in command(*told, code=2).err
+    values = ("ablate", "blink", "--data", tmp_path / "test", "--split", "test", *SERVER, "-o", tmp_path / "out")
+    assert "the answers of blink test are hidden" in command(*values, code=2).err
     assert not (tmp_path / "out").exists()

@@ -19,16 +19,16 @@ class Zoomer(JsonHandler):
     calls = 2
 
     def posted(self, body: bytes) -> None:
-        asked = json.loads(body)
-        offered = [tool["function"]["name"] for tool in asked.get("tools", ())]
-        said = sum(message["role"] == "assistant" for message in asked["messages"])
-        message: dict[str, Any] = {"role": "assistant", "content": f"Answer: ({'A' if TRAINED in str(asked) else 'B'})"}
-        if said < self.calls and offered:
-            args: dict[str, Any] = {"image": "img:1", "box": [2, said, 9, 9]}
-            if offered == [TRAINED]:
-                args = {"bbox_2d": [100, 100 * said, 500, 500], "label": "it", "img_idx": 0}
-            function = {"name": offered[0], "arguments": json.dumps(args)}
-            message |= {"content": "", "tool_calls": [{"id": f"c{said}", "type": "function", "function": function}]}
+        data = json.loads(body)
+        names = [tool["function"]["name"] for tool in data.get("tools", ())]
+        total = sum(message["role"] == "assistant" for message in data["messages"])
+        message: dict[str, Any] = {"role": "assistant", "content": f"Answer: ({'A' if TRAINED in str(data) else 'B'})"}
+        if total < self.calls and names:
+            args: dict[str, Any] = {"image": "img:1", "box": [2, total, 9, 9]}
+            if names == [TRAINED]:
+                args = {"bbox_2d": [100, 100 * total, 500, 500], "label": "it", "img_idx": 0}
+            function = {"name": names[0], "arguments": json.dumps(args)}
+            message |= {"content": "", "tool_calls": [{"id": f"c{total}", "type": "function", "function": function}]}
         usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
         choices = [{"index": 0, "finish_reason": "stop", "message": message}]
         self.answer({"id": "1", "model": "m", "choices": choices, "usage": usage})
@@ -54,17 +54,17 @@ def test_a_study_says_what_the_form_of_the_tools_brings_and_keeps_what_was_writt
 ) -> None:
     with listening(LocalServer(Zoomer)) as server:
         words = ("--model", "openai:Qwen3-VL-8B", "--base-url", server.url, "--tools", "crop", "--allow", "blind")
-        ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
-    said = " ".join(ended.out.split())
+        result = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
+    text = " ".join(result.out.split())
     assert (
         "In the form in which it was trained (qwen3-vl) the model does better with the same tools: 100 points (95% CI"
-        in said
+        in text
     )
-    assert "tools as trained - in our form 16 +1.000" in said
-    assert "the latest picture alone - all kept 16 +0.000" in said
-    assert ended.err.count("was trained with tools in the form qwen3-vl and meets them in ours") >= 1
-    kept = json.loads((tmp_path / "study" / "latest-picture" / "manifest.json").read_text())["identity"]["model"]
-    assert kept["keep_pictures"] == "latest"
+    assert "tools as trained - in our form 16 +1.000" in text
+    assert "the latest picture alone - all kept 16 +0.000" in text
+    assert result.err.count("was trained with tools in the form qwen3-vl and meets them in ours") >= 1
+    model = json.loads((tmp_path / "study" / "latest-picture" / "manifest.json").read_text())["identity"]["model"]
+    assert model["keep_pictures"] == "latest"
     run = tmp_path / "study" / "as-trained"
     command(
         "export", run / "controller", "--to", "conversations", "-o", tmp_path / "rows", "--allow", "test-split", code=0
@@ -84,7 +84,7 @@ def test_a_model_that_calls_once_is_not_asked_with_fewer_pictures(
 ) -> None:
     with listening(LocalServer(OnceOnly)) as server:
         words = ("--model", "openai:gpt-4o", "--base-url", server.url, "--tools", "crop", "--allow", "blind")
-        ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
-    assert "a tool's latest picture alone stays): nothing in it would differ, so it is left out" in ended.err
+        result = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
+    assert "a tool's latest picture alone stays): nothing in it would differ, so it is left out" in result.err
     assert not (tmp_path / "study" / "latest-picture").exists()
     assert not (tmp_path / "study" / "as-trained").exists()

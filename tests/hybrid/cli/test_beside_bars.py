@@ -28,16 +28,16 @@ def test_what_is_loaded_stands_in_the_bar_and_other_libraries_draw_none_meanwhil
         assert "loading" not in capsys.readouterr().err
         with loading("the model hf:tiny"):
             loads("process", ("depth", "detection"))
-            assert "mllm:   0%" in (shown := capsys.readouterr().err)
-            assert "loading the model hf:tiny, depth, detection]" in shown
+            assert "mllm:   0%" in (err := capsys.readouterr().err)
+            assert "loading the model hf:tiny, depth, detection]" in err
             assert not logging.is_progress_bar_enabled()
         assert logging.is_progress_bar_enabled()
         bars("arbiter", 0, 4)
         assert "loading depth, detection]" in capsys.readouterr().err.split("arbiter:")[-1]
         bars.watch("arbiter", Progress(failed=1))
         loads("process", ())
-        assert "1 failed]" in (shown := capsys.readouterr().err)
-        assert "loading" not in shown.split("arbiter:")[-1]
+        assert "1 failed]" in (err := capsys.readouterr().err)
+        assert "loading" not in err.split("arbiter:")[-1]
     with loading("the model hf:tiny"):
         assert logging.is_progress_bar_enabled(), "nothing of ours is shown"
         assert "loading" not in capsys.readouterr().err

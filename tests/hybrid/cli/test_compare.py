@@ -22,9 +22,9 @@ def headline(out: str) -> list[str]:
 
 def differences(out: str, quantity: str = "difference", metric: str = "accuracy_macro") -> list[dict[str, Any]]:
     """The rows of one quantity of the paired differences in JSON, by the rule of the tables."""
-    wanted = ("differences", quantity, metric)
+    values = ("differences", quantity, metric)
     rows = [row for row in json.loads(out)["results"] if "detail" not in row]
-    return [row for row in rows if (row["section"], row["quantity"], row.get("metric")) == wanted]
+    return [row for row in rows if (row["section"], row["quantity"], row.get("metric")) == values]
 
 
 @pytest.mark.system
@@ -32,35 +32,35 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
     command: Command, blink: Words, tmp_path: Path
 ) -> None:
     solvers = ("--solver", "specialist", "--solver", "mllm", "--solver", "arbiter")
-    told = headline(command("run", *blink, *solvers, code=0).out)
-    assert len(told) == 3
-    assert headline(command("score", tmp_path / "run").out) == told
-    assert headline(command("compare", tmp_path / "run").out) == told
+    text = headline(command("run", *blink, *solvers, code=0).out)
+    assert len(text) == 3
+    assert headline(command("score", tmp_path / "run").out) == text
+    assert headline(command("compare", tmp_path / "run").out) == text
     for row in differences(command("compare", tmp_path / "run", "--json").out):
         if row["a"] == "mllm":
-            (line,) = [line for line in told if line.startswith(row["b"])]
+            (line,) = [line for line in text if line.startswith(row["b"])]
             assert line.split()[-1] == (f"{row['p']:.3f}" if "p" in row else "-")
 
     # A baseline and pairs choose what is tested.
     def pairs(*words: str) -> set[tuple[str, str]]:
-        ended = command("compare", tmp_path / "run", *words, "--json", code=0)
-        return {(row["a"], row["b"]) for row in differences(ended.out)}
+        result = command("compare", tmp_path / "run", *words, "--json", code=0)
+        return {(row["a"], row["b"]) for row in differences(result.out)}
 
     assert pairs("--baseline", "arbiter") == {("arbiter", "mllm"), ("arbiter", "specialist")}
     assert pairs("--pairs", "specialist:mllm") == {("specialist", "mllm")}
-    ended = command("compare", tmp_path / "run", "--baseline", "nobody", code=2)
-    assert "there is no such solver; there are: specialist, mllm, arbiter" in ended.err
+    process = command("compare", tmp_path / "run", "--baseline", "nobody", code=2)
+    assert "there is no such solver; there are: specialist, mllm, arbiter" in process.err
 
 
 def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, made_up_runs: Any) -> None:
     # A real run, and the controller's runs with blank and with shuffled tools.
     controls = made_up_runs.write(tmp_path, "blink", size=5).paths
     head, _, ceiling = command("compare", *controls, "--only", "ceiling").out.partition("\n\n")
-    said = (
+    text = (
         "made:up | BLINK val | 15 questions | date not recorded\n"
         "No answer counts as wrong in every number here (--unanswered guess: "
     )
-    assert head.startswith(said)
+    assert head.startswith(text)
     assert ceiling.startswith("How much of what its parts know")
     two = command("compare", *controls, "--only", "gain,differences").out
     assert (TITLE in two, "Does the gain come from" in two, "How right is" in two) == (True, True, False)
@@ -107,8 +107,8 @@ def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
     model = f"replay:{shared_data / 'blink_outputs' / 'GPT4o'}"
     words = ("blink", "--data", shared_data / "blink", "--model", model, "--backend", "classical", *tasks)
     assert command("run", *words, "--out", tmp_path / "run", "--json").code == 0
-    told = command("compare", tmp_path / "run", "--pairs", "specialist:arbiter", "--json").out
-    counts = {name: differences(told, name)[0] for name in ("both answered", "none a", "none b", "helped", "harmed")}
+    out = command("compare", tmp_path / "run", "--pairs", "specialist:arbiter", "--json").out
+    counts = {name: differences(out, name)[0] for name in ("both answered", "none a", "none b", "helped", "harmed")}
     assert [row["value"] for row in counts.values()] == [6, 6, 0, 0, 0]
     assert {row["n"] for row in counts.values()} == {12}
 
@@ -116,12 +116,12 @@ def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
 @pytest.mark.shared_data
 def test_two_published_models(command: Command, shared_data: Path) -> None:
     paths = [shared_data / "blink_outputs" / name for name in ("GPT4V", "GPT4o")]
-    ended = command("compare", *paths, "--benchmark", "blink", "--field", "stored", "--unanswered", "wrong", "--json")
-    report = json.loads(ended.out)
-    (row,) = differences(ended.out)
+    result = command("compare", *paths, "--benchmark", "blink", "--field", "stored", "--unanswered", "wrong", "--json")
+    report = json.loads(result.out)
+    (row,) = differences(result.out)
     assert (row["a"], row["b"], row["n"]) == ("GPT4V", "GPT4o", 1901)
     values = [report["solvers"][name]["metrics"]["accuracy_macro"] for name in ("GPT4V", "GPT4o")]
-    sides = [differences(ended.out, quantity)[0]["value"] for quantity in ("value a", "value b")]
+    sides = [differences(result.out, quantity)[0]["value"] for quantity in ("value a", "value b")]
     assert sides == pytest.approx(values)
     assert row["value"] == pytest.approx(values[1] - values[0])
-    assert len(differences(ended.out, metric="accuracy")) == 14
+    assert len(differences(result.out, metric="accuracy")) == 14

@@ -15,33 +15,33 @@ from tests.ended import Command
 HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml")
 
 
-def offered(*words: str) -> list[str]:
+def complete(*words: str) -> list[str]:
     """The completions of the last word."""
-    found = ShellComplete(cli, {}, "hybrid", COMPLETE)
-    return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
+    completer = ShellComplete(cli, {}, "hybrid", COMPLETE)
+    return [item.value for item in completer.get_completions(list(words[:-1]), words[-1])]
 
 
 def test_names_are_offered() -> None:
     assert (
-        offered("run", "")
-        == offered("ablate", "")
-        == offered("benchmarks", "show", "")
+        complete("run", "")
+        == complete("ablate", "")
+        == complete("benchmarks", "show", "")
         == [*names("hybrid.benchmarks")]
     )
-    assert offered("run", "bl") == ["blink"]
-    assert offered("run", "blink", "--solver", "") == [*solver_names()]
-    assert offered("run", "blink", "--solver", "mllm", "--solver", "con") == ["controller"]
-    assert offered("tools", "show", "jig") == offered("tools", "fetch", "crop", "jig") == ["jigsaw"]
-    assert offered("run", "blink", "--tools", "depth,cro") == ["depth,crop"]
-    assert offered("run", "blink", "--solver", "mllm,arb") == ["mllm,arbiter"]
-    assert "depth,depth" not in offered("run", "blink", "--tools", "depth,")
-    assert offered("run", "blink", "--tool-output", "s") == ["shuffled"]
-    assert "completion" in offered("co")
+    assert complete("run", "bl") == ["blink"]
+    assert complete("run", "blink", "--solver", "") == [*solver_names()]
+    assert complete("run", "blink", "--solver", "mllm", "--solver", "con") == ["controller"]
+    assert complete("tools", "show", "jig") == complete("tools", "fetch", "crop", "jig") == ["jigsaw"]
+    assert complete("run", "blink", "--tools", "depth,cro") == ["depth,crop"]
+    assert complete("run", "blink", "--solver", "mllm,arb") == ["mllm,arbiter"]
+    assert "depth,depth" not in complete("run", "blink", "--tools", "depth,")
+    assert complete("run", "blink", "--tool-output", "s") == ["shuffled"]
+    assert "completion" in complete("co")
 
 
 def test_runs_are_offered_the_youngest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert offered("report", "") == [""]
+    assert complete("report", "") == [""]
     for age, name in enumerate(("new", "old", "older")):
         Path("runs", name).mkdir(parents=True)
         manifest = Path("runs", name, "manifest.json")
@@ -50,8 +50,8 @@ def test_runs_are_offered_the_youngest_first(tmp_path: Path, monkeypatch: pytest
     Path("runs", "no-run").mkdir()
     youngest = ["runs/new", "runs/old", "runs/older"]
     for words in (["compare"], ["compare", "runs/old"], ["score"], ["report"], ["view"], ["judge"], ["calibrate"]):
-        assert offered(*words, "") == youngest
-    assert offered("run", "--config", "runs/ol") == youngest[1:]
+        assert complete(*words, "") == youngest
+    assert complete("run", "--config", "runs/ol") == youngest[1:]
 
 
 @pytest.mark.system
@@ -62,11 +62,11 @@ def test_a_shell_is_answered_without_heavy_imports() -> None:
         "try:\n    main()\n"
         f"finally:\n    print([name for name in {HEAVY} if name in sys.modules])\n"
     )
-    asked = {COMPLETE: "bash_complete", "COMP_WORDS": "hybrid run blink --solver spec", "COMP_CWORD": "4"}
-    ended = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+    request = {COMPLETE: "bash_complete", "COMP_WORDS": "hybrid run blink --solver spec", "COMP_CWORD": "4"}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **request}, capture_output=True, text=True, check=True
     )
-    assert ended.stdout.splitlines() == ["plain,specialist", "[]"]
+    assert result.stdout.splitlines() == ["plain,specialist", "[]"]
 
 
 @pytest.mark.system

@@ -12,24 +12,28 @@ from tests.ended import Command, Words
 @pytest.mark.parametrize("words", [("compare", "run"), ("ablate", "--report", "run")], ids=["compare", "ablate"])
 def test_two_forms_of_one_output_are_refused(command: Command, tmp_path: Path, words: Words) -> None:
     (tmp_path / "run").mkdir()
-    for one, other in itertools.combinations(FORMS, 2):
-        ended = command(*words, f"--{other}", f"--{one}", code=2)
-        assert ended.err == f"hybrid: --{one} and --{other} are forms of one output: give one of them\n"
+    for combination, other in itertools.combinations(FORMS, 2):
+        result = command(*words, f"--{other}", f"--{combination}", code=2)
+        assert result.err == f"hybrid: --{combination} and --{other} are forms of one output: give one of them\n"
 
 
 def test_each_form_alone_is_printed(command: Command, blink: Words) -> None:
     command("run", *blink, "--solver", "mllm", code=0)
-    began = {form: command("compare", "run", f"--{form}") for form in FORMS}
-    assert {ended.code for ended in began.values()} == {0}
-    assert began["json"].out.startswith("{")
-    assert began["csv"].out.splitlines()[0].count(",") > 3
-    assert "\\begin{tabular}" in began["latex"].out
-    assert "| --- |" in began["markdown"].out.replace("---:", "---") or "|---" in began["markdown"].out.replace(":", "")
+    by_form = {form: command("compare", "run", f"--{form}") for form in FORMS}
+    assert {value.code for value in by_form.values()} == {0}
+    assert by_form["json"].out.startswith("{")
+    assert by_form["csv"].out.splitlines()[0].count(",") > 3
+    assert "\\begin{tabular}" in by_form["latex"].out
+    assert "| --- |" in by_form["markdown"].out.replace("---:", "---") or "|---" in by_form["markdown"].out.replace(
+        ":", ""
+    )
 
 
 def test_an_ablation_that_is_only_printed_takes_no_option_of_asking(command: Command, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    ended = command("ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet", code=2)
-    assert ended.err == "hybrid: --report prints what is there: leave out --limit, --model\n"
+    result = command(
+        "ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet", code=2
+    )
+    assert result.err == "hybrid: --report prints what is there: leave out --limit, --model\n"
     # These it heeds: what is wrong is the folder.
     assert "holds no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err

@@ -14,21 +14,21 @@ pytestmark = pytest.mark.system  # the run that is damaged is made by the comman
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the run and its home are kept once the first test has made them."""
     return tmp_path_factory.mktemp("made")
 
 
 @pytest.fixture
-def run(command: Command, blink: Words, tmp_path: Path, hybrid_home: Path, made: Path) -> Path:
+def run(command: Command, blink: Words, tmp_path: Path, hybrid_home: Path, shared_folder: Path) -> Path:
     """A finished run of six questions by two solvers, and a home with its images and findings: a copy for each test."""
-    if not list(made.iterdir()):
+    if not list(shared_folder.iterdir()):
         assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
-        shutil.copytree(hybrid_home, made / "home")
-        shutil.copytree(tmp_path / "run", made / "run")
+        shutil.copytree(hybrid_home, shared_folder / "home")
+        shutil.copytree(tmp_path / "run", shared_folder / "run")
     else:
-        shutil.copytree(made / "home", hybrid_home)
-        shutil.copytree(made / "run", tmp_path / "run")
+        shutil.copytree(shared_folder / "home", hybrid_home)
+        shutil.copytree(shared_folder / "run", tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -40,24 +40,24 @@ def lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
-@pytest.mark.parametrize("how", ["half of the lines", "in a line", "a line is garbage", "a line is another", "twice"])
+@pytest.mark.parametrize("mode", ["half of the lines", "in a line", "a line is garbage", "a line is another", "twice"])
 def test_questions_that_are_not_all_there_are_refused_and_made_anew(
-    command: Command, blink: Words, run: Path, how: str
+    command: Command, blink: Words, run: Path, mode: str
 ) -> None:
     path = run / "questions.jsonl"
-    whole, rows = path.read_bytes(), lines(path)
+    data, rows = path.read_bytes(), lines(path)
     damage = {
         "half of the lines": (b"".join(rows[:3]), "holds 3 of the 6 questions that were written"),
-        "in a line": (whole[:-20], "holds 5 of the 6 questions that were written"),
+        "in a line": (data[:-20], "holds 5 of the 6 questions that were written"),
         "a line is garbage": (b"".join([*rows[:2], b"\0" * 40 + b"\n", *rows[3:]]), "line 3: not a Question ("),
-        "a line is another": (whole.replace(b'"(A)"', b'"(B)"', 1), "was changed: its first 6 questions are not"),
+        "a line is another": (data.replace(b'"(A)"', b'"(B)"', 1), "was changed: its first 6 questions are not"),
         "twice": (b"".join([*rows, rows[0]]), "line 7: the id 'val_Jigsaw_1' appears twice"),
     }
-    content, told = damage[how]
+    content, text = damage[mode]
     path.write_bytes(content)
     scored = command("score", run, "--json", code=2)
     assert scored.out == ""
-    assert told in scored.err
+    assert text in scored.err
     assert scored.err.count("\n") == 1
     assert "`hybrid run` with the options of this run writes them again" in scored.err
     assert command("compare", run).code == 2
@@ -66,34 +66,36 @@ def test_questions_that_are_not_all_there_are_refused_and_made_anew(
     assert mended.code == 0
     assert f"note: {path}" in mended.err
     assert "written again from the data" in mended.err
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == data
     assert command("score", run, "--json").code == 0
 
 
 def test_questions_are_not_made_anew_from_a_part_of_the_data(command: Command, blink: Words, run: Path) -> None:
     path = run / "questions.jsonl"
     path.write_bytes(b"".join(lines(path)[:3]))
-    ended = again(command, blink, "--limit", "2")
-    assert ended.code == 2
-    assert "holds 3 of the 6 questions that were written; they can be written again from the data, but not" in ended.err
+    result = again(command, blink, "--limit", "2")
+    assert result.code == 2
+    assert (
+        "holds 3 of the 6 questions that were written; they can be written again from the data, but not" in result.err
+    )
     assert len(lines(path)) == 3
 
 
 def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
     command: Command, blink: Words, run: Path
 ) -> None:
-    whole = command("score", run, "--json").out
+    out = command("score", run, "--json").out
     path = run / "mllm" / "attempts.jsonl"
     path.write_bytes(b"".join(lines(path)[:4]))
-    told = f"{path} holds 4 of the 6 lines that were written\n"
+    text = f"{path} holds 4 of the 6 lines that were written\n"
     scored = command("score", run, "--json")
-    found = json.loads(scored.out)["solvers"]["mllm"]
-    assert (found["n"], found["failed"], found["outcomes"]["outage"]) == (6, 2, 2)
-    for ended in (scored, command("compare", run)):
-        assert (ended.code, f"failed: {told}" in ended.err) == (3, True)
+    mllm = json.loads(scored.out)["solvers"]["mllm"]
+    assert (mllm["n"], mllm["failed"], mllm["outcomes"]["outage"]) == (6, 2, 2)
+    for result in (scored, command("compare", run)):
+        assert (result.code, f"failed: {text}" in result.err) == (3, True)
     resumed = again(command, blink)
     assert resumed.code == 0
-    assert f"note: {told}" in resumed.err
+    assert f"note: {text}" in resumed.err
     assert "note: asking 2 questions of mllm again that had no answer that can be read" in resumed.err
     verdict = b'{"id": "val_Jigsaw_1", "ask": 0, "letter": "A", "model": "m", "text": "A"}\n'
     for bad in (lines(run / "mllm" / "scores.jsonl")[0], verdict):
@@ -103,7 +105,7 @@ def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
         assert (scored.code, f"failed: {path}, line 3: not an Attempt (" in scored.err) == (3, True)
         assert "note: asking 1 question of mllm again that had no answer" in again(command, blink).err
         assert lines(run / "mllm" / "damaged.jsonl")[-1] == bad
-    assert command("score", run, "--json").out == whole
+    assert command("score", run, "--json").out == out
     assert again(command, blink).err.count("note:") == 0
 
 
@@ -119,7 +121,7 @@ def test_a_changed_manifest_is_refused_in_one_sentence(command: Command, run: Pa
 def test_a_damaged_manifest_is_one_line(command: Command, run: Path) -> None:
     path = run / "manifest.json"
     sound = path.read_text()
-    for keys, value, told in cases(__file__, "DAMAGED")[1]:
+    for keys, value, case in cases(__file__, "DAMAGED")[1]:
         inner = manifest = json.loads(sound)
         for key in keys[:-1]:
             inner = inner[key]
@@ -127,6 +129,6 @@ def test_a_damaged_manifest_is_one_line(command: Command, run: Path) -> None:
         if value != "absent":
             inner[keys[-1]] = value
         path.write_text(json.dumps(manifest))
-        for ended in (command("score", run), command("compare", run)):
-            assert (ended.code, ended.out) == (2, "")
-            assert ended.err.startswith(f"hybrid: {path} {told}")
+        for result in (command("score", run), command("compare", run)):
+            assert (result.code, result.out) == (2, "")
+            assert result.err.startswith(f"hybrid: {path} {case}")

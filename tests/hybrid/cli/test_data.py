@@ -17,19 +17,19 @@ def test_missing_images_are_named(command: Command, tmp_path: Path) -> None:
     load("hybrid.benchmarks", "mvp_bench").generate(tmp_path / "data", ("yes_no",), 2, 0)
     image = sorted((tmp_path / "data" / "Images" / "Single_Images").iterdir())[0]
     image.unlink()
-    ended = command("data", "check", tmp_path / "data", "--benchmark", "mvp_bench", code=3)
-    assert f"Single_Images/{image.name} is not under" in ended.out
+    result = command("data", "check", tmp_path / "data", "--benchmark", "mvp_bench", code=3)
+    assert f"Single_Images/{image.name} is not under" in result.out
 
 
 def hybrid(*words: object, **environment: str) -> tuple[int, str, str]:
-    ended = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "hybrid", *map(str, words)],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, **environment},
     )
-    return ended.returncode, ended.stdout, ended.stderr
+    return result.returncode, result.stdout, result.stderr
 
 
 @pytest.mark.slow
@@ -39,19 +39,19 @@ def test_a_run_from_the_hub_is_a_run_from_the_folder(tmp_path: Path, fakes: Any,
     words = ["run", "blink", "--task", "Jigsaw", "--task", "Spatial_Relation", "--solver", "mllm"]
     words += ["--model", f"replay:{model}", "--json", "--data"]
     with hub_servers.serving() as hub:
-        where = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+        payload = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
         sha = hub.commit("BLINK-Benchmark/BLINK", data)
-        code, out, err = hybrid("data", "check", "hub", "--task", "Jigsaw", "--json", **where)
+        code, out, err = hybrid("data", "check", "hub", "--task", "Jigsaw", "--json", **payload)
         assert code == 0, err
         size = (data / "Jigsaw" / "val-00000-of-00001.parquet").stat().st_size
-        listed = json.loads(out)
-        assert (listed["revision"], listed["bytes"], listed["to_fetch"]) == (sha, size, size)
-        code, out, err = hybrid(*words, "hub", "--out", tmp_path / "remote", **where)
+        record = json.loads(out)
+        assert (record["revision"], record["bytes"], record["to_fetch"]) == (sha, size, size)
+        code, out, err = hybrid(*words, "hub", "--out", tmp_path / "remote", **payload)
         assert code == 0, err
     # The server is gone.
-    again = hybrid(*words, "hub", "--out", tmp_path / "again", **where, HF_HUB_OFFLINE="1")
+    result = hybrid(*words, "hub", "--out", tmp_path / "again", **payload, HF_HUB_OFFLINE="1")
     local = hybrid(*words, data, "--out", tmp_path / "local")
-    scores = [json.loads(each)["solvers"] for each in (out, again[1], local[1])]
+    scores = [json.loads(item)["solvers"] for item in (out, result[1], local[1])]
     assert scores[0] == scores[1] == scores[2]
     manifests = [json.loads((tmp_path / run / "manifest.json").read_text()) for run in ("remote", "again", "local")]
     of_data = [manifest["identity"]["data"] for manifest in manifests]

@@ -49,7 +49,7 @@ def of_all(*leave_out: Words) -> Any:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Path]:
+def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Path]:
     """A small finished run and what else commands are called on, with the home that it was made with."""
     folder = tmp_path_factory.mktemp("made")
     data = fakes.blink_folder(folder / "blink")
@@ -58,7 +58,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Pat
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
     # In this process: the worker of the command line would be started by whichever test is the first.
-    asked = RunConfig(
+    config = RunConfig(
         "blink",
         ("mllm", "specialist"),
         f"replay:{model}",
@@ -68,17 +68,17 @@ def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Pat
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        asyncio.run(ask_run(prepare(asked), lambda *_: None))
+        asyncio.run(ask_run(prepare(config), lambda *_: None))
     return command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free"), folder / "home"
 
 
 @pytest.fixture
-def given(made: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def command_inputs(finished_inputs: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The same, with a folder for what a test writes."""
-    found, home = made
+    result, home = finished_inputs
     monkeypatch.setenv("HYBRID_HOME", str(home))
     (tmp_path / "free").mkdir()
-    return replace(found, free=tmp_path / "free")
+    return replace(result, free=tmp_path / "free")
 
 
 @pytest.fixture
@@ -89,54 +89,57 @@ def places(tmp_path: Path) -> dict[str, str]:
     (folder / "file").write_bytes(b"neither a picture nor a record")
     (folder / "nowhere").symlink_to(folder / "absent" / "deep")
     (folder / "loop").symlink_to(folder / "loop")
-    found = (folder / "folder", folder / "file", folder / "nowhere", folder / "loop", folder / "file" / "below")
+    values = (folder / "folder", folder / "file", folder / "nowhere", folder / "loop", folder / "file" / "below")
     system = ("/proc/self/mem", "/sys/kernel/new")
-    return {FULL: full_disk(folder), **dict(zip(KINDS, map(str, (*found, folder / ("x" * 300), *system)), strict=True))}
+    return {
+        FULL: full_disk(folder),
+        **dict(zip(KINDS, map(str, (*values, folder / ("x" * 300), *system)), strict=True)),
+    }
 
 
 def full_disk(folder: Path) -> str:
     """A device that is full: one of the test's own where that can be made, as a defect could destroy it."""
-    own = folder / "full"
+    current = folder / "full"
     try:
-        os.mknod(own, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
+        os.mknod(current, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
     except PermissionError:
         return "/dev/full"
-    return str(own)
+    return str(current)
 
 
-def told_well(ended: Any, what: str) -> None:
+def told_well(result: Any, what: str) -> None:
     """Nothing but lines of ours, and one of the codes that commands have."""
-    assert "Traceback" not in ended.err, f"{what}\n{ended.err[-1500:]}"
-    assert ended.code in ENDS, f"{what}: {ended.code}\n{ended.err[-500:]}"
-    if ended.code == 2 and ended.err:
-        last = ended.err.rstrip().splitlines()[-1]
+    assert "Traceback" not in result.err, f"{what}\n{result.err[-1500:]}"
+    assert result.code in ENDS, f"{what}: {result.code}\n{result.err[-500:]}"
+    if result.code == 2 and result.err:
+        last = result.err.rstrip().splitlines()[-1]
         assert last.startswith(("hybrid: ", "Error: ", "missing: ")) or "--dry-run" in what, (
-            f"{what}\n{ended.err[-500:]}"
+            f"{what}\n{result.err[-500:]}"
         )
 
 
-def refused(words: Words, one: click.Command) -> list[tuple[click.Parameter, str]]:
+def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, str]]:
     """Each option and argument that takes a path with every place, and with one place each that takes any text."""
     waits = words in command_tree.WAITING
-    paths = [param for param in one.params if isinstance(param.type, click.Path)]
-    texts = [param for param in one.params if isinstance(param.type, click.types.StringParamType) and not waits]
+    paths = [param for param in item.params if isinstance(param.type, click.Path)]
+    texts = [param for param in item.params if isinstance(param.type, click.types.StringParamType) and not waits]
     turns = itertools.cycle(KINDS)
-    written = [(param, FULL) for param in paths if param.name in ("out", "picture")]
-    return [*itertools.product(paths, KINDS), *written, *((param, next(turns)) for param in texts)]
+    rows = [(param, FULL) for param in paths if param.name in ("out", "picture")]
+    return [*itertools.product(paths, KINDS), *rows, *((param, next(turns)) for param in texts)]
 
 
 @of_all()
 def test_a_path_that_the_system_refuses_is_one_line(
-    command: Command, given: Any, places: dict[str, str], words: Words
+    command: Command, command_inputs: Any, places: dict[str, str], words: Words
 ) -> None:
-    one = TREE[words]
-    base = given.words_of(words, one)
-    for param, kind in refused(words, one):
+    item = TREE[words]
+    base = command_inputs.words_of(words, item)
+    for param, kind in refused(words, item):
         if words in SLOW and kind not in ("below a file", "a link to itself"):
             # They work for long where the system refuses nothing.
             continue
-        told = command_tree.replaced(one, base, param, places[kind])
-        told_well(command(*words, *told), f"{' '.join(words)}, {param.name}: {kind}: {told}")
+        text = command_tree.replaced(item, base, param, places[kind])
+        told_well(command(*words, *text), f"{' '.join(words)}, {param.name}: {kind}: {text}")
 
 
 # Options whose values hold a path behind a word.
@@ -149,20 +152,20 @@ KEYED = {
 
 
 @of_all(*command_tree.WAITING)
-def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str, str], words: Words) -> None:
-    one = TREE[words]
-    base = given.words_of(words, one)
-    patterns = [(param, pattern) for param in one.params for pattern in KEYED.get(param.opts[0], ())]
+def test_a_path_behind_a_word_too(command: Command, command_inputs: Any, places: dict[str, str], words: Words) -> None:
+    item = TREE[words]
+    base = command_inputs.words_of(words, item)
+    patterns = [(param, pattern) for param in item.params for pattern in KEYED.get(param.opts[0], ())]
     for (param, pattern), kind in zip(patterns, itertools.cycle(KINDS), strict=False):
-        told = command_tree.replaced(one, base, param, pattern.format(places[kind]))
-        told_well(command(*words, *told), f"{' '.join(words)}, {param.name}: {kind}: {told}")
+        text = command_tree.replaced(item, base, param, pattern.format(places[kind]))
+        told_well(command(*words, *text), f"{' '.join(words)}, {param.name}: {kind}: {text}")
 
 
 @of_all(*command_tree.WAITING)
 def test_a_home_that_the_system_refuses_is_one_line(
-    command: Command, given: Any, places: dict[str, str], words: Words, monkeypatch: pytest.MonkeyPatch
+    command: Command, command_inputs: Any, places: dict[str, str], words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = given.words_of(words, TREE[words])
+    base = command_inputs.words_of(words, TREE[words])
     for kind in ("a file", "where nothing can be made"):
         monkeypatch.setenv("HYBRID_HOME", places[kind])
         told_well(command(*words, *base), f"{' '.join(words)}, HYBRID_HOME: {kind}")
@@ -170,20 +173,20 @@ def test_a_home_that_the_system_refuses_is_one_line(
 
 @of_all(*command_tree.WAITING)
 def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
-    command: Command, given: Any, words: Words, monkeypatch: pytest.MonkeyPatch
+    command: Command, command_inputs: Any, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pipe is closed before the first word is written."""
-    base = given.words_of(words, TREE[words])
-    ended = command(*words, *base)
-    assert ended.code in (0, 3), ended.err
-    again = (*words, *(word.replace("free/out", "free/again") for word in base))
+    base = command_inputs.words_of(words, TREE[words])
+    result = command(*words, *base)
+    assert result.code in (0, 3), result.err
+    values = (*words, *(word.replace("free/out", "free/again") for word in base))
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
         monkeypatch.setattr(sys, "stdout", closed)
-        quiet = command(*again)
+        quiet = command(*values)
     assert "Traceback" not in quiet.err
-    assert quiet.code == (141 if ended.out else ended.code), quiet.err
+    assert quiet.code == (141 if result.out else result.code), quiet.err
 
 
 class _Interrupting:
@@ -193,7 +196,7 @@ class _Interrupting:
         self.below: str | None = None
         sys.addaudithook(self._heard)
 
-    def _heard(self, event: str, args: tuple[Any, ...]) -> None:
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if self.below is not None and event == "open" and str(args[0]).startswith(self.below):
             self.below = None
             raise KeyboardInterrupt
@@ -205,16 +208,16 @@ INTERRUPTING = _Interrupting()
 
 @of_all(*command_tree.WAITING)
 def test_an_interruption_is_one_line_and_130(
-    command: Command, given: Any, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, command_inputs: Any, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = given.words_of(words, TREE[words])
+    base = command_inputs.words_of(words, TREE[words])
     INTERRUPTING.below = str(tmp_path)
     try:
-        ended = command(*words, *base)
-        opened = INTERRUPTING.below is None
+        result = command(*words, *base)
+        was_opened = INTERRUPTING.below is None
     finally:
         INTERRUPTING.below = None
-    assert "Traceback" not in ended.err
-    if opened:
-        assert ended.code == 130, ended.err
-        assert ended.err.rstrip().splitlines()[-1].strip().startswith("interrupted")
+    assert "Traceback" not in result.err
+    if was_opened:
+        assert result.code == 130, result.err
+        assert result.err.rstrip().splitlines()[-1].strip().startswith("interrupted")

@@ -29,12 +29,12 @@ def test_training_data_are_counted_and_of_no_published_split(
         assert command("run", "blink", "--data", "sample", *words, "--out", "own").code == 0
         assert command("run", "blink", "--data", folder, *words, "--out", "published").code == 0
     for form in ("conversations", "sharegpt"):
-        ended = command("export", "own", "--to", form, "--only", "all", "-o", form, "--json", code=0)
-        told = json.loads(ended.out)
+        result = command("export", "own", "--to", form, "--only", "all", "-o", form, "--json", code=0)
+        data = json.loads(result.out)
         rows = Path(form, "conversations.jsonl").read_text().splitlines()
-        assert (told["rows"], told["left_out"], told["notes"]) == (len(rows), {}, [])
-        assert all(Path(file).is_file() for file in told["files"])
-        assert "2 conversations written, 0 left out" in ended.err
+        assert (data["rows"], data["left_out"], data["notes"]) == (len(rows), {}, [])
+        assert all(Path(file).is_file() for file in data["files"])
+        assert "2 conversations written, 0 left out" in result.err
         refused = command("export", "published", "--to", form, "--only", "all", "-o", "no")
         assert (refused.code, refused.out, Path("no").exists()) == (2, "", False)
         assert "asked the split val of blink" in refused.err
@@ -48,10 +48,10 @@ def test_training_data_are_counted_and_of_no_published_split(
 def test_an_option_of_other_formats_is_refused(
     run: Path, command: Command, form: str, words: Words, option: str
 ) -> None:
-    ended = command("export", run, "--to", form, *words, "-o", "a")
-    assert (ended.code, ended.err) == (2, f"hybrid: {option}: the format {form} takes no such option\n")
+    result = command("export", run, "--to", form, *words, "-o", "a")
+    assert (result.code, result.err) == (2, f"hybrid: {option}: the format {form} takes no such option\n")
 
 
 def test_the_files_of_a_table_are_told_as_json(run: Path, command: Command) -> None:
-    told = json.loads(command("export", run, "--to", "parquet", "-o", "a.parquet", "--json").out)
-    assert told == {"files": ["a.parquet"], "notes": []}
+    data = json.loads(command("export", run, "--to", "parquet", "-o", "a.parquet", "--json").out)
+    assert data == {"files": ["a.parquet"], "notes": []}

@@ -77,10 +77,8 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
     (out / name).parent.mkdir(parents=True)
     (out / name).write_text("mine")
     words = ("run", "blink", "--data", blink, "--solver", "chance", "--out", out)
-    said = command(*words, code=2).err
-    assert (
-        f"--out {out}: it holds {name.partition('/')[0]}, which is not of a run: give a folder that is new or" in said
-    )
+    err = command(*words, code=2).err
+    assert f"--out {out}: it holds {name.partition('/')[0]}, which is not of a run: give a folder that is new or" in err
     assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
     # A hidden file is nobody's data; a run that is there goes on beside whatever was added.
     (out / name).rename(tmp_path / "mine")
@@ -142,10 +140,10 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
     ],
 )
 def test_a_message_is_one_line_with_the_next_step(command: Command, words: Words, hint: str) -> None:
-    ended = command(*words, code=2)
-    assert hint in ended.err
-    assert ended.err.startswith("hybrid: ")
-    assert ended.err.count("\n") == 1
+    result = command(*words, code=2)
+    assert hint in result.err
+    assert result.err.startswith("hybrid: ")
+    assert result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -186,24 +184,24 @@ def test_a_group_without_a_command_shows_its_help(command: Command) -> None:
 
 def test_a_run_that_begins_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hybrid.cli.view.LOOK_EVERY_S", 0.001)
-    told: list[str] = []
-    begun = threading.Event()
+    names: list[str] = []
+    event = threading.Event()
 
     def tell(line: str) -> None:
-        told.append(line)
+        names.append(line)
         (tmp_path / "run").mkdir()
         RunFolder(tmp_path / "run").write_manifest({"identity": {}})
-        begun.set()
+        event.set()
 
     wait_for_run(tmp_path / "run", tell)
-    assert begun.is_set()
-    assert told == [f"waiting up to 60 s for a run to begin in {tmp_path / 'run'}; Ctrl-C ends it"]
+    assert event.is_set()
+    assert names == [f"waiting up to 60 s for a run to begin in {tmp_path / 'run'}; Ctrl-C ends it"]
     # What is there, and what no run will begin in, is not waited for.
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.png").touch()
     for name in ("run", "photos"):
-        wait_for_run(tmp_path / name, told.append)
-    assert len(told) == 1
+        wait_for_run(tmp_path / name, names.append)
+    assert len(names) == 1
 
 
 def test_a_warning_of_the_log_is_remembered() -> None:
@@ -213,8 +211,10 @@ def test_a_warning_of_the_log_is_remembered() -> None:
 
 
 def test_generated_data_and_made_up_models(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = command("data", "sample", "-o", "BLINK", "--task", "Jigsaw", "--each", 3, "--replies", "alpha,beta", code=0)
-    assert made.out.splitlines()[1] == "alpha: 3 made-up answers, for --model replay:alpha"
+    result = command(
+        "data", "sample", "-o", "BLINK", "--task", "Jigsaw", "--each", 3, "--replies", "alpha,beta", code=0
+    )
+    assert result.out.splitlines()[1] == "alpha: 3 made-up answers, for --model replay:alpha"
     lines = {name: Path(name, "calls.jsonl").read_text().splitlines() for name in ("alpha", "beta")}
     texts = {name: [json.loads(line)["text"] for line in of_model] for name, of_model in lines.items()}
     assert texts == {

@@ -83,45 +83,45 @@ def runs(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def run_named(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> Callable[[str], Path]:
+def named_run(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> Callable[[str], Path]:
     del hybrid_home  # the empty one of each test comes first
 
-    def named(name: str) -> Path:
+    def run_named(name: str) -> Path:
         path = runs[name]
         home = next(parent / "home" for parent in path.parents if (parent / "home").is_dir())
         monkeypatch.setenv("HYBRID_HOME", str(home))
         return path
 
-    return named
+    return run_named
 
 
 def refused_until_larger(command: Command, disk: SmallDisk, *words: object) -> int:
     """Run a command on the disk, four times as large each time, until it ends well; how often it was refused."""
     size, refusals = PAGE_KB, 0
-    while (ended := command(*words)).code == 2:
-        (line,) = ended.err.strip().splitlines()
+    while (result := command(*words)).code == 2:
+        (line,) = result.err.strip().splitlines()
         assert line.startswith(f"hybrid: {disk.folder / 'new' / 'out'}")
         assert line.endswith(ADVICE)
         assert not disk.files()
         size, refusals = size * 4, refusals + 1
         assert size < 2**20
         disk.resize(size)
-    assert ended.code == 0
+    assert result.code == 0
     assert disk.files()
     return refusals
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_an_export(command: Command, disk: SmallDisk, run_named: Callable[[str], Path], name: str) -> None:
+def test_an_export(command: Command, disk: SmallDisk, named_run: Callable[[str], Path], name: str) -> None:
     form = name.partition(".")[0]
-    run = run_named("scripted" if form in ("conversations", "sharegpt") else "made_up")
+    run = named_run("scripted" if form in ("conversations", "sharegpt") else "made_up")
     source = run / "mllm" if form in SINGLE else run
     words = ("export", source, "--to", form, "-o", disk.folder / "new" / EXPORTS[name], *MORE.get(form, ()))
     assert refused_until_larger(command, disk, *words) > 0
 
 
-def test_a_report(command: Command, disk: SmallDisk, run_named: Callable[[str], Path]) -> None:
-    words = ("report", run_named("made_up"), "-o", disk.folder / "new" / "out", "--quiet")
+def test_a_report(command: Command, disk: SmallDisk, named_run: Callable[[str], Path]) -> None:
+    words = ("report", named_run("made_up"), "-o", disk.folder / "new" / "out", "--quiet")
     assert refused_until_larger(command, disk, *words) > 2
 
 
@@ -131,15 +131,15 @@ def test_generated_data(command: Command, disk: SmallDisk) -> None:
 
 
 def test_scores_are_printed_though_the_run_cannot_keep_them(
-    command: Command, disk: SmallDisk, run_named: Callable[[str], Path]
+    command: Command, disk: SmallDisk, named_run: Callable[[str], Path]
 ) -> None:
     disk.resize(2**14)
-    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run", ignore=SCORES))
+    run = Path(shutil.copytree(named_run("made_up"), disk.folder / "run", ignore=SCORES))
     disk.resize(sum(path.stat().st_blocks for path in disk.files()) // 2)
     for words in (("score", run, "--json"), ("compare", run, "--json")):
-        ended = command(*words, code=0)
-        assert json.loads(ended.out)
-        assert "are not kept there (No space left on device)" in ended.err
+        result = command(*words, code=0)
+        assert json.loads(result.out)
+        assert "are not kept there (No space left on device)" in result.err
     assert not list(run.rglob("scores.jsonl*"))
     disk.resize(2**14)
     command("score", run, code=0)
@@ -152,9 +152,9 @@ def test_a_run_goes_on_where_it_stopped(command: Command, disk: SmallDisk, fakes
     out = disk.folder / "new" / "out"
     words = ("run", "blink", "--data", data, "--model", f"replay:{model}", "--solver", "mllm", "--out", out, "--quiet")
     size = PAGE_KB
-    while (ended := command(*words)).code != 0:
-        last = ended.err.strip().splitlines()[-1]
-        assert (ended.code, last[:8], last.endswith(ADVICE)) == (2, "hybrid: ", True), ended.err
+    while (result := command(*words)).code != 0:
+        last = result.err.strip().splitlines()[-1]
+        assert (result.code, last[:8], last.endswith(ADVICE)) == (2, "hybrid: ", True), result.err
         size *= 2
         assert size < 2**20
         disk.resize(size)
@@ -177,11 +177,11 @@ def test_a_cache_that_is_read_only_is_one_line_before_anything_is_asked(
 
 
 def test_a_run_that_became_read_only_is_compared_and_not_continued(
-    command: Command, disk: SmallDisk, run_named: Callable[[str], Path]
+    command: Command, disk: SmallDisk, named_run: Callable[[str], Path]
 ) -> None:
     disk.resize(2**14)
-    run = Path(shutil.copytree(run_named("made_up"), disk.folder / "run", ignore=SCORES))
+    run = Path(shutil.copytree(named_run("made_up"), disk.folder / "run", ignore=SCORES))
     disk.make_read_only()
-    ended = command("compare", run, "--json", code=0)
-    assert json.loads(ended.out)
-    assert "are not kept there (Read-only file system)" in ended.err
+    result = command("compare", run, "--json", code=0)
+    assert json.loads(result.out)
+    assert "are not kept there (Read-only file system)" in result.err

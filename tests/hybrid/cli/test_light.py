@@ -78,10 +78,10 @@ def light(folder: Path, *commands: Words, absent: Sequence[str] = ABSENT) -> lis
         "OPENAI_API_KEY": "not-a-key",
         "PYTHONPATH": str(folder / "site"),
     }
-    told = [sys.executable, "-c", COMMANDS, json.dumps([list(map(str, words)) for words in commands])]
-    done = subprocess.run(told, capture_output=True, text=True, check=False, env=environment, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return [(code, out, err) for code, out, err in json.loads(done.stdout)]
+    values = [sys.executable, "-c", COMMANDS, json.dumps([list(map(str, words)) for words in commands])]
+    result = subprocess.run(values, capture_output=True, text=True, check=False, env=environment, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return [(code, out, err) for code, out, err in json.loads(result.stdout)]
 
 
 @pytest.fixture(scope="module")
@@ -124,18 +124,18 @@ def test_what_loads_weights_names_the_command_that_installs_its_packages(
     weights.mkdir()
     (weights / "model.safetensors").write_bytes(b"\0")
     (weights / "config.json").write_text('{"model_type": "depth_anything"}')
-    given = ("--solver", "specialist", "--weights", f"depth={weights}", "--out", "given")
-    *before, run = light(
+    arguments = ("--solver", "specialist", "--weights", f"depth={weights}", "--out", "given")
+    *previous, run = light(
         tmp_path,
         ("run", "blink", "--data", blink, "--model", "embedded"),
         ("run", "blink", "--data", blink, "--model", f"hf:{weights}"),
         ("quickstart",),
         (*asking(server, "blink", blink), "--device", "cuda"),
         ("tools", "check", "depth", "--weights", weights),
-        (*asking(server, "blink", blink), *given),
+        (*asking(server, "blink", blink), *arguments),
     )
     other = ", or take --backend classical"
-    assert [(code, err.splitlines()[-1]) for code, _, err in before] == [
+    assert [(code, err.splitlines()[-1]) for code, _, err in previous] == [
         (2, f"hybrid: --model embedded needs torch, {INSTALL}"),
         (2, f"hybrid: --model hf:{weights} needs torch, {INSTALL}"),
         (2, f"hybrid: --model embedded needs torch, {INSTALL}"),
@@ -168,20 +168,20 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
         ("benchmarks", "show", "blink"),
         ("export", "run/mllm", "--to", "vlmevalkit", "-o", "sheet.tsv"),
     ]
-    said = light(tmp_path, *commands, absent=BARE)
-    for words, (code, out, err) in zip(commands, said, strict=True):
+    text = light(tmp_path, *commands, absent=BARE)
+    for words, (code, out, err) in zip(commands, text, strict=True):
         never_ran = 3 if words[-1] in ("named", "blank") else 0
         assert (code, "Traceback" in err) == (never_ran, False), (words, out, err)
-    every = dict(zip(commands, said, strict=True))
+    values = dict(zip(commands, text, strict=True))
     weight_free = [name for name in names("tools") if load("tools", name).backend("classical")]
     lacks = f"needs cv2, which the extra `vision` brings: {installs('vision')}"
-    assert every["tools", "list"][2] == f"note: the weight-free backend of {', '.join(weight_free)} {lacks}\n"
-    shown = " ".join(every["tools", "show", "depth"][1].split())
-    assert f"here no (the weight-free backend of depth {lacks})" in shown
-    assert "without them it does not answer" in shown
+    assert values["tools", "list"][2] == f"note: the weight-free backend of {', '.join(weight_free)} {lacks}\n"
+    rendered = " ".join(values["tools", "show", "depth"][1].split())
+    assert f"here no (the weight-free backend of depth {lacks})" in rendered
+    assert "without them it does not answer" in rendered
     for words in commands:
         if words[0] == "run" and words[-1] != "--help":
-            notes = [line for line in every[words][2].splitlines() if line.startswith("note: the weight-free")]
+            notes = [line for line in values[words][2].splitlines() if line.startswith("note: the weight-free")]
             assert len(notes) == 1
             assert notes[0].endswith(lacks)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
@@ -192,14 +192,14 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     assert tool_faults(tmp_path / "run", "controller") == []
     for run in ("named", "blank"):
         assert set(tool_faults(tmp_path / run, "controller")) == {Fault.ABSENT}
-        ended = next(err for words, (_, _, err) in every.items() if words[-1] == run).splitlines()[-1]
-        assert ended.startswith("failed: controller: crop ran on none of its 6 calls: ")
-        assert ended.endswith(lacks)
+        result = next(err for words, (_, _, err) in values.items() if words[-1] == run).splitlines()[-1]
+        assert result.startswith("failed: controller: crop ran on none of its 6 calls: ")
+        assert result.endswith(lacks)
 
 
 def tool_faults(run: Path, solver: str) -> list[Fault | None]:
     attempts = RunFolder.existing(run).recorded(solver).by_id.values()
-    steps = (step for one in attempts for exchange in one.exchanges for step in exchange.reply.steps)
+    steps = (step for attempt in attempts for exchange in attempt.exchanges for step in exchange.reply.steps)
     return [step.fault for step in steps if step.kind == "tool"]
 
 
@@ -223,12 +223,12 @@ def test_without_any_extra_what_needs_one_is_said_in_a_line(
 ) -> None:
     tools = tmp_path / "mine"
     tools.mkdir()
-    made = {
+    payload = {
         "numbers": ("pass", "()"),
         "library": ("import cv2", "()"),
         "drawing": ("pass", "(Picture(one.images[0]),)"),
     }
-    for name, (body, pictures) in made.items():
+    for name, (body, pictures) in payload.items():
         (tools / f"{name}.py").write_text(OUTSIDE.format(name=name, body=body, pictures=pictures))
     picture = next(photographs.rglob("*.jpg"))
     ask = (*asking(server, "mvp_bench", photographs), "--solver", "mllm")
@@ -244,7 +244,7 @@ def test_without_any_extra_what_needs_one_is_said_in_a_line(
         ("tools", "run", "library", picture, "--path", tools): f"the tool needs cv2, {vision}",
         ("tools", "run", "drawing", picture, "--path", tools): f"drawing: {joined}",
     }
-    run, exported, seen, *said = light(
+    run, exported, seen, *text = light(
         tmp_path,
         (*ask, "--out", "run"),
         ("export", "run", "--to", "parquet", "-o", "table.parquet"),
@@ -254,7 +254,7 @@ def test_without_any_extra_what_needs_one_is_said_in_a_line(
     )
     assert (run[0], seen[0]) == (0, 0), (run, seen)
     assert (exported[0], exported[2]) == (2, f"hybrid: --to parquet needs pyarrow, {parquet}\n")
-    last = [(code, err.splitlines()[-1]) for code, _, err in said]
+    last = [(code, err.splitlines()[-1]) for code, _, err in text]
     assert last == [(2, f"hybrid: {line}") for line in expected.values()]
 
 

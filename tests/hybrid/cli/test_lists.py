@@ -25,20 +25,20 @@ def puzzle(tmp_path: Path, fakes: Any) -> list[Path]:
 
 @pytest.mark.system
 def test_a_tool_runs_on_files(command: Command, puzzle: list[Path], tmp_path: Path) -> None:
-    ended = command("tools", "run", "jigsaw", *puzzle, "--picture", tmp_path / "seams.png", "--json", code=0)
-    found = json.loads(ended.out)
-    assert (found["data"]["best"], found["backend"]) == (0, "classical")
-    assert 0 <= found["confidence"] <= 1
+    result = command("tools", "run", "jigsaw", *puzzle, "--picture", tmp_path / "seams.png", "--json", code=0)
+    data = json.loads(result.out)
+    assert (data["data"]["best"], data["backend"]) == (0, "classical")
+    assert 0 <= data["confidence"] <= 1
     with Image.open(tmp_path / "seams.png") as picture:
         assert picture.format == "PNG"
-    assert command("tools", "run", "jigsaw", *puzzle).out.startswith(found["text"])
+    assert command("tools", "run", "jigsaw", *puzzle).out.startswith(data["text"])
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_arguments_are_one_line", list))
 def test_wrong_arguments_are_one_line(command: Command, puzzle: list[Path], words: list[str], message: str) -> None:
-    ended = command("tools", "run", "jigsaw", *puzzle, *words, code=2)
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
+    result = command("tools", "run", "jigsaw", *puzzle, *words, code=2)
+    assert message in result.err
+    assert result.err.count("\n") == 1
 
 
 def commands(group: click.Group, *above: str) -> Iterator[tuple[Words, click.Command]]:
@@ -54,16 +54,16 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[Words, click.Com
 
 @pytest.mark.parametrize(("words", "below"), list(commands(cli)))
 def test_help_fits_a_screen(words: Words, below: click.Command) -> None:
-    shown = below.get_help(click.Context(below, info_name=" ".join(words), terminal_width=80)).splitlines()
-    assert len(shown) <= (45 if words == ("run",) else 40)
+    lines = below.get_help(click.Context(below, info_name=" ".join(words), terminal_width=80)).splitlines()
+    assert len(lines) <= (45 if words == ("run",) else 40)
     # Examples are lines to be pasted and not folded.
-    assert all(len(line) <= 80 or line.lstrip().startswith(("hybrid ", 'eval "$(hybrid ')) for line in shown)
+    assert all(len(line) <= 80 or line.lstrip().startswith(("hybrid ", 'eval "$(hybrid ')) for line in lines)
 
 
 def test_all_help_is_there_when_asked_for(command: Command) -> None:
-    short, whole = command("run", "--help").out, command("run", "--help-all").out
+    short, out = command("run", "--help").out, command("run", "--help-all").out
     for option in (word for param in run.params if isinstance(param, click.Option) for word in param.opts[:1]):
-        assert f" {option} " in whole.replace("\n", " ")
-    assert "matrix:" in whole
+        assert f" {option} " in out.replace("\n", " ")
+    assert "matrix:" in out
     assert "matrix:" not in short
     assert "--trust" not in short

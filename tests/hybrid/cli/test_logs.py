@@ -10,9 +10,9 @@ from tests.ended import Command, Words
 
 
 def test_quiet_shows_no_progress(command: Command, blink: Words) -> None:
-    told = command("run", *blink, "--solver", "mllm", "--quiet")
-    assert (told.code, told.err) == (0, "")
-    assert told.out
+    result = command("run", *blink, "--solver", "mllm", "--quiet")
+    assert (result.code, result.err) == (0, "")
+    assert result.out
     assert command("run", *blink, "--quiet", "--debug").code == 2
 
 
@@ -23,8 +23,8 @@ def test_a_log_has_our_lines_and_warnings_of_others_and_no_secret(tmp_path: Path
         logging.getLogger("hybrid.here").debug("too much")
         logging.getLogger("other").warning("theirs")
     logging.getLogger("hybrid.here").warning("after")
-    kept = (tmp_path / LOG).read_text()
-    assert "INFO key [redacted]" in kept
-    assert "WARNING theirs" in kept
-    assert "after" not in kept
-    assert "too much" not in kept
+    text = (tmp_path / LOG).read_text()
+    assert "INFO key [redacted]" in text
+    assert "WARNING theirs" in text
+    assert "after" not in text
+    assert "too much" not in text

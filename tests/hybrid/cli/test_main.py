@@ -49,22 +49,25 @@ def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes:
     photo.write_bytes(fakes.encoded(fakes.pixels(1)))
     folder = tmp_path / "folder"
     folder.mkdir()
-    done = hybrid("tools", "run", "markers", photo, "--picture", folder / "absent" / "x.png")
-    assert (done.returncode, done.stderr) == (2, f"hybrid: {folder / 'absent' / 'x.png'}: No such file or directory\n")
-    assert done.stdout
-    done = hybrid("tools", "gallery", folder, "-o", photo)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+    result = hybrid("tools", "run", "markers", photo, "--picture", folder / "absent" / "x.png")
+    assert (result.returncode, result.stderr) == (
+        2,
+        f"hybrid: {folder / 'absent' / 'x.png'}: No such file or directory\n",
+    )
+    assert result.stdout
+    result = hybrid("tools", "gallery", folder, "-o", photo)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path, hybrid_home: Path, fakes: Any) -> None:
     photo = tmp_path / "photo.png"
     photo.write_bytes(fakes.encoded(fakes.pixels(1, (200, 200))))
-    done = started("-B", "-c", TEXT["a_full_disk_is_one_line"], "tools", "run", "markers", photo)
-    assert done.returncode == 2
-    assert done.stderr.startswith("hybrid: ")
-    assert done.stderr.endswith(": File too large\n")
-    assert "Traceback" not in done.stderr
+    process = started("-B", "-c", TEXT["a_full_disk_is_one_line"], "tools", "run", "markers", photo)
+    assert process.returncode == 2
+    assert process.stderr.startswith("hybrid: ")
+    assert process.stderr.endswith(": File too large\n")
+    assert "Traceback" not in process.stderr
     assert not [path for path in hybrid_home.rglob("*") if path.is_file()]
 
 
@@ -73,66 +76,66 @@ def test_nobody_sees_the_progress_is_no_reason_to_stop() -> None:
     os.close(read)
     words = "import sys, click; print('x' * 100_000, file=sys.stderr, flush=True); click.echo('result')"
     try:
-        done = in_process(words, stderr=write)
+        client = in_process(words, stderr=write)
     finally:
         os.close(write)
-    assert (done.returncode, done.stdout) == (0, "result\n")
+    assert (client.returncode, client.stdout) == (0, "result\n")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_results_that_cannot_be_written_are_an_error(unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with Path("/dev/full").open("w") as full:
-        done = hybrid("solvers", "list", stdout=full)
-    assert done.returncode == 2
-    assert done.stderr == "hybrid: stdout: No space left on device; free some space and repeat the command\n"
+        result = hybrid("solvers", "list", stdout=full)
+    assert result.returncode == 2
+    assert result.stderr == "hybrid: stdout: No space left on device; free some space and repeat the command\n"
 
 
 def test_progress_on_a_full_disk_is_no_reason_to_stop() -> None:
     with Path("/dev/full").open("w") as full:
         words = "import sys, click; print('x', file=sys.stderr, flush=True); click.echo('result')"
-        done = in_process(words, stderr=full)
-    assert (done.returncode, done.stdout) == (0, "result\n")
+        client = in_process(words, stderr=full)
+    assert (client.returncode, client.stdout) == (0, "result\n")
 
 
 def test_no_secret_and_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
     """The variable is none of those that we read; the name of the file is what somebody else chose."""
     evil = tmp_path / f"{SECRET}\x1b]0;title\x07\x9b.png"
     evil.write_bytes(b"no image")
-    done = hybrid("tools", "run", "markers", evil)
-    assert done.returncode == 2
-    assert "/[redacted]\\u001b]0;title\\u0007\\u009b.png: these 8 bytes" in done.stderr
-    assert SECRET not in done.stderr + done.stdout
-    assert not {"\x1b", "\x07", "\x9b"} & set(done.stderr + done.stdout)
+    result = hybrid("tools", "run", "markers", evil)
+    assert result.returncode == 2
+    assert "/[redacted]\\u001b]0;title\\u0007\\u009b.png: these 8 bytes" in result.stderr
+    assert SECRET not in result.stderr + result.stdout
+    assert not {"\x1b", "\x07", "\x9b"} & set(result.stderr + result.stdout)
 
 
 def test_a_defect_is_a_traceback_without_secrets() -> None:
-    done = in_process(f"raise RuntimeError('{SECRET}')")
-    assert done.returncode == 1
-    assert done.stderr.startswith("Traceback")
-    assert done.stderr.endswith("RuntimeError: [redacted]\n")
-    assert SECRET not in done.stderr
+    client = in_process(f"raise RuntimeError('{SECRET}')")
+    assert client.returncode == 1
+    assert client.stderr.startswith("Traceback")
+    assert client.stderr.endswith("RuntimeError: [redacted]\n")
+    assert SECRET not in client.stderr
 
 
 def test_a_thread_that_fails_and_a_log_show_no_secret() -> None:
     words = (
         f"import threading, logging; logging.warning('{SECRET}'); t = threading.Thread(target=int, args=('{SECRET}',));"
     )
-    done = in_process(f"{words} t.start(); t.join()")
-    assert done.returncode == 0
-    assert done.stderr.count("[redacted]") == 2
-    assert SECRET not in done.stderr
+    client = in_process(f"{words} t.start(); t.join()")
+    assert client.returncode == 0
+    assert client.stderr.count("[redacted]") == 2
+    assert SECRET not in client.stderr
 
 
 def test_a_connection_that_breaks_is_no_closed_stdout() -> None:
     """click ends quietly with 1 for any broken pipe."""
-    done = in_process("raise BrokenPipeError(32, 'Broken pipe')")
-    assert done.returncode == 2
-    assert done.stderr == "hybrid: a connection was closed at its other end ([Errno 32] Broken pipe)\n"
+    client = in_process("raise BrokenPipeError(32, 'Broken pipe')")
+    assert client.returncode == 2
+    assert client.stderr == "hybrid: a connection was closed at its other end ([Errno 32] Broken pipe)\n"
 
 
 @pytest.mark.parametrize("closed", [1, 2])
 def test_a_program_without_a_stream_runs(closed: int) -> None:
     command = f"exec {closed}>&-; exec {sys.executable} -m hybrid --version"
-    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0
+    result = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0

@@ -57,59 +57,59 @@ class Asked(JsonHandler):
     server: Model
 
     def posted(self, body: bytes) -> None:
-        asked = json.loads(body)
-        self.server.asked.append(asked)
-        refusal = self.refusal(asked)
+        data = json.loads(body)
+        self.server.asked.append(data)
+        refusal = self.refusal(data)
         if refusal:
             self.answer({"error": {"message": refusal, "type": "invalid_request_error", "code": None}}, 400)
             return
-        message, reason = self.message(asked)
-        counts = {"prompt_tokens": 20 + 200 * len(pictures(asked)) * self.server.able.sees, "completion_tokens": 4}
+        message, reason = self.message(data)
+        counts = {"prompt_tokens": 20 + 200 * len(pictures(data)) * self.server.able.sees, "completion_tokens": 4}
         usage = {"usage": counts} if self.server.able.counts else {}
-        streamed = asked.get("stream", False) and self.server.able.streams
+        streamed = data.get("stream", False) and self.server.able.streams
         form = "delta" if streamed else "message"
-        said = {"choices": [{"index": 0, form: message, "finish_reason": reason}], **usage}
-        events = f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n".encode()
-        self.answer(*((events, 200, {"content-type": "text/event-stream"}) if streamed else (said,)))
+        messages = {"choices": [{"index": 0, form: message, "finish_reason": reason}], **usage}
+        events = f"data: {json.dumps(messages)}\n\ndata: [DONE]\n\n".encode()
+        self.answer(*((events, 200, {"content-type": "text/event-stream"}) if streamed else (messages,)))
 
-    def refusal(self, asked: Mapping[str, Any]) -> str:
-        able, shown = self.server.able, pictures(asked)
-        if len(shown) > able.pictures:
+    def refusal(self, request: Mapping[str, Any]) -> str:
+        able, text = self.server.able, pictures(request)
+        if len(text) > able.pictures:
             return f"At most {able.pictures} image(s) may be provided in one request."
-        if wrong := next((one.format for one in shown if one.format not in able.forms), None):
+        if wrong := next((item.format for item in text if item.format not in able.forms), None):
             return f"unsupported image type {wrong}"
-        if any(max(one.size) > able.side for one in shown):
+        if any(max(entry.size) > able.side for entry in text):
             return "image too large"
-        if any(message["role"] == "tool" for message in asked["messages"]):
+        if any(message["role"] == "tool" for message in request["messages"]):
             return able.results
-        wrong = next((reason for key, reason in able.rejects.items() if key in asked), "")
-        return wrong or (able.tools if "tools" in asked else "")
+        wrong = next((reason for key, reason in able.rejects.items() if key in request), "")
+        return wrong or (able.tools if "tools" in request else "")
 
-    def message(self, asked: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        able, text = self.server.able, str(asked["messages"])
-        said = {"role": "assistant", "content": "ready", "reasoning_content": "A thought."}
-        if any(message["role"] == "tool" for message in asked["messages"]):
-            return {**said, "content": "4915"}, "stop"
+    def message(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        able, text = self.server.able, str(request["messages"])
+        messages = {"role": "assistant", "content": "ready", "reasoning_content": "A thought."}
+        if any(message["role"] == "tool" for message in request["messages"]):
+            return {**messages, "content": "4915"}, "stop"
         if "Call the tool crop" in text:
-            if "tools" not in asked:
-                return {**said, "content": TEXT_CALL if able.in_text else "I see a cat."}, "stop"
+            if "tools" not in request:
+                return {**messages, "content": TEXT_CALL if able.in_text else "I see a cat."}, "stop"
             function = {"name": "crop", "arguments": '{"images": ["img:1"]}'}
             calls = [{"id": f"c{at}", "type": "function", "function": function} for at in range(able.calls)]
-            return {**said, "content": able.says, **({"tool_calls": calls} if calls else {})}, "stop"
+            return {**messages, "content": able.says, **({"tool_calls": calls} if calls else {})}, "stop"
         if "red disc" in text:
-            return {**said, "content": able.disc}, "stop"
+            return {**messages, "content": able.disc}, "stop"
         if "Count from" in text:
-            return {**said, "content": "1\n2\n3"}, "length"
-        numbers = ", ".join(f"{at}{at * 3 % 10}" for at in range(1, len(pictures(asked)) + 1))
+            return {**messages, "content": "1\n2\n3"}, "length"
+        numbers = ", ".join(f"{at}{at * 3 % 10}" for at in range(1, len(pictures(request)) + 1))
         several = "Each picture" in text
         return {
-            **said,
-            "content": numbers if several else "7306" if able.sees and pictures(asked) else "ready",
+            **messages,
+            "content": numbers if several else "7306" if able.sees and pictures(request) else "ready",
         }, able.ends
 
 
-def pictures(asked: Mapping[str, Any]) -> list[Image.Image]:
-    urls = re.findall(r"data:image/\w+;base64,([\w+/=]+)", json.dumps(asked["messages"]))
+def pictures(request: Mapping[str, Any]) -> list[Image.Image]:
+    urls = re.findall(r"data:image/\w+;base64,([\w+/=]+)", json.dumps(request["messages"]))
     return [Image.open(io.BytesIO(base64.b64decode(url))) for url in urls]
 
 
@@ -121,25 +121,25 @@ def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def checked(command: Command, able: Able, *words: str) -> tuple[Any, dict[str, tuple[str, str]], Model]:
     with listening(Model(able)) as server:
-        ended = command("models", "check", "openai:k", "--base-url", f"{server.url}/v1", "--json", *words)
-    told = json.loads(ended.out)
-    return ended, {one["asked"]: (one["came"], one["means"]) for one in told["found"]}, server
+        result = command("models", "check", "openai:k", "--base-url", f"{server.url}/v1", "--json", *words)
+    data = json.loads(result.out)
+    return result, {item["asked"]: (item["came"], item["means"]) for item in data["found"]}, server
 
 
-def options_of(ended: Any) -> list[str]:
+def options_of(result: Any) -> list[str]:
     """The options behind the address in the command that is printed."""
-    words: list[str] = json.loads(ended.out)["command"]
+    words: list[str] = json.loads(result.out)["command"]
     return words[words.index("--base-url") + 2 :]
 
 
-@pytest.mark.parametrize(*cases(__file__, "servers", able=lambda told: Able(**told)))
+@pytest.mark.parametrize(*cases(__file__, "servers", able=lambda text: Able(**text)))
 def test_what_a_server_can_do_is_found_and_the_options_follow(
     command: Command, able: Able, asked: str, came: str, options: str | None, code: int
 ) -> None:
-    ended, found, server = checked(command, able)
-    assert came in found[asked][0]
-    assert options is None or options_of(ended) == shlex.split(options)
-    assert ended.code == code
+    result, output, server = checked(command, able)
+    assert came in output[asked][0]
+    assert options is None or options_of(result) == shlex.split(options)
+    assert result.code == code
     assert len(server.asked) <= 32
 
 
@@ -169,7 +169,7 @@ ERROR = {"error": {"message": "Incorrect API key provided", "code": "invalid_api
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (lambda at: at.answer(b"<html>Welcome</html>", 200, {"content-type": "text/html"}), "check --base-url"),
         (lambda at: at.answer({"detail": "Not Found"}, 404), "want /v1 at its end"),
@@ -182,11 +182,11 @@ ERROR = {"error": {"message": "Incorrect API key provided", "code": "invalid_api
     ],
 )
 def test_a_server_that_does_not_answer_is_one_line(
-    command: Command, answer: Callable[[JsonHandler], None], said: str
+    command: Command, answer: Callable[[JsonHandler], None], message: str
 ) -> None:
     with listening(LocalServer(bad(answer))) as server:
-        timeout_s = 0.2 if said.startswith("silence") else 120
+        timeout_s = 0.2 if message.startswith("silence") else 120
         words: Sequence[str] = ("--base-url", f"{server.url}/v1", "--model-arg", f"timeout_s={timeout_s}")
-        ended = command("models", "check", "openai:k", *words, code=2)
-    (line,) = ended.err.strip().splitlines()
-    assert said in line
+        result = command("models", "check", "openai:k", *words, code=2)
+    (line,) = result.err.strip().splitlines()
+    assert message in line

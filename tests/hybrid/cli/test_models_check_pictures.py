@@ -14,11 +14,11 @@ from tests.ended import Command
 def checked(command: Command, treatment: Treatment) -> tuple[int, dict[str, tuple[str, str]], list[str]]:
     """The exit code, what came and what it means by what was asked, and the options of the command."""
     with serving(treatment) as server:
-        ended = command("models", "check", "openai:k", "--base-url", server.url, "--json")
-    told = json.loads(ended.out)
-    words: list[str] = told["command"]
-    found = {one["asked"]: (one["came"], one["means"]) for one in told["found"]}
-    return ended.code, found, words[words.index("--base-url") + 2 :]
+        result = command("models", "check", "openai:k", "--base-url", server.url, "--json")
+    data = json.loads(result.out)
+    words: list[str] = data["command"]
+    mapping = {item["asked"]: (item["came"], item["means"]) for item in data["found"]}
+    return result.code, mapping, words[words.index("--base-url") + 2 :]
 
 
 RESULT, THINKING, HISTORY = (
@@ -29,7 +29,7 @@ RESULT, THINKING, HISTORY = (
 
 
 @pytest.mark.parametrize(
-    ("treatment", "asked", "came", "options", "code"),
+    ("treatment", "text", "came", "options", "code"),
     [
         (Treatment(), RESULT, "seen", [], 0),
         (Treatment(beside="ignored"), RESULT, "not seen", ["--show", "text"], 3),
@@ -60,12 +60,12 @@ RESULT, THINKING, HISTORY = (
     ],
 )
 def test_what_becomes_of_pictures_is_found_and_the_options_follow(
-    command: Command, treatment: Treatment, asked: str, came: str, options: list[str], code: int
+    command: Command, treatment: Treatment, text: str, came: str, options: list[str], code: int
 ) -> None:
-    ended, found, words = checked(command, treatment)
-    assert found[asked][0].startswith(came)
+    result, output, words = checked(command, treatment)
+    assert output[text][0].startswith(came)
     assert words == options
-    assert ended == code
+    assert result == code
 
 
 @pytest.mark.system

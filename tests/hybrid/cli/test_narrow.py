@@ -26,8 +26,8 @@ def both(command: Command, *words: object) -> tuple[str, str]:
 def test_every_number_of_a_comparison_is_there(
     command: Command, tmp_path: Path, made_up_runs: Any, benchmark: str
 ) -> None:
-    made = made_up_runs.write(tmp_path, benchmark, size=4)
-    for words in (("compare", *made.paths, "--all"), ("compare", made.real, "--only", "metrics,tasks")):
+    run = made_up_runs.write(tmp_path, benchmark, size=4)
+    for words in (("compare", *run.paths, "--all"), ("compare", run.real, "--only", "metrics,tasks")):
         wide, narrow = both(command, *words)
         assert max(map(display_width, wide.splitlines())) > NARROW
         assert not (Counter(NUMBER.findall(wide)) - Counter(NUMBER.findall(narrow)))

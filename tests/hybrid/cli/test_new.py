@@ -40,13 +40,17 @@ def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Comm
     """By each command of its README and of its CI, as they are printed there. uv asks the package index."""
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).code == 0
-    ours = ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "PYTHONPATH")
-    told = {name: value for name, value in os.environ.items() if name not in ours and not name.startswith("PYTEST")}
+    arguments = ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "PYTHONPATH")
+    by_value = {
+        name: value for name, value in os.environ.items() if name not in arguments and not name.startswith("PYTEST")
+    }
 
     def follow(words: str, folder: Path) -> str:
-        done = subprocess.run(["bash", "-ec", words], cwd=folder, env=told, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
-        return done.stdout
+        result = subprocess.run(
+            ["bash", "-ec", words], cwd=folder, env=by_value, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, f"{words}\n{result.stdout}{result.stderr}"
+        return result.stdout
 
     ci = tmp_path / "runner" / "glow"
     shutil.copytree(out, ci)
@@ -57,10 +61,10 @@ def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Comm
         shutil.copy(ROOT / file, tmp_path / "hub")
     as_one = "git -c user.name=me -c user.email=me@localhost"
     follow(f"git init -q && git add . && {as_one} commit -qm all", tmp_path / "hub")
-    told["HYBRID"] = f"file://{tmp_path / 'hub'}"
-    said = [follow(words, out) for words in (out / "README.md").read_text().split("```")[1].splitlines()[1:]]
-    assert "4 passed" in said[0]
-    assert said[1] == "glow_light: keeps the contract\n"
-    assert "glow answered" in said[3]
+    by_value["HYBRID"] = f"file://{tmp_path / 'hub'}"
+    values = [follow(words, out) for words in (out / "README.md").read_text().split("```")[1].splitlines()[1:]]
+    assert "4 passed" in values[0]
+    assert values[1] == "glow_light: keeps the contract\n"
+    assert "glow answered" in values[3]
     steps = yaml.safe_load((ci / ".github" / "workflows" / "ci.yml").read_text())["jobs"]["tests"]["steps"]
     assert "4 passed" in [follow(step["run"], ci) for step in steps if "run" in step][-1]

@@ -40,43 +40,43 @@ def options() -> list[tuple[Words, click.Option]]:
     """Every option that takes a value."""
     return [
         (words, param)
-        for words, one in TREE.items()
+        for words, value in TREE.items()
         # Commands whose options are those of `hybrid run`, or that take minutes.
         if words not in (("ablate",), ("study",), ("quickstart",))
-        for param in one.params
+        for param in value.params
         if isinstance(param, click.Option) and not param.is_flag
     ]
 
 
 @pytest.fixture
-def given(tmp_path: Path, blink: Words, made_up_runs: Any, fakes: Any) -> Any:
-    made = made_up_runs.write(tmp_path / "runs", "blink", size=2)
+def command_inputs(tmp_path: Path, blink: Words, made_up_runs: Any, fakes: Any) -> Any:
+    run = made_up_runs.write(tmp_path / "runs", "blink", size=2)
     images = tmp_path / "images"
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
-    return command_tree.Given(
-        made.real, tmp_path / "blink", tmp_path / "model", images / "photo.png", tmp_path / "free"
-    )
+    return command_tree.Given(run.real, tmp_path / "blink", tmp_path / "model", images / "photo.png", tmp_path / "free")
 
 
 @pytest.mark.parametrize("words", list(dict.fromkeys(words for words, _ in options())), ids=" ".join)
-def test_nonsense_is_one_line_that_names_its_option(command: Command, given: Any, words: Words, tmp_path: Path) -> None:
-    one = TREE[words]
-    base = given.words_of(words, one)
-    before = sorted(tmp_path.rglob("*"))
+def test_nonsense_is_one_line_that_names_its_option(
+    command: Command, command_inputs: Any, words: Words, tmp_path: Path
+) -> None:
+    item = TREE[words]
+    base = command_inputs.words_of(words, item)
+    ordered = sorted(tmp_path.rglob("*"))
     wrong = []
-    for param in one.params:
+    for param in item.params:
         if not isinstance(param, click.Option) or (words, param) not in options():
             continue
         for value in nonsense(param):
-            ended = command(*words, *command_tree.replaced(one, base, param, value))
+            result = command(*words, *command_tree.replaced(item, base, param, value))
             name = max(param.opts, key=len)
-            lines = [line for line in ended.err.splitlines() if line.startswith(("hybrid: ", "Error: "))]
-            named = any(each in ended.err for each in param.opts if each.startswith("--") or len(param.opts) == 1)
-            if ended.code != 2 or len(lines) != 1 or not named or "Traceback" in ended.err:
-                wrong.append(f"{' '.join(words)} {name}={value}: {ended.code}, {ended.err[-300:]}")
+            lines = [line for line in result.err.splitlines() if line.startswith(("hybrid: ", "Error: "))]
+            matches_any = any(opt in result.err for opt in param.opts if opt.startswith("--") or len(param.opts) == 1)
+            if result.code != 2 or len(lines) != 1 or not matches_any or "Traceback" in result.err:
+                wrong.append(f"{' '.join(words)} {name}={value}: {result.code}, {result.err[-300:]}")
     assert not wrong, "\n".join(wrong)
     # That a run's scores are kept beside it is no part of the command that was meant.
-    kept = {"scores.json", "scores.jsonl"}
-    made = [path for path in tmp_path.rglob("*") if path not in before and path.name not in kept]
-    assert [path for path in made if "hybrid-home" not in path.parts] == []
+    values = {"scores.json", "scores.jsonl"}
+    paths = [path for path in tmp_path.rglob("*") if path not in ordered and path.name not in values]
+    assert [path for path in paths if "hybrid-home" not in path.parts] == []

@@ -9,8 +9,8 @@ from tests.ended import Command, Words
 
 @pytest.mark.usefixtures("impatient")
 def test_a_run_that_asked_nothing_ends_with_it(command: Command, blink: Words, tmp_path: Path) -> None:
-    away = ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--run-max-calls", "1")
+    arguments = ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--run-max-calls", "1")
     words = [*blink[: blink.index("--model")], *blink[blink.index("--model") + 2 :]]
-    ended = command("run", *words, *away, "--solver", "mllm", code=3)
-    assert ended.out.startswith("Nothing was answered by mllm: ")
-    assert len(ended.out.strip().splitlines()) <= 3
+    result = command("run", *words, *arguments, "--solver", "mllm", code=3)
+    assert result.out.startswith("Nothing was answered by mllm: ")
+    assert len(result.out.strip().splitlines()) <= 3

@@ -25,21 +25,21 @@ def hybrid(folder: Path, *words: str, devices: str | None = None) -> subprocess.
 def test_cuda_without_a_driver_is_refused_before_the_first_question(tmp_path: Path, model: Words) -> None:
     solvers = ("mllm", "specialist") if model else ("specialist",)
     words = ("run", "blink", "--data", "sample", "--limit", "2", "--solver", ",".join(solvers), *model)
-    ended = hybrid(tmp_path, *words, "--device", "cuda", "--out", "run", devices="")
-    assert ended.returncode == 2, ended
-    assert "--device cuda: torch sees no CUDA device on this machine" in ended.stderr
+    result = hybrid(tmp_path, *words, "--device", "cuda", "--out", "run", devices="")
+    assert result.returncode == 2, result
+    assert "--device cuda: torch sees no CUDA device on this machine" in result.stderr
     assert list(tmp_path.rglob("attempts*.jsonl")) == []
 
 
 def test_a_second_card_that_is_not_there_is_refused(card: str, tmp_path: Path) -> None:
     words = ("run", "blink", "--data", "sample", "--limit", "2", "--solver", "specialist")
-    ended = hybrid(tmp_path, *words, "--device", "cuda:0,cuda:1", "--out", "run", devices="0")
-    assert ended.returncode == 2, ended
-    assert "--device cuda:1: torch sees none beyond cuda:0 on this machine" in ended.stderr
+    result = hybrid(tmp_path, *words, "--device", "cuda:0,cuda:1", "--out", "run", devices="0")
+    assert result.returncode == 2, result
+    assert "--device cuda:1: torch sees none beyond cuda:0 on this machine" in result.stderr
 
 
 def test_a_run_on_the_device_is_one_command(device: str, tmp_path: Path) -> None:
     words = ("run", "blink", "--data", "sample", "--limit", "6", "--model", "embedded", "--device", device)
-    ended = hybrid(tmp_path, *words, "--solver", "controller,mllm,specialist", "--out", "run")
-    assert ended.returncode == 0, ended.stderr
+    result = hybrid(tmp_path, *words, "--solver", "controller,mllm,specialist", "--out", "run")
+    assert result.returncode == 0, result.stderr
     assert [path.name for path in sorted((tmp_path / "run").glob("*.jsonl"))]

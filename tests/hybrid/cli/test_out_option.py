@@ -8,17 +8,17 @@ from hybrid.cli import cli
 
 def writers(group: click.Group, words: tuple[str, ...] = ()) -> dict[str, click.Option]:
     """By the words of a command its option for what it writes."""
-    found: dict[str, click.Option] = {}
+    results: dict[str, click.Option] = {}
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if isinstance(command, click.Group):
-            found |= writers(command, (*words, name))
+            results |= writers(command, (*words, name))
         elif command is not None:
             for option in command.params:
                 if isinstance(option, click.Option) and {"-o", "--out"} & {*option.opts}:
-                    found[" ".join((*words, name))] = option
-    return found
+                    results[" ".join((*words, name))] = option
+    return results
 
 
 WRITERS = writers(cli)

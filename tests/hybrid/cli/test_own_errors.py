@@ -59,10 +59,10 @@ def mine(command: Command, tmp_path: Path, tools_as_they_were: None) -> Path:
     return tmp_path / "mine"
 
 
-def break_(file: Path, before: str, line: str = '{}["nokey"]') -> str:
+def break_(file: Path, prefix: str, line: str = '{}["nokey"]') -> str:
     """Put a line that raises before another; the place, as messages have it."""
     lines = file.read_text().splitlines()
-    at = next(place for place, one in enumerate(lines) if before in one)
+    at = next(place for place, item in enumerate(lines) if prefix in item)
     indent = " " * (len(lines[at]) - len(lines[at].lstrip()))
     file.write_text("\n".join([*lines[:at], indent + line, *lines[at:]]) + "\n")
     return f"{file.parent.name}/{file.name}, line {at + 1}"
@@ -70,11 +70,11 @@ def break_(file: Path, before: str, line: str = '{}["nokey"]') -> str:
 
 def test_a_tool_that_raises(command: Command, mine: Path) -> None:
     place = break_(mine / "bad.py", "results = []")
-    ended = command("tools", "run", "bad", "photo.png", "--path", "mine")
-    assert (ended.code, ended.err) == (3, f"hybrid: the tool failed: KeyError: 'nokey' ({place})\n")
-    told = command("tools", "run", "bad", "photo.png", "--path", "mine", "--debug").err
-    assert "Traceback (most recent call last)" in told
-    assert told.endswith(ended.err)
+    result = command("tools", "run", "bad", "photo.png", "--path", "mine")
+    assert (result.code, result.err) == (3, f"hybrid: the tool failed: KeyError: 'nokey' ({place})\n")
+    err = command("tools", "run", "bad", "photo.png", "--path", "mine", "--debug").err
+    assert "Traceback (most recent call last)" in err
+    assert err.endswith(result.err)
     with pytest.raises(ToolError, match=re.escape(place)):
         hybrid.tool("bad", path="mine").run("photo.png")
 
@@ -84,8 +84,8 @@ def test_a_card_whose_comma_was_forgotten(command: Command, mine: Path) -> None:
     text = file.read_text()
     assert '"Mean of all channels."),)' in text
     file.write_text(text.replace('"Mean of all channels."),)', '"Mean of all channels."))'))
-    said = command("tools", "run", "bad", "photo.png", "--path", "mine").err
-    assert re.search(r"mine/bad\.py:\d+: cannot be imported: TypeError: backends must be a tuple", said)
+    err = command("tools", "run", "bad", "photo.png", "--path", "mine").err
+    assert re.search(r"mine/bad\.py:\d+: cannot be imported: TypeError: backends must be a tuple", err)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_other_things_that_raise"))
@@ -96,17 +96,17 @@ def test_other_things_that_raise(command: Command, mine: Path, folder: str, word
     file.write_text(OWN[folder])
     place = break_(file, "    pass")
     assert command(*JIGSAW[:-2], "--solver", "chance", "--out", "run").code == 0
-    ended = command(*words)
-    assert ended.code != 0
-    assert f"KeyError: 'nokey' ({place})" in ended.err
+    result = command(*words)
+    assert result.code != 0
+    assert f"KeyError: 'nokey' ({place})" in result.err
 
 
 def test_a_name_of_the_project_is_refused_where_it_is_meant(command: Command, mine: Path) -> None:
     (mine / "depth.py").write_text((mine / "bad.py").read_text().replace('"bad"', '"depth"'))
     for words in (("run", "depth", "photo.png"), ("show", "depth"), ("check", "depth")):
-        ended = command("tools", *words, "--path", "mine", code=2)
-        assert "there is a tool 'depth' already" in ended.err
-        assert "rename one of them" in ended.err
+        result = command("tools", *words, "--path", "mine", code=2)
+        assert "there is a tool 'depth' already" in result.err
+        assert "rename one of them" in result.err
     assert "--path DIR finds one of your own" in command("tools", "show", "brightness").err
 
 
@@ -124,6 +124,6 @@ def test_a_tool_object_is_run_and_a_missing_picture_is_named() -> None:
 
 def test_a_new_recipe_runs_as_it_stands(command: Command) -> None:
     assert "next: hybrid run traffic" in command("new", "recipe", "traffic").out
-    ended = command("run", "traffic", "--data", "sample", "--limit", "2", "--solver", "chance", "--path", "mine")
-    assert ended.code == 0, ended.err
+    result = command("run", "traffic", "--data", "sample", "--limit", "2", "--solver", "chance", "--path", "mine")
+    assert result.code == 0, result.err
     assert "is there already" in command("new", "recipe", "traffic").err

@@ -35,18 +35,18 @@ def template_test(tmp_path: Path) -> Any:
     spec = importlib.util.spec_from_file_location("likeness_template_test", tmp_path / "mine" / "test_likeness.py")
     assert spec is not None
     assert spec.loader is not None
-    written: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(written)
-    return written
+    text: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(text)
+    return text
 
 
 @pytest.fixture(params=[(), ("--module",)], ids=["transformers", "module"])
 def path(request: pytest.FixtureRequest, command: Command, tmp_path: Path) -> Words:
     """The words that find the tool; its tiny checkpoint is in `tiny`, one with random weights in `random`."""
     assert command("tools", "new", "likeness", "--learned", *request.param, "--path", "mine").code == 0
-    written = template_test(tmp_path)
-    written.save_tiny(tmp_path / "tiny")
-    written.save_tiny(tmp_path / "random", 0)
+    text = template_test(tmp_path)
+    text.save_tiny(tmp_path / "tiny")
+    text.save_tiny(tmp_path / "random", 0)
     return ("--path", "mine")
 
 
@@ -70,9 +70,9 @@ def test_wrong_preprocessing_is_found(
     command: Command, path: Words, tmp_path: Path, right: str, wrong: str, said: str | None
 ) -> None:
     """By the test that the template writes; where colours are wrong by `hybrid tools check`, too."""
-    written = tmp_path / "mine" / "likeness.py"
-    assert written.read_text().count(right) == 1
-    written.write_text(written.read_text().replace(right, wrong))
+    text = tmp_path / "mine" / "likeness.py"
+    assert text.read_text().count(right) == 1
+    text.write_text(text.read_text().replace(right, wrong))
     forget()
     with pytest.raises(AssertionError):
         template_test(tmp_path).test_the_network_is_given_what_the_processor_of_its_weights_makes(tmp_path / "tiny")
@@ -92,22 +92,22 @@ def test_it_is_listed_checked_and_run(command: Command, path: Words, tmp_path: P
     assert re.search(r"^ok     colours of its input .* tiny$", checked.out, re.MULTILINE)
     for place, grey in enumerate((20, 25, 250)):
         Image.new("RGB", (64, 64), (grey, 0, 0)).save(tmp_path / f"{place}.png")
-    found = command("tools", "run", "likeness", "0.png", "1.png", "2.png", "--weights", "tiny", "--json", *path)
-    assert json.loads(found.out)["backend"] == "learned"
+    result = command("tools", "run", "likeness", "0.png", "1.png", "2.png", "--weights", "tiny", "--json", *path)
+    assert json.loads(result.out)["backend"] == "learned"
     damaged = tmp_path / "tiny" / "model.safetensors"
     tensors = load_file(damaged)
-    lost = min(name for name in tensors if name.endswith("weight"))
-    tensors.pop(lost)
+    smallest = min(name for name in tensors if name.endswith("weight"))
+    tensors.pop(smallest)
     save_file(tensors, damaged, {"format": "pt"})
-    assert lost in command("tools", "check", "likeness", "--weights", "tiny", *path, code=2).err
+    assert smallest in command("tools", "check", "likeness", "--weights", "tiny", *path, code=2).err
 
 
 @pytest.mark.slow
 def test_its_rule_serves_every_solver_that_follows_rules(command: Command, path: Words, tmp_path: Path) -> None:
     solvers = [word for name in ("mllm", "specialist", "arbiter", "verify") for word in ("--solver", name)]
     weights = ("--weights", "likeness=tiny", *path)
-    ended = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real", code=0)
-    assert "note: likeness answers 'Jigsaw' instead of the project's rule" in ended.err
+    result = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real", code=0)
+    assert "note: likeness answers 'Jigsaw' instead of the project's rule" in result.err
     for solver in ("specialist", "arbiter", "verify"):
         attempts = (tmp_path / "real" / solver / "attempts.jsonl").read_text()
         assert '"likeness"' in attempts
@@ -131,12 +131,12 @@ def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(comm
 
 @pytest.mark.slow
 def test_its_rule_that_raises_costs_its_own_answers(command: Command, path: Words, tmp_path: Path) -> None:
-    written = tmp_path / "mine" / "likeness.py"
-    written.write_text(
-        written.read_text().replace('OneCall("likeness", later_image)', 'OneCall("likeness", later_image, len)')
+    text = tmp_path / "mine" / "likeness.py"
+    text.write_text(
+        text.read_text().replace('OneCall("likeness", later_image)', 'OneCall("likeness", later_image, len)')
     )
-    ended = command("run", *JIGSAW, "--solver", "specialist", "--weights", "likeness=tiny", *path, "--out", "broken")
+    result = command("run", *JIGSAW, "--solver", "specialist", "--weights", "likeness=tiny", *path, "--out", "broken")
     steps = (tmp_path / "broken" / "specialist" / "attempts.jsonl").read_text()
-    assert ended.code in (0, 3), ended.err
+    assert result.code in (0, 3), result.err
     assert steps.count("tool_fault") >= 2
     assert "likeness, its rule for 'Jigsaw'" in steps

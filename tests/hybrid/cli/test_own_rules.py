@@ -75,11 +75,11 @@ class Caller(JsonHandler):
     """A model that calls `ruled` where it is offered and then answers (B), and (A) without it."""
 
     def posted(self, body: bytes) -> None:
-        asked = json.loads(body)
-        offered = any(one["function"]["name"] == "ruled" for one in asked.get("tools", ()))
-        told = any(message["role"] == "tool" for message in asked["messages"])
-        calls = offered and not told
-        message: dict[str, Any] = {"role": "assistant", "content": f"Answer: ({'B' if told else 'A'})"}
+        data = json.loads(body)
+        matches_any = any(item["function"]["name"] == "ruled" for item in data.get("tools", ()))
+        is_any = any(message["role"] == "tool" for message in data["messages"])
+        calls = matches_any and not is_any
+        message: dict[str, Any] = {"role": "assistant", "content": f"Answer: ({'B' if is_any else 'A'})"}
         if calls:
             call = {"name": "ruled", "arguments": json.dumps({"images": ["img:1", "img:2", "img:3"]})}
             message = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
@@ -88,7 +88,7 @@ class Caller(JsonHandler):
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def tool_folder(tmp_path: Path) -> Path:
     """A folder with the tool."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "ruled.py").write_text(RULED)
@@ -96,12 +96,21 @@ def own(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, own: Path, fakes: Any) -> Iterator[tuple[object, ...]]:
+def run_arguments(tmp_path: Path, tool_folder: Path, fakes: Any) -> Iterator[tuple[object, ...]]:
     """The words after `hybrid run` for four puzzles: (A) is right for two, and (B), as the tool says, for two."""
     rows = [fakes.jigsaw_row(number, answer) for number, answer in enumerate(("(A)", "(A)", "(B)", "(B)"), 1)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
     with listening(LocalServer(Caller)) as server:
-        model = ("--model", "openai:m", "--base-url", f"{server.url}/v1", "--backend", "classical", "--path", own)
+        model = (
+            "--model",
+            "openai:m",
+            "--base-url",
+            f"{server.url}/v1",
+            "--backend",
+            "classical",
+            "--path",
+            tool_folder,
+        )
         yield ("blink", "--data", tmp_path / "blink", "--task", "Jigsaw", *model)
 
 
@@ -109,10 +118,10 @@ def attempts(run: Path, solver: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / solver / "attempts.jsonl").read_text().splitlines()]
 
 
-def words_of_faults(made: list[dict[str, Any]]) -> list[str]:
+def words_of_faults(rows: list[dict[str, Any]]) -> list[str]:
     """The texts of the steps of some attempts about rules that went wrong."""
-    said = [step["text"] for one in made for ask in one["steps"] for step in ask if step["kind"] == "rule"]
-    return [text for text in said if "its rule for" in text]
+    texts = [step["text"] for item in rows for ask in item["steps"] for step in ask if step["kind"] == "rule"]
+    return [text for text in texts if "its rule for" in text]
 
 
 ILL = {
@@ -132,52 +141,59 @@ ILL = {
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ("holds", "grows") else []) for name in ILL]
 )
 def test_a_rule_that_goes_wrong_costs_its_own_question(
-    name: str, command: Command, asked: tuple[object, ...], own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    command: Command,
+    run_arguments: tuple[object, ...],
+    tool_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The run goes on with the next questions and the other solvers."""
-    does, limits, said = ILL[name]
-    (own / "ruled.py").write_text(RULED.replace('"ILL"', does))
+    does, limits, text = ILL[name]
+    (tool_folder / "ruled.py").write_text(RULED.replace('"ILL"', does))
     monkeypatch.setattr("hybrid.cli.describer", lambda: ProcessDescriber(limits))
-    command("run", *asked, "--solver", "specialist,arbiter,chance", "--out", "run", code=0)
+    command("run", *run_arguments, "--solver", "specialist,arbiter,chance", "--out", "run", code=0)
     outcomes = {
         "specialist": ["answered"] * 3 + ["tool_fault"],
         "arbiter": ["answered"] * 4,
         "chance": ["answered"] * 4,
     }
     for solver, expected in outcomes.items():
-        made = attempts(tmp_path / "run", solver)
-        assert sorted(one["exchanges"][0]["reply"]["outcome"] for one in made) == expected
-        faults = words_of_faults(made)
+        built = attempts(tmp_path / "run", solver)
+        assert sorted(item["exchanges"][0]["reply"]["outcome"] for item in built) == expected
+        faults = words_of_faults(built)
         assert len(faults) == (solver != "chance"), faults
         for fault in faults:
             assert fault.startswith("ruled, its rule for 'Jigsaw': ")
-            assert fault.endswith(said)
-        called = [step for one in made for ask in one["steps"] for step in ask if step["kind"] == "tool"]
-        assert len(called) == (0 if solver == "chance" else 3)
+            assert fault.endswith(text)
+        steps = [step for entry in built for ask in entry["steps"] for step in ask if step["kind"] == "tool"]
+        assert len(steps) == (0 if solver == "chance" else 3)
 
 
 @pytest.mark.system
 def test_its_rule_is_evidence_for_every_solver_and_calibrated(
-    command: Command, asked: tuple[object, ...], own: Path, tmp_path: Path
+    command: Command, run_arguments: tuple[object, ...], tool_folder: Path, tmp_path: Path
 ) -> None:
-    path = ("--path", own)
-    ended = command("run", *asked, "--solver", "mllm,specialist,verify,controller", "--tools", "ruled", "--out", "run")
-    assert ended.code == 0, ended.err
+    path = ("--path", tool_folder)
+    result = command(
+        "run", *run_arguments, "--solver", "mllm,specialist,verify,controller", "--tools", "ruled", "--out", "run"
+    )
+    assert result.code == 0, result.err
     compared = command("compare", "run", "--json", *path)
     rows = [row for row in json.loads(compared.out)["results"] if row["section"] == "evidence" and "group" not in row]
-    found = {(row["b"], row["quantity"]): row["ids"] for row in rows if row["quantity"] in CLASSES and row["value"]}
+    mapping = {(row["b"], row["quantity"]): row["ids"] for row in rows if row["quantity"] in CLASSES and row["value"]}
     own_ids = [f"val_Jigsaw_{number}" for number in range(1, 5)]
-    assert found == {
+    assert mapping == {
         ("verify", "resisted"): own_ids[:2],
         ("verify", "ignored evidence"): own_ids[2:],
         ("controller", "over-trust"): own_ids[:2],
         ("controller", "correct adoption"): own_ids[2:],
     }
-    counted = command("calibrate", "run", "-o", "trust.json", "--folds", "2", "--json", *path, code=0)
-    assert "ruled" in json.dumps(json.loads(counted.out)["measured"])
-    command("run", *asked, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted", code=0)
-    steps = [step for one in attempts(tmp_path / "trusted", "arbiter") for ask in one["steps"] for step in ask]
+    counts = command("calibrate", "run", "-o", "trust.json", "--folds", "2", "--json", *path, code=0)
+    assert "ruled" in json.dumps(json.loads(counts.out)["measured"])
+    command("run", *run_arguments, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted", code=0)
+    steps = [step for attempt in attempts(tmp_path / "trusted", "arbiter") for ask in attempt["steps"] for step in ask]
     weighed = [step["data"]["tool"] for step in steps if step["kind"] == "rule"]
     # It was right for two of four. Each fold counts what is not in it, next to two answers at the rate of a guess.
-    assert sorted(one["rate"] for one in weighed) == pytest.approx([(1 + 1) / (3 + 2), *[(1 + 1) / (1 + 2)] * 3])
-    assert {one["said"] for one in weighed} == {None}, "what a rule of thumb says of its own answer is no claim"
+    assert sorted(item["rate"] for item in weighed) == pytest.approx([(1 + 1) / (3 + 2), *[(1 + 1) / (1 + 2)] * 3])
+    assert {entry["said"] for entry in weighed} == {None}, "what a rule of thumb says of its own answer is no claim"

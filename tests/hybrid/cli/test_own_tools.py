@@ -65,7 +65,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def tool_folder(tmp_path: Path) -> Path:
     """A folder with one tool."""
     folder = tmp_path / "own"
     folder.mkdir()
@@ -81,36 +81,36 @@ def photo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.system
-def test_every_command_that_names_a_tool_finds_it(command: Command, own: Path, photo: Path) -> None:
-    path = ("--path", own)
+def test_every_command_that_names_a_tool_finds_it(command: Command, tool_folder: Path, photo: Path) -> None:
+    path = ("--path", tool_folder)
     assert "there are: " in command("tools", "show", "redness").err
     assert "Says which share" in command("tools", "show", "redness", *path).out
     assert json.loads(command("tools", "run", "redness", photo, *path, "--json").out)["data"] == {"red_0_1": 1.0}
-    listed = command("tools", "list", *path, code=0)
-    assert [line.split()[0] for line in listed.out.splitlines() if line.startswith("red")] == ["redness"]
+    result = command("tools", "list", *path, code=0)
+    assert [line.split()[0] for line in result.out.splitlines() if line.startswith("red")] == ["redness"]
     assert command("tools", "check", "redness", *path, "--contract").out == "redness: keeps the contract\n"
 
 
-def test_the_environment_names_folders_too(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_folders_too(tool_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     second = tmp_path / "second"
     second.mkdir()
     (second / "redder.py").write_text(FORTY_LINES.replace('"redness"', '"redder"'))
-    monkeypatch.setenv("HYBRID_TOOL_PATH", f"{own}{os.pathsep}{second}")
+    monkeypatch.setenv("HYBRID_TOOL_PATH", f"{tool_folder}{os.pathsep}{second}")
     assert {"redness", "redder"} <= set(names("tools"))
     assert loaded("tools", "redder") is None
     assert load("tools", "redder") is loaded("tools", "redder")
-    assert outside() == (own, second)
+    assert outside() == (tool_folder, second)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_name_that_is_taken_or_no_word_is_told_and_left_out"))
 def test_a_name_that_is_taken_or_no_word_is_told_and_left_out(
-    own: Path, name: str, said: str, capsys: pytest.CaptureFixture[str]
+    tool_folder: Path, name: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = names("tools")
-    (own / name).write_text(FORTY_LINES)
-    add_search_path([own], "--path")
+    previous = names("tools")
+    (tool_folder / name).write_text(FORTY_LINES)
+    add_search_path([tool_folder], "--path")
     with described_by(lambda: pytest.fail("nothing is imported")):
-        assert set(names("tools")) - {"redness"} == set(before)
+        assert set(names("tools")) - {"redness"} == set(previous)
         names("tools")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("note: left out: ")
@@ -118,11 +118,11 @@ def test_a_name_that_is_taken_or_no_word_is_told_and_left_out(
     assert load("tools", "depth").card.name == "depth", "a name of the project stays its own"
 
 
-def test_of_two_tools_with_one_name_neither_has_it(own: Path, tmp_path: Path) -> None:
+def test_of_two_tools_with_one_name_neither_has_it(tool_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
     (tmp_path / "second" / "redness.py").write_text(FORTY_LINES)
     (tmp_path / "second" / "redder.py").write_text(FORTY_LINES.replace('"redness"', '"redder"'))
-    add_search_path([own, tmp_path / "second"], "--path")
+    add_search_path([tool_folder, tmp_path / "second"], "--path")
     assert "redness" not in names("tools")
     assert load("tools", "redder").card.name == "redder"
     with pytest.raises(UsageError, match=r"there is a tool 'redness' already, \S+/redness.py; rename one of them"):
@@ -131,41 +131,41 @@ def test_of_two_tools_with_one_name_neither_has_it(own: Path, tmp_path: Path) ->
 
 def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    ended = command("tools", "list", "--path", "nowhere")
-    assert (ended.code, ended.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
-    ended = command("tools", "list", "--path", "empty")
-    assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "it has no tool (a file NAME.py that defines TOOL)" in ended.err
+    result = command("tools", "list", "--path", "nowhere")
+    assert (result.code, result.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
+    result = command("tools", "list", "--path", "empty")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "it has no tool (a file NAME.py that defines TOOL)" in result.err
 
 
-BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1]} | {
+BROKEN = {name: (text, case) for name, text, case in cases(__file__, "BROKEN")[1]} | {
     "named": (FORTY_LINES.replace('name="redness"', 'name="red"'), "card has the name 'named', not 'red'")
 }
 
 
 @pytest.mark.system
-def test_a_broken_file_costs_a_line_with_its_place(command: Command, own: Path) -> None:
+def test_a_broken_file_costs_a_line_with_its_place(command: Command, tool_folder: Path) -> None:
     for name, (code, _) in BROKEN.items():
-        (own / f"{name}.py").write_text(code)
-    listed = command("tools", "list", "--path", own, code=3)
-    lines = listed.err.splitlines()
-    for name, (_, said) in BROKEN.items():
-        assert len([line for line in lines if line.startswith(f"{name}: ") and said in line]) == 1, name
-    assert {"redness", "depth"} <= {line.split()[0] for line in listed.out.splitlines()}
-    shown = command("tools", "show", "unclosed", "--path", own, code=2)
-    assert BROKEN["unclosed"][1] in shown.err
-    assert shown.err.count("\n") == 1
+        (tool_folder / f"{name}.py").write_text(code)
+    result = command("tools", "list", "--path", tool_folder, code=3)
+    lines = result.err.splitlines()
+    for name, (_, text) in BROKEN.items():
+        assert len([line for line in lines if line.startswith(f"{name}: ") and text in line]) == 1, name
+    assert {"redness", "depth"} <= {line.split()[0] for line in result.out.splitlines()}
+    rendered = command("tools", "show", "unclosed", "--path", tool_folder, code=2)
+    assert BROKEN["unclosed"][1] in rendered.err
+    assert rendered.err.count("\n") == 1
 
 
 @pytest.mark.system
-def test_no_command_imports_it_or_ends_with_it(command: Command, own: Path) -> None:
-    (own / "ends.py").write_text("import os\nos._exit(4)\n")
-    (own / "stops.py").write_text("raise SystemExit(0)\n")
-    listed = command("tools", "list", "--path", own, code=3)
-    ended, stopped = (line for line in listed.err.splitlines() if line.startswith(("ends:", "stops:")))
-    assert ended.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
+def test_no_command_imports_it_or_ends_with_it(command: Command, tool_folder: Path) -> None:
+    (tool_folder / "ends.py").write_text("import os\nos._exit(4)\n")
+    (tool_folder / "stops.py").write_text("raise SystemExit(0)\n")
+    result = command("tools", "list", "--path", tool_folder, code=3)
+    process, stopped = (line for line in result.err.splitlines() if line.startswith(("ends:", "stops:")))
+    assert process.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
     assert stopped.endswith("stops.py:1: cannot be imported: SystemExit: 0")
-    assert {"redness", "depth"} <= {line.split()[0] for line in listed.out.splitlines()}
+    assert {"redness", "depth"} <= {line.split()[0] for line in result.out.splitlines()}
     assert not {"tools.redness", "tools.ends"} & set(sys.modules)
 
 
@@ -177,36 +177,38 @@ ILL = {
 
 @pytest.mark.system
 def test_a_call_that_hangs_or_ends_its_process_costs_neither_the_command_nor_the_page(
-    command: Command, own: Path, photo: Path, tmp_path: Path
+    command: Command, tool_folder: Path, photo: Path, tmp_path: Path
 ) -> None:
-    for name, (before, does, _) in ILL.items():
+    for name, (previous, does, _) in ILL.items():
         text = FORTY_LINES.replace('name="redness"', f'name="{name}"')
         text = text.replace("found = []", f"{does}\n        found = []")
-        (own / f"{name}.py").write_text(text.replace("from collections.abc", f"{before}from collections.abc", 1))
-    words = ("--path", own, "--max-seconds", "6")
-    for name, (*_, said) in ILL.items():
-        ended = command("tools", "run", name, photo, *words)
-        assert (ended.code, ended.out, ended.err) == (3, "", f"hybrid: {said}\n")
+        (tool_folder / f"{name}.py").write_text(
+            text.replace("from collections.abc", f"{previous}from collections.abc", 1)
+        )
+    words = ("--path", tool_folder, "--max-seconds", "6")
+    for name, (*_, message) in ILL.items():
+        result = command("tools", "run", name, photo, *words)
+        assert (result.code, result.out, result.err) == (3, "", f"hybrid: {message}\n")
     (tmp_path / "photos").mkdir()
     photo.rename(tmp_path / "photos" / "photo.png")
     command("tools", "gallery", tmp_path / "photos", "-o", "page", "--backend", "classical", *words, code=0)
     page = (tmp_path / "page" / "index.html").read_text()
-    for name, (*_, said) in ILL.items():
-        assert f'<b>{name}</b><p class="said" dir="auto">{said}</p>' in page
+    for name, (*_, other_text) in ILL.items():
+        assert f'<b>{name}</b><p class="said" dir="auto">{other_text}</p>' in page
     assert '<b>redness</b><p class="said" dir="auto">Red is 100% of the light.</p>' in page
 
 
-def test_a_helper_in_its_folder_is_where_the_error_is(own: Path) -> None:
-    (own / "red").mkdir()
-    (own / "red" / "__init__.py").write_text("from tools.red.helper import HELP\n")
-    (own / "red" / "helper.py").write_text("\nHELP = None.help\n")
-    add_search_path([own], "--path")
+def test_a_helper_in_its_folder_is_where_the_error_is(tool_folder: Path) -> None:
+    (tool_folder / "red").mkdir()
+    (tool_folder / "red" / "__init__.py").write_text("from tools.red.helper import HELP\n")
+    (tool_folder / "red" / "helper.py").write_text("\nHELP = None.help\n")
+    add_search_path([tool_folder], "--path")
     with pytest.raises(UsageError, match=r"red/helper\.py:2: cannot be imported: AttributeError"):
         load("tools", "red")
 
 
 @pytest.mark.system
-def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: Path) -> None:
+def test_what_it_imports_and_not_where_it_lies_is_its_code(tool_folder: Path, tmp_path: Path) -> None:
     """The hash of a tool in another process, which has read nothing yet."""
 
     def code(folder: Path) -> str:
@@ -217,38 +219,38 @@ def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: 
         )
         return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
-    (own / "_helper.py").write_text("X = 1\n")
-    (own / "redness.py").write_text("from tools import _helper as _helper\n" + FORTY_LINES)
-    before = code(own)
-    own.rename(tmp_path / "moved")
-    assert code(tmp_path / "moved") == before
+    (tool_folder / "_helper.py").write_text("X = 1\n")
+    (tool_folder / "redness.py").write_text("from tools import _helper as _helper\n" + FORTY_LINES)
+    previous = code(tool_folder)
+    tool_folder.rename(tmp_path / "moved")
+    assert code(tmp_path / "moved") == previous
     (tmp_path / "moved" / "_helper.py").write_text("X = 2\n")
-    assert code(tmp_path / "moved") != before
+    assert code(tmp_path / "moved") != previous
 
 
 @pytest.mark.system
-def test_the_contract_says_what_is_broken(command: Command, own: Path) -> None:
+def test_the_contract_says_what_is_broken(command: Command, tool_folder: Path) -> None:
     broken = FORTY_LINES.replace('"red_0_1"', '"red"').replace("raise ToolError", "raise ValueError")
     broken = broken.replace("light is red.", "red.").replace(
         'limits="Says nothing about what the image shows."', 'limits="x"'
     )
-    (own / "redness.py").write_text(broken)
-    ended = command("tools", "check", "redness", "--path", own, "--contract", code=3)
+    (tool_folder / "redness.py").write_text(broken)
+    result = command("tools", "check", "redness", "--path", tool_folder, "--contract", code=3)
     for words in (
         "limits of less than 30",
         "a plain call: red has no unit",
         "image: black: the tool failed: ValueError",
     ):
-        assert f"BROKEN {words}" in ended.out
+        assert f"BROKEN {words}" in result.out
     assert "--args is for --contract" in command("tools", "check", "redness", "--args", "{}").err
 
 
-def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
-    drawn = FORTY_LINES.replace("share = float(", "import itertools\n            share = next(DRAWS) * float(")
-    (own / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + drawn)
-    add_search_path([own], "--path")
-    found = breaches("redness", load("tools", "redness"), ServiceOptions("classical"))
-    assert found == ("the same question has two findings",)
+def test_a_tool_that_answers_differently_each_time_breaks_it(tool_folder: Path) -> None:
+    variant = FORTY_LINES.replace("share = float(", "import itertools\n            share = next(DRAWS) * float(")
+    (tool_folder / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + variant)
+    add_search_path([tool_folder], "--path")
+    result = breaches("redness", load("tools", "redness"), ServiceOptions("classical"))
+    assert result == ("the same question has two findings",)
 
 
 # A tool with a learned backend only, which takes whatever a file holds and has no known answers.
@@ -305,13 +307,13 @@ def learned(tmp_path: Path) -> Callable[..., Path]:
 
         torch.manual_seed(0)
         layers = torch.nn.Sequential(*(torch.nn.Linear(32, 32) for _ in range(6)))
-        kept = {
+        by_value = {
             key: values + torch.ones_like(values) * trained
             for key, values in layers.state_dict().items()
             if key not in without
         }
         (tmp_path / "weights").mkdir(exist_ok=True)
-        save_file(kept, tmp_path / "weights" / "model.safetensors")
+        save_file(by_value, tmp_path / "weights" / "model.safetensors")
         (tmp_path / "mine").mkdir(exist_ok=True)
         (tmp_path / "mine" / f"{name}.py").write_text(LEARNED.replace("NAME", name))
         return tmp_path / "mine"
@@ -324,29 +326,29 @@ def learned(tmp_path: Path) -> Callable[..., Path]:
 def test_tensors_that_no_file_holds_are_an_error_for_it_too(
     command: Command, learned: Callable[..., Path], photo: Path, words: Words
 ) -> None:
-    ended = command("tools", *words, "--path", learned("lacking", without=["1.weight", "4.bias"]), code=2)
-    assert "does not fit the network parts.net: 2 of its tensors are in no weight file (1.weight, 4.bias)" in ended.err
+    result = command("tools", *words, "--path", learned("lacking", without=["1.weight", "4.bias"]), code=2)
+    assert "does not fit the network parts.net: 2 of its tensors are in no weight file (1.weight, 4.bias)" in result.err
 
 
 @pytest.mark.system
 def test_a_check_that_asks_nothing_says_so(command: Command, learned: Callable[..., Path]) -> None:
     tool = learned("hidden") / "hidden.py"
     tool.write_text(tool.read_text().replace('self.parts = {"net": network()}', "return"))
-    ended = command("tools", "check", "hidden", "--path", tool.parent, code=2)
-    assert "nothing was checked: hidden has no images with known answers" in ended.err
+    result = command("tools", "check", "hidden", "--path", tool.parent, code=2)
+    assert "nothing was checked: hidden has no images with known answers" in result.err
 
 
 @pytest.mark.system
-def test_a_tool_that_falls_back_says_so_once(own: Path, photo: Path) -> None:
-    known = 'provenances=(Provenance("./nowhere", "CC0", ("none",)),)'
-    card = f'BackendCard("learned", "1", Classical, "Nothing is loaded.", weights="./nowhere", {known}), '
-    tool = own / "both.py"
+def test_a_tool_that_falls_back_says_so_once(tool_folder: Path, photo: Path) -> None:
+    message = 'provenances=(Provenance("./nowhere", "CC0", ("none",)),)'
+    card = f'BackendCard("learned", "1", Classical, "Nothing is loaded.", weights="./nowhere", {message}), '
+    tool = tool_folder / "both.py"
     text = FORTY_LINES.replace('"redness"', '"both"').replace("backends=(", f"backends=({card}")
     tool.write_text(text.replace("Evidence, Request", "Evidence, Provenance, Request"))
     words = [sys.executable, "-m", "hybrid", "tools", "run", "both", str(photo), "--path", str(tool.parent)]
     # The process of the tools writes to the same stream.
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr.count("weights absent")) == (0, 1)
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr.count("weights absent")) == (0, 1)
 
 
 @pytest.fixture
@@ -374,8 +376,8 @@ def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: 
         load("tools", line.split(maxsplit=1)[0])
 
 
-def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, own: Path) -> None:
-    add_search_path([own], "--path")
+def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, tool_folder: Path) -> None:
+    add_search_path([tool_folder], "--path")
     assert "redness" not in names("tools")
     with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
         load("tools", "redness")

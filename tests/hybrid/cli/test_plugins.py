@@ -127,7 +127,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def plugin_folder(tmp_path: Path) -> Path:
     """A folder laid out like the project, with one thing of each kind, named `own_` and the folder."""
     for kind in KINDS:
         write(tmp_path / "own", kind.folder, f"own_{kind.folder}", TEXTS[kind.folder])
@@ -157,12 +157,12 @@ def offer(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("installed", [True, False])
 def test_every_kind_is_found_and_loaded_in_one_way(
-    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+    plugin_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
 ) -> None:
     if installed:
         offer(tmp_path / "site", monkeypatch)
     else:
-        add_search_path([own], "--path")
+        add_search_path([plugin_folder], "--path")
     for kind in KINDS:
         name = f"own_{kind.folder}"
         assert name in names(kind.package), kind
@@ -172,27 +172,27 @@ def test_every_kind_is_found_and_loaded_in_one_way(
     assert code_hash_of_plugin("baselines", "chance") is None, "a file of the project"
 
 
-def test_the_hash_of_a_thing_is_over_what_it_imports_from_outside(own: Path) -> None:
-    solver = own / "baselines" / "own_baselines.py"
-    helper = write(own, "baselines", "_own_words", "WORDS = 1\n")
+def test_the_hash_of_a_thing_is_over_what_it_imports_from_outside(plugin_folder: Path) -> None:
+    solver = plugin_folder / "baselines" / "own_baselines.py"
+    helper = write(plugin_folder, "baselines", "_own_words", "WORDS = 1\n")
     solver.write_text("from baselines._own_words import WORDS\n" + SOLVER)
-    add_search_path([own], "--path")
+    add_search_path([plugin_folder], "--path")
     load("baselines", "own_baselines")
-    before = code_hash_of_plugin("baselines", "own_baselines")
+    previous = code_hash_of_plugin("baselines", "own_baselines")
     helper.write_text("WORDS = 2\n")
-    assert code_hash_of_plugin("baselines", "own_baselines") != before
+    assert code_hash_of_plugin("baselines", "own_baselines") != previous
     helper.write_text("WORDS = 1\n")
-    assert code_hash_of_plugin("baselines", "own_baselines") == before
+    assert code_hash_of_plugin("baselines", "own_baselines") == previous
     sys.modules.pop("baselines._own_words")
 
 
 @pytest.mark.system
 def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
-    own: Path, command: Command, tmp_path: Path
+    plugin_folder: Path, command: Command, tmp_path: Path
 ) -> None:
-    run, path = tmp_path / "run", ("--path", own)
+    run, path = tmp_path / "run", ("--path", plugin_folder)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")
-    ended = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path, code=0)
+    result = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path, code=0)
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["identity"]["plugins"] == {
         f"{folder}/own_{folder}": code_hash_of_plugin(package, f"own_{folder}")
@@ -204,10 +204,10 @@ def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
         "specialist",
     )
     assert not {"code", "role"} & set(facts["mllm"])
-    ended = command("compare", run, "--json", *path)
-    said = json.loads(ended.out)
-    assert said["plugins"] == {"sections/own_sections": code_hash_of_plugin("hybrid.scoring.sections", "own_sections")}
-    assert [row["value"] for row in said["results"] if row["section"] == "own_sections"] == [0.0]
+    result = command("compare", run, "--json", *path)
+    data = json.loads(result.out)
+    assert data["plugins"] == {"sections/own_sections": code_hash_of_plugin("hybrid.scoring.sections", "own_sections")}
+    assert [row["value"] for row in data["results"] if row["section"] == "own_sections"] == [0.0]
 
 
 def describer() -> ProcessDescriber:
@@ -218,15 +218,15 @@ def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The import of this one has taken too long as soon as it has begun."""
 
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-        begun = {job.start.tool for job in worker.jobs.values()}
-        return judge(worker, options, passed_s, now + 60.0 * (name in begun))
+        tools = {job.start.tool for job in worker.jobs.values()}
+        return judge(worker, options, passed_s, now + 60.0 * (name in tools))
 
     monkeypatch.setattr(supervisor, "judge", judged)
     monkeypatch.setattr(supervisor, "TICK_S", 0.02)
 
 
 # What a file holds by its name, and why it is left out.
-BAD: dict[str, tuple[str, str]] = {name: (text, why) for name, text, why in cases(__file__, "BAD")[1]} | {
+BAD: dict[str, tuple[str, str]] = {name: (text, case) for name, text, case in cases(__file__, "BAD")[1]} | {
     "faulty": (
         SOLVER.replace('role = "specialist"', "role = property(lambda self: 1 / 0)"),
         "its role raises ZeroDivisionError: division by zero",
@@ -238,36 +238,36 @@ BAD: dict[str, tuple[str, str]] = {name: (text, why) for name, text, why in case
 
 @pytest.mark.system
 def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
-    own: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+    plugin_folder: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     for name, (text, _) in BAD.items():
-        write(own, "baselines", name if name in ("chance", "Capital") else f"own_{name}", text)
+        write(plugin_folder, "baselines", name if name in ("chance", "Capital") else f"own_{name}", text)
     late(monkeypatch, "own_hangs")
     monkeypatch.setattr("hybrid.cli.describer", describer)
-    listed = command("solvers", "list", "--json", "--path", own, code=0)
-    there = {one["name"] for one in json.loads(listed.out)["solvers"]}
-    assert {"chance", "mllm", "controller", "own_baselines", "own_graphs"} <= there
-    assert not {"Capital", *(f"own_{name}" for name in BAD)} & there
-    lines = listed.err.splitlines()
+    result = command("solvers", "list", "--json", "--path", plugin_folder, code=0)
+    values = {item["name"] for item in json.loads(result.out)["solvers"]}
+    assert {"chance", "mllm", "controller", "own_baselines", "own_graphs"} <= values
+    assert not {"Capital", *(f"own_{name}" for name in BAD)} & values
+    lines = result.err.splitlines()
     assert len(lines) == len(BAD)
-    for name, (_, why) in BAD.items():
+    for name, (_, reason) in BAD.items():
         (line,) = (line for line in lines if f"{name}.py" in line)
         assert line.startswith("note: left out: ")
-        assert why.lstrip(":1") in line
+        assert reason.lstrip(":1") in line
     assert not {name for name in sys.modules if name.startswith("baselines.own_")} - {"baselines.own_baselines"}
 
 
 @pytest.mark.system
 def test_a_statistic_that_raises_costs_its_own_rows(
-    own: Path, command: Command, chance_run: Path, capsys: pytest.CaptureFixture[str]
+    plugin_folder: Path, command: Command, chance_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(own, "sections", "own_faulty", SECTION.replace("    yield", "    1 / 0\n    yield"))
-    write(own, "sections", "own_wrong", "SECTION = 3\n")
-    ended = command("compare", chance_run, "--json", "--path", own)
-    said = json.loads(ended.out)
-    assert said["faults"] == {"own_faulty": "ZeroDivisionError: division by zero (sections/own_faulty.py, line 7)"}
-    assert {"metrics", "own_sections"} <= {row["section"] for row in said["results"]}
-    (line,) = (line for line in ended.err.splitlines() if "left out" in line)
+    write(plugin_folder, "sections", "own_faulty", SECTION.replace("    yield", "    1 / 0\n    yield"))
+    write(plugin_folder, "sections", "own_wrong", "SECTION = 3\n")
+    result = command("compare", chance_run, "--json", "--path", plugin_folder)
+    data = json.loads(result.out)
+    assert data["faults"] == {"own_faulty": "ZeroDivisionError: division by zero (sections/own_faulty.py, line 7)"}
+    assert {"metrics", "own_sections"} <= {row["section"] for row in data["results"]}
+    (line,) = (line for line in result.err.splitlines() if "left out" in line)
     assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', and is a int" in line
 
 
@@ -281,26 +281,26 @@ def chance_run(command: Command, tmp_path: Path) -> Path:
 
 
 @pytest.mark.system
-def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path, command: Command) -> None:
+def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(plugin_folder: Path, command: Command) -> None:
     faulty = SOLVER.replace("    async", "    def required_tools(self, *_):\n        return {}[1]\n\n    async")
-    write(own, "baselines", "own_needy", faulty)
-    words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own)
-    ended = command("run", "blink", *words, "--solver", "own_needy", code=2)
-    assert "own_needy.py: its required_tools raises KeyError: 1" in ended.err
+    write(plugin_folder, "baselines", "own_needy", faulty)
+    words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", plugin_folder)
+    result = command("run", "blink", *words, "--solver", "own_needy", code=2)
+    assert "own_needy.py: its required_tools raises KeyError: 1" in result.err
 
 
 @pytest.mark.system
-def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Command) -> None:
-    write(own, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
-    words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own, "--solver", "mllm")
-    ended = command("run", "blink", *words, "--model", "own_three:x", code=2)
-    assert "own_three.py gives a int and no ChatModel" in ended.err
+def test_an_opener_that_gives_no_model_is_refused(plugin_folder: Path, command: Command) -> None:
+    write(plugin_folder, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
+    words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", plugin_folder, "--solver", "mllm")
+    result = command("run", "blink", *words, "--model", "own_three:x", code=2)
+    assert "own_three.py gives a int and no ChatModel" in result.err
 
 
-def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Path, tmp_path: Path) -> None:
+def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(plugin_folder: Path, tmp_path: Path) -> None:
     """Of every kind that a run uses; the hashes are those of its manifest."""
     cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")
-    add_search_path([own], "--path")
+    add_search_path([plugin_folder], "--path")
     model = RunConfig("own_benchmarks", ("own_baselines", "own_graphs"), "own_models:x", data="sample", limit=1)
     run = prepare(replace(model, tasks=("Jigsaw",), out=tmp_path / "run"))
     place = cluster.place_of_run(run)
@@ -310,19 +310,19 @@ def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Pa
     assert cluster.other_program(place, "n1") is None
     for plugin, code in place.plugins.items():
         other = replace(place, plugins={**place.plugins, plugin: "0" * 12})
-        said = f"on node n1 the plug-in {plugin} has the code {code}, in this run it has {'0' * 12}: install the same"
-        assert str(cluster.other_program(other, "n1")).startswith(said)
+        text = f"on node n1 the plug-in {plugin} has the code {code}, in this run it has {'0' * 12}: install the same"
+        assert str(cluster.other_program(other, "n1")).startswith(text)
     absent = str(cluster.other_program(replace(place, plugins={"graphs/own_other": code}), "n1"))
     assert f"the plug-in graphs/own_other of this run (code {code}) cannot be had: no 'own_other' in graphs/" in absent
-    write(own, "sections", "own_later", SECTION)
+    write(plugin_folder, "sections", "own_later", SECTION)
     cluster._code.cache_clear()
     assert "hold other files than in this run" in str(cluster.other_program(place, "n1"))
 
 
-def test_a_tool_whose_rule_is_asked_is_one_of_the_run(own: Path) -> None:
+def test_a_tool_whose_rule_is_asked_is_one_of_the_run(plugin_folder: Path) -> None:
     """Also where the rule calls another tool alone: its code decides the answers."""
     ruled = TOOL.replace('"nothing"),)), Args)', '"nothing"),)), Args, rules={"Jigsaw": OneCall("jigsaw", letter())})')
-    write(own, "tools", "own_ruled", "from hybrid.tool.rules import OneCall, letter\n" + ruled)
-    add_search_path([own], "--path")
+    write(plugin_folder, "tools", "own_ruled", "from hybrid.tool.rules import OneCall, letter\n" + ruled)
+    add_search_path([plugin_folder], "--path")
     assert tools_asked(["Jigsaw"]) == {"jigsaw", "own_ruled"}
     assert "own_ruled" not in tools_asked(["Relative_Depth"])

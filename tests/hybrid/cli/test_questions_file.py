@@ -35,9 +35,9 @@ def words(file: Path, tmp_path: Path, fakes: Any) -> Words:
     return ("run", str(file), "--model", f"replay:{model}", "--solver", "mllm", "--solver", "chance")
 
 
-def metrics(ended: Any, solver: str = "mllm") -> dict[str, float]:
-    found: dict[str, float] = json.loads(ended.out)["solvers"][solver]["metrics"]
-    return found
+def metrics(result: Any, solver: str = "mllm") -> dict[str, float]:
+    results: dict[str, float] = json.loads(result.out)["solvers"][solver]["metrics"]
+    return results
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".tsv"])
@@ -54,24 +54,24 @@ def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path,
 def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: Words) -> None:
     with file.open("a") as lines:
         lines.write(json.dumps({"id": "q8", "image": "away.png", "question": "?", "answer": "yes"}) + "\n")
-    why = f"{file}:8, column image: there is no file 'away.png' inside {file.parent}"
-    assert f"broken: q8: {why}" in command("data", "check", file, code=3).out
+    text = f"{file}:8, column image: there is no file 'away.png' inside {file.parent}"
+    assert f"broken: q8: {text}" in command("data", "check", file, code=3).out
     for refused in (command("data", "check", file, "--strict"), command(*words, "--strict")):
         assert refused.code == 2
-        assert f"--strict: 1 rows cannot be used:\n  q8: {why}" in refused.err
-    ended = command(*words, "--json", code=3)
-    assert f"failed: q8 (mllm): {why}" in ended.err
-    assert json.loads(ended.out)["solvers"]["mllm"]["failed"] == 1
+        assert f"--strict: 1 rows cannot be used:\n  q8: {text}" in refused.err
+    result = command(*words, "--json", code=3)
+    assert f"failed: q8 (mllm): {text}" in result.err
+    assert json.loads(result.out)["solvers"]["mllm"]["failed"] == 1
 
 
 def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: Words, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert "3 questions, run folder" in command(*words, "--out", run, "--limit", "3", "--json").err
-    ended = command(*words, "--out", run, "--json", code=0)
-    assert metrics(ended)["accuracy_macro"] == pytest.approx(6 / 7)
-    assert metrics(ended)["iou"] == 1.0
-    assert metrics(ended)["f1"] is None or metrics(ended)["f1"] == 0.0
-    assert command(*words, "--out", run, "--json").out == ended.out
+    result = command(*words, "--out", run, "--json", code=0)
+    assert metrics(result)["accuracy_macro"] == pytest.approx(6 / 7)
+    assert metrics(result)["iou"] == 1.0
+    assert metrics(result)["f1"] is None or metrics(result)["f1"] == 0.0
+    assert command(*words, "--out", run, "--json").out == result.out
     assert "accuracy_macro" in command("compare", run, "--json", code=0).out
     assert command("score", run, "--json").code == 0
     assert command("report", run, "-o", tmp_path / "site").code == 0
@@ -94,22 +94,22 @@ def test_a_path_is_the_data(command: Command, file: Path, tmp_path: Path) -> Non
 def test_questions_from_python_are_the_same_rows(file: Path, fakes: Any, tmp_path: Path, hybrid_home: Path) -> None:
     picture = file.parent / "shapes.png"
     images = [picture, str(picture), picture.read_bytes(), Image.open(picture), np.asarray(Image.open(picture))]
-    made = [
+    questions = [
         hybrid.Question("Which is left?", image, "disc", choices=["disc", "square"], group={"form": str(number)})
         for number, image in enumerate(images)
     ]
     model = fakes.recordings(tmp_path / "model", {str(number): "(A)" for number in range(1, 6)})
     options = {"solvers": ["mllm"], "model": f"replay:{model}", "out": str(tmp_path / "run")}
-    (scored,) = hybrid.run(questions=made, **options).solvers
+    (scored,) = hybrid.run(questions=questions, **options).solvers
     assert [score.correct for score in scored.scores] == [1.0] * 5
     assert {score.groups["form"] for score in scored.scores} == set("01234")
     assert len(list((hybrid_home / "questions").iterdir())) == 1
-    hybrid.run(questions=made, **options)
+    hybrid.run(questions=questions, **options)
     assert len(list((hybrid_home / "questions").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ({"questions": []}, "give at least one"),
         ({"questions": ["a text"]}, "item 1 is a str, not a hybrid.Question"),
@@ -119,6 +119,6 @@ def test_questions_from_python_are_the_same_rows(file: Path, fakes: Any, tmp_pat
         ({}, "takes a benchmark"),
     ],
 )
-def test_what_python_may_not_hand_in(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        hybrid.run(**given, solvers=["chance"])
+def test_what_python_may_not_hand_in(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        hybrid.run(**options, solvers=["chance"])

@@ -37,9 +37,9 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     lines = first.out.splitlines()
     assert len(lines) <= 25
     head, tasks, *_ = first.out.split("\n\n")
-    said = " ".join(head.split())
-    assert re.search(r"is \d\.\d{3} with tools \(controller\), \d\.\d{3} alone \(mllm\)", said)
-    assert "tool output" in said.lower()
+    text = " ".join(head.split())
+    assert re.search(r"is \d\.\d{3} with tools \(controller\), \d\.\d{3} alone \(mllm\)", text)
+    assert "tool output" in text.lower()
     assert "warning" not in first.out
     assert [line.split()[0] for line in tasks.splitlines()[2:6]] == sorted(TASKS)
     assert ABOUT.strip() in " ".join(first.out.split())
@@ -51,22 +51,22 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert "making ready" in first.err
 
     # The same command again asks nothing and says the same; as JSON it says no less.
-    before = answered(tmp_path / "quick")
-    assert sorted(before) == sorted(
+    previous = answered(tmp_path / "quick")
+    assert sorted(previous) == sorted(
         f"{run}/{solver}/attempts.jsonl"
         for run in RUNS
         for solver in (("controller",) if run.endswith("blank") else ("controller", "mllm", "specialist"))
     )
-    again = command(*words)
-    assert (again.code, again.out) == (0, first.out)
-    assert answered(tmp_path / "quick") == before
+    result = command(*words)
+    assert (result.code, result.out) == (0, first.out)
+    assert answered(tmp_path / "quick") == previous
     report = json.loads(command(*words, "--json").out)
     assert 1 <= len(report["conclusion"]) <= 5
-    printed = [one for one in report["conclusion"] if one["id"].partition(".")[0] in SENTENCES]
+    printed = [item for item in report["conclusion"] if item["id"].partition(".")[0] in SENTENCES]
     assert len(printed) >= 2
-    assert all(one["text"] in said for one in printed)
+    assert all(entry["text"] in text for entry in printed)
     # No sentence of a fault is among those that are left out.
-    assert not re.search("faults|failed", " ".join(one["text"] for one in report["conclusion"]))
+    assert not re.search("faults|failed", " ".join(value["text"] for value in report["conclusion"]))
     assert report["study"] == {run: f"quick/{run}" for run in RUNS}
 
     # The report lies where it says, and begins with the decomposition.
@@ -82,9 +82,9 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     )
     sections = re.findall(r'"id":"([\w-]+)","title"', overview.read_text().replace("\\", ""))
     assert sections[-1] == "trained-matcher"
-    drawn = re.findall(r'"file":"([^"]+)"[^}]*"over":"img:[12]"', matched)
-    assert len(drawn) == 2
-    assert all((tmp_path / page).parent.joinpath(file).is_file() for file in drawn)
+    matches = re.findall(r'"file":"([^"]+)"[^}]*"over":"img:[12]"', matched)
+    assert len(matches) == 2
+    assert all((tmp_path / page).parent.joinpath(file).is_file() for file in matches)
 
     # What it names next runs as it stands: without a key it ends before anything is asked, and names the key.
     refused = command(*shlex.split(lines[-1])[1:], code=2)
@@ -94,9 +94,11 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
 
     # One question of the run is asked again in a folder of its own, by the command on its page.
     page_of = next((overview.parent / "questions").glob("*.js")).read_text().replace("\\", "")
-    (again,) = {one for one in re.findall(r'"again":"([^"]+)"', page_of) if "--only generated_val_Jigsaw_1 " in one}
-    asked = command(*shlex.split(again)[1:])
-    assert asked.code == 0, asked.err
+    (result,) = {
+        match for match in re.findall(r'"again":"([^"]+)"', page_of) if "--only generated_val_Jigsaw_1 " in match
+    }
+    request = command(*shlex.split(result)[1:])
+    assert request.code == 0, request.err
     assert (tmp_path / "quick" / "blink-again" / "questions.jsonl").read_text().count("\n") == 1
 
 
@@ -106,8 +108,8 @@ def test_a_folder_that_can_be_none_is_refused_before_anything_is_drawn(
 ) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    ended = command("quickstart", "--out", out, code=2)
-    assert ended.err.splitlines()[-1].startswith(f"hybrid: {out}/blink cannot be written: ")
+    result = command("quickstart", "--out", out, code=2)
+    assert result.err.splitlines()[-1].startswith(f"hybrid: {out}/blink cannot be written: ")
     assert not (hybrid_home / "samples").exists()
 
 
@@ -136,15 +138,15 @@ def test_started_by_uv_it_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def of(*outcomes: Outcome, **facts: Any) -> tuple[Scored, ...]:
     scores = tuple(Score(str(place), "Jigsaw", 0.0, outcome) for place, outcome in enumerate(outcomes))
-    counted = Counted(scores, ())
+    counts = Counted(scores, ())
     data = Data("blink", "val", {}, {})
-    one = Scored("blink", "controller", {"wrong": counted, "guess": counted}, "wrong", {}, data)
-    return (replace(one, **facts),)
+    scored = Scored("blink", "controller", {"wrong": counts, "guess": counts}, "wrong", {}, data)
+    return (replace(scored, **facts),)
 
 
 def test_what_went_wrong_is_counted_and_explained() -> None:
     assert mishaps(of(Outcome.ANSWERED, Outcome.ABSTAINED, usage=Usage())) == []
     ends = (Outcome.UNPARSED, Outcome.TOOL_FAULT, Outcome.TOOL_FAULT, Outcome.BUDGET)
-    (told,) = mishaps(of(*ends, usage=Usage(tool_faults=4)))
-    assert told.splitlines() == [MISHAPS, "  controller: 1 unparsed, 1 budget, 2 tool_fault, 4 lost"]
+    (text,) = mishaps(of(*ends, usage=Usage(tool_faults=4)))
+    assert text.splitlines() == [MISHAPS, "  controller: 1 unparsed, 1 budget, 2 tool_fault, 4 lost"]
     assert all(word in MISHAPS for word in ("unparsed:", "budget:", "tool_fault:", "lost:"))

@@ -27,10 +27,10 @@ def run(large_run: Callable[[int], Path]) -> Path:
 
 def test_a_report_is_written_and_may_replace_itself(command: Command, run: Path, tmp_path: Path) -> None:
     for errors in ("1", "2"):
-        ended = command("report", run, "-o", tmp_path / "site", "--sample-errors", errors)
-        assert (ended.code, ended.out) == (0, f"wrote {tmp_path / 'site' / 'index.html'}\n")
+        result = command("report", run, "-o", tmp_path / "site", "--sample-errors", errors)
+        assert (result.code, result.out) == (0, f"wrote {tmp_path / 'site' / 'index.html'}\n")
         # Progress is on stderr.
-        assert f"{COUNT}/{COUNT}" in ended.err
+        assert f"{COUNT}/{COUNT}" in result.err
     assert (tmp_path / "site" / "index.html").is_file()
 
 
@@ -50,9 +50,9 @@ def test_wrong_options_are_one_line(
 def test_a_damaged_run_is_reported_and_named(command: Command, run: Path) -> None:
     path = run / "mllm" / "attempts.jsonl"
     path.write_bytes(b"{}\n" + path.read_bytes())
-    ended = command("report", run, "--json", code=3)
-    assert "failed: " in ended.err
-    assert any("attempts.jsonl, line 1" in line for line in json.loads(ended.out)["blink"]["warnings"])
+    result = command("report", run, "--json", code=3)
+    assert "failed: " in result.err
+    assert any("attempts.jsonl, line 1" in line for line in json.loads(result.out)["blink"]["warnings"])
 
 
 @pytest.mark.system
@@ -86,8 +86,8 @@ def test_a_full_disk_is_one_line(command: Command, run: Path, tmp_path: Path, mo
     # The function is the default of an argument.
     monkeypatch.setitem(shutil.copytree.__kwdefaults__ or {}, "copy_function", full)
     monkeypatch.setattr(shutil.copytree, "__defaults__", (False, None, full, False, False))
-    ended = command("report", run, "-o", tmp_path / "site", "--quiet", code=2)
-    (line,) = ended.err.strip().splitlines()
+    result = command("report", run, "-o", tmp_path / "site", "--quiet", code=2)
+    (line,) = result.err.strip().splitlines()
     assert len(copies) > 1
     name = copies[0].partition("/assets/")[2]
     assert line == (

@@ -16,29 +16,29 @@ def test_a_broken_image_costs_one_question_and_the_code_is_3(
 ) -> None:
     rows = [{**fakes.jigsaw_row(1), "image_1": b"broken"}, fakes.jigsaw_row(2), fakes.jigsaw_row(3)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
-    ended = command("run", *blink, "--solver", "specialist", "--json", code=3)
-    report = json.loads(ended.out)["solvers"]["specialist"]
+    result = command("run", *blink, "--solver", "specialist", "--json", code=3)
+    report = json.loads(result.out)["solvers"]["specialist"]
     assert report["outcomes"] == {"broken": 1, "answered": 2, "abstained": 3}
-    (line,) = [line for line in ended.err.splitlines() if line.startswith("failed: ")]
+    (line,) = [line for line in result.err.splitlines() if line.startswith("failed: ")]
     assert line.startswith("failed: val_Jigsaw_1 (specialist): ")
     assert "row 1, question val_Jigsaw_1, column image_1: these 6 bytes are not an image" in line
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_wrong_option_is_one_line_and_code_2", list))
 def test_a_wrong_option_is_one_line_and_code_2(command: Command, blink: Words, words: list[str], message: str) -> None:
-    ended = command("run", *blink, *words, code=2)
-    assert ended.out == ""
-    assert len([line for line in ended.err.splitlines() if message in line]) == 1
-    assert "Traceback" not in ended.err
+    result = command("run", *blink, *words, code=2)
+    assert result.out == ""
+    assert len([line for line in result.err.splitlines() if message in line]) == 1
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.system
 def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, fakes: Any) -> None:
     fakes.write_task(tmp_path / "data", "Jigsaw", [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)], "test")
     words = ("blink", "--data", tmp_path / "data", "--split", "test", "--out", tmp_path / "run")
-    ended = command("run", *words, "--solver", "specialist", "--json", code=0)
-    assert json.loads(ended.out) == {"run": str(tmp_path / "run"), "solvers": {}}
-    assert "the answers of test are hidden" in ended.err
+    result = command("run", *words, "--solver", "specialist", "--json", code=0)
+    assert json.loads(result.out) == {"run": str(tmp_path / "run"), "solvers": {}}
+    assert "the answers of test are hidden" in result.err
     scored = command("score", tmp_path / "run", "--json", code=0)
     assert json.loads(scored.out) == {"run": str(tmp_path / "run"), "solvers": {}}
     submission = json.loads((tmp_path / "run" / "specialist" / "submission.json").read_text())

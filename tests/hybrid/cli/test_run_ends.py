@@ -33,7 +33,7 @@ sys.exit(json.dumps(ended))
 """
 
 
-def hybrid(*commands: Sequence[object], limit: int | None = None, before: Sequence[str] = ()) -> list[Ended]:
+def hybrid(*commands: Sequence[object], limit: int | None = None, names: Sequence[str] = ()) -> list[Ended]:
     """Commands in a process of their own, in which no file grows beyond `limit` bytes."""
 
     def small_files() -> None:
@@ -41,17 +41,17 @@ def hybrid(*commands: Sequence[object], limit: int | None = None, before: Sequen
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     words = json.dumps([[str(word) for word in words] for words in commands])
-    ended = subprocess.run(
-        [*before, sys.executable, "-c", ONE_AFTER_THE_OTHER, words],
+    result = subprocess.run(
+        [*names, sys.executable, "-c", ONE_AFTER_THE_OTHER, words],
         check=False,
         capture_output=True,
         text=True,
         timeout=120,
         preexec_fn=small_files,
     )
-    assert "Traceback" not in ended.stderr, ended.stderr
-    *errors, codes = ended.stderr.split("---\n")
-    return [Ended(*one) for one in zip(json.loads(codes), ended.stdout.split("---\n"), errors, strict=False)]
+    assert "Traceback" not in result.stderr, result.stderr
+    *errors, codes = result.stderr.split("---\n")
+    return [Ended(*item) for item in zip(json.loads(codes), result.stdout.split("---\n"), errors, strict=False)]
 
 
 def hidden(folder: Path) -> list[str]:
@@ -59,7 +59,7 @@ def hidden(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob(".*") if path.name != ".lock"]
 
 
-def whole(path: Path) -> list[str]:
+def complete_ids(path: Path) -> list[str]:
     """The ids of a file whose every line is whole."""
     content = path.read_text()
     assert content.endswith("\n")
@@ -77,35 +77,35 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     words += ["--solver", "mllm", "--concurrency", "4", "--out", tmp_path / "run", "--json"]
     assert command(*words, "--limit", "5").code == 0
     path = tmp_path / "run" / "mllm" / "attempts.jsonl"
-    before = path.read_bytes()
+    content = path.read_bytes()
     # What the disk has room for: all that is written as a whole, and attempts of some questions.
-    (ended,) = hybrid(words, limit=19_500)
-    assert ended.code == 3, ended.err
-    (told,) = [line for line in ended.err.splitlines() if line.startswith("stopped with")]
-    done = whole(path)
-    assert told == (
-        f"stopped with {23 - len(done)} questions open: {tmp_path / 'run'} cannot be written: File too large; "
+    (result,) = hybrid(words, limit=19_500)
+    assert result.code == 3, result.err
+    (value,) = [line for line in result.err.splitlines() if line.startswith("stopped with")]
+    finished = complete_ids(path)
+    assert value == (
+        f"stopped with {23 - len(finished)} questions open: {tmp_path / 'run'} cannot be written: File too large; "
         "what is finished is kept: run it again to go on"
     )
-    assert 5 < len(done) < 23
-    assert json.loads(ended.out)["solvers"]["mllm"]["n"] == len(done)
-    assert path.read_bytes().startswith(before)
+    assert 5 < len(finished) < 23
+    assert json.loads(result.out)["solvers"]["mllm"]["n"] == len(finished)
+    assert path.read_bytes().startswith(content)
     assert hidden(tmp_path / "run") == []
     assert command(*words).code == 0
-    assert sorted(whole(path)) == sorted(fakes.blink_replies(3, 20))
+    assert sorted(complete_ids(path)) == sorted(fakes.blink_replies(3, 20))
 
 
 @pytest.mark.system
 def test_a_disk_without_room_is_one_line(command: Command, blink: Words, tmp_path: Path) -> None:
     words = ("run", *blink, "--solver", "mllm")
     assert command(*words, "--limit", "2").code == 0
-    kept = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    by_path = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
     same, more = hybrid((*words, "--limit", "2"), words, limit=0)
     assert (same.code, more.code) == (2, 2)
     assert same.err.splitlines()[-1] == f"hybrid: {tmp_path / 'run'} cannot be written: File too large"
     assert more.err.splitlines()[-1].endswith(" cannot be read or written: File too large")
     assert hidden(tmp_path / "run") == []
-    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == kept
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == by_path
 
 
 class Unscorable(Blink):
@@ -123,15 +123,15 @@ def test_a_question_that_cannot_be_scored_costs_itself(
     from hybrid.benchmarks import blink as module
 
     monkeypatch.setattr(module, "BENCHMARK", Unscorable())
-    told = "failed: val_Jigsaw_2 (mllm): cannot be scored: IndexError: string index out of range"
-    told += " (cli/test_run_ends.py, line"
+    text = "failed: val_Jigsaw_2 (mllm): cannot be scored: IndexError: string index out of range"
+    text += " (cli/test_run_ends.py, line"
     for words in (("run", *blink, "--solver", "mllm", "--json"), ("score", tmp_path / "run", "--json")):
-        ended = command(*words, code=3)
-        assert told in ended.err
-        found = json.loads(ended.out)
-        found = found.get("solvers", {"mllm": found})["mllm"]
-        assert (found["n"], found["failed"]) == (6, 1)
-        assert found["metrics"]["with_failed"]["accuracy_micro"] == pytest.approx(4 / 6)
+        result = command(*words, code=3)
+        assert text in result.err
+        data = json.loads(result.out)
+        data = data.get("solvers", {"mllm": data})["mllm"]
+        assert (data["n"], data["failed"]) == (6, 1)
+        assert data["metrics"]["with_failed"]["accuracy_micro"] == pytest.approx(4 / 6)
     assert command("compare", tmp_path / "run").code == 0
 
 

@@ -19,9 +19,9 @@ def words(blink: Words, tmp_path: Path) -> Callable[[Path], list[str]]:
         for place in (folder, tmp_path / "detector"):
             place.mkdir(parents=True, exist_ok=True)
             (place / "model.safetensors").write_bytes(b"never loaded: the question is a puzzle")
-        named = [word if word != "classical" else "auto" for word in blink]
+        values = [word if word != "classical" else "auto" for word in blink]
         weights = [word for place in places for word in ("--weights", place)]
-        return ["run", *named, "--solver", "specialist", *weights, "--limit", "1", "--device", "cpu"]
+        return ["run", *values, "--solver", "specialist", *weights, "--limit", "1", "--device", "cpu"]
 
     return with_weights
 
@@ -34,12 +34,24 @@ def test_known_weights_that_saw_the_images_are_refused_by_name(
     refused = command(*words(folder), "--dry-run", code=2)
     assert "depth: licence CC-BY-NC-4.0 (--allow non-commercial)" in refused.err
     assert "overlap" not in refused.err, "the jigsaws and relations come from TARA and VSR"
-    opened = command(*words(folder), "--allow", "non-commercial", "--json", code=0)
-    assert "note: non-commercial: depth\n" in opened.err
+    result = command(*words(folder), "--allow", "non-commercial", "--json", code=0)
+    assert "note: non-commercial: depth\n" in result.err
 
 
-@pytest.mark.parametrize(("samples", "said"), [(2, True), (3, False)])
-def test_two_samples_are_said_to_change_no_vote(command: Command, samples: int, said: bool) -> None:
-    asked = ("run", "blink", "--data", "sample", "--model", "embedded", "--solver", "mllm", "--limit", "1", "--dry-run")
-    ended = command(*asked, "--setting", f"samples={samples}", code=0)
-    assert ("note: --setting samples=2 doubles the calls and changes no vote" in ended.err) == said
+@pytest.mark.parametrize(("samples", "is_said"), [(2, True), (3, False)])
+def test_two_samples_are_said_to_change_no_vote(command: Command, samples: int, is_said: bool) -> None:
+    arguments = (
+        "run",
+        "blink",
+        "--data",
+        "sample",
+        "--model",
+        "embedded",
+        "--solver",
+        "mllm",
+        "--limit",
+        "1",
+        "--dry-run",
+    )
+    result = command(*arguments, "--setting", f"samples={samples}", code=0)
+    assert ("note: --setting samples=2 doubles the calls and changes no vote" in result.err) == is_said

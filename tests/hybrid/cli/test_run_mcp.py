@@ -26,9 +26,9 @@ def asking(server: str, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_dry_run_lists_what_is_offered(command: Command, asking: Words) -> None:
-    told = [word for name in PLAIN_IMAGES for word in ("--mcp-image", f"{name}=image")]
-    ended = command(*asking, "--mcp", plain(), *told, "--dry-run", "--json", code=0)
-    (note,) = [one for one in json.loads(ended.out)["notes"] if one.startswith("MCP server plain (Plain 1.0, ")]
+    images = [word for name in PLAIN_IMAGES for word in ("--mcp-image", f"{name}=image")]
+    result = command(*asking, "--mcp", plain(), *images, "--dry-run", "--json", code=0)
+    (note,) = [load for load in json.loads(result.out)["notes"] if load.startswith("MCP server plain (Plain 1.0, ")]
     assert note.endswith("offers: plain_look, plain_dies, plain_odd, plain_refuses, plain_unwilling, plain_variables")
 
 
@@ -37,35 +37,35 @@ def test_without_the_package_one_line_says_what_to_do(
 ) -> None:
     monkeypatch.delitem(sys.modules, "hybrid.integrations.mcp.client", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
-    ended = command(*asking, "--mcp", plain(), code=2)
-    wanted = f"hybrid: --mcp needs the package mcp: uv pip install -e '{Path(__file__).resolve().parents[3]}[mcp]' ("
-    assert ended.err.splitlines()[-1].startswith(wanted)
+    result = command(*asking, "--mcp", plain(), code=2)
+    text = f"hybrid: --mcp needs the package mcp: uv pip install -e '{Path(__file__).resolve().parents[3]}[mcp]' ("
+    assert result.err.splitlines()[-1].startswith(text)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_words_are_said_in_one_line_without_secrets"))
 def test_wrong_words_are_said_in_one_line_without_secrets(
     command: Command, asking: Words, words: Words, said: str
 ) -> None:
-    ended = command(*asking, *words, code=2)
-    assert said in ended.err
-    assert len(ended.err.splitlines()) == 1
-    assert "hidden-word" not in ended.err
+    result = command(*asking, *words, code=2)
+    assert said in result.err
+    assert len(result.err.splitlines()) == 1
+    assert "hidden-word" not in result.err
 
 
 def test_a_run_from_a_file_is_given_back_as_a_configuration(command: Command, asking: Words, tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     tools = {"tools": ["crop", "plain_look"], "mcp": [plain()], "mcp-image": {"plain_look": "image:base64"}}
     path.write_text(json.dumps(tools))
-    ended = command(*asking, "--config", path, "--json", code=0)
-    run = Path(json.loads(ended.out)["run"])
+    result = command(*asking, "--config", path, "--json", code=0)
+    run = Path(json.loads(result.out)["run"])
     manifest = json.loads((run / "manifest.json").read_text())
     assert {key: manifest["options"][key] for key in ("mcp", "mcp-image")} == {
         "mcp": [plain()],
         "mcp-image": {"plain_look": "image:base64"},
     }
     assert manifest["identity"]["tools_offered"] == ["crop", "plain_look"]
-    again = command("run", "--config", run, "--json")
-    assert (again.code, again.out) == (0, ended.out)
+    second = command("run", "--config", run, "--json")
+    assert (second.code, second.out) == (0, result.out)
     assert len(json.loads((run / "manifest.json").read_text())["commands"]) == 2
     # How the image is sent decides what the tool is.
     other = command("run", "--config", run, "--mcp-image", "plain_look=image", "--out", run, code=2)

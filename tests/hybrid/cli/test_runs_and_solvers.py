@@ -24,8 +24,8 @@ def runs(tmp_path: Path, made_up_runs: Any) -> Path:
 
 
 def by_name(command: Command, *words: object) -> dict[str, Any]:
-    ended = command("runs", "list", *words, "--json", code=0)
-    return {Path(run["path"]).name: run for run in json.loads(ended.out)["runs"]}
+    result = command("runs", "list", *words, "--json", code=0)
+    return {Path(run["path"]).name: run for run in json.loads(result.out)["runs"]}
 
 
 def test_a_run_that_somebody_writes_says_so(command: Command, runs: Path) -> None:
@@ -39,37 +39,37 @@ def test_damage_is_told_and_hides_no_other_run(command: Command, runs: Path) -> 
     (runs / "blink" / "mllm" / "attempts.jsonl").write_text("".join(["{}\n", *lines[1:]]))
     (runs / "blink-blank" / "manifest.json").write_text("no JSON")
     (runs / "blink-shuffled" / "manifest.json").unlink()
-    found = by_name(command)
-    assert {name for name, run in found.items() if run["state"] == "damaged"} == {
+    result = by_name(command)
+    assert {name for name, run in result.items() if run["state"] == "damaged"} == {
         "blink",
         "blink-blank",
         "blink-shuffled",
     }
-    assert "line 1: not an Attempt" in found["blink"]["damage"][0]
-    assert "is not JSON" in found["blink-blank"]["damage"][0]
-    assert "no manifest.json" in found["blink-shuffled"]["damage"][0]
-    assert found["mvp_bench"]["state"] == "open"
-    ended = command("runs", "list")
-    assert ended.err.count("note: ") == 3
-    assert "damaged" in ended.out
+    assert "line 1: not an Attempt" in result["blink"]["damage"][0]
+    assert "is not JSON" in result["blink-blank"]["damage"][0]
+    assert "no manifest.json" in result["blink-shuffled"]["damage"][0]
+    assert result["mvp_bench"]["state"] == "open"
+    process = command("runs", "list")
+    assert process.err.count("note: ") == 3
+    assert "damaged" in process.out
 
 
 def test_where_no_run_is_nothing_is_listed(command: Command, tmp_path: Path) -> None:
-    ended = command("runs", "list")
-    assert (ended.code, ended.out) == (0, "")
-    assert "no runs here" in ended.err
+    result = command("runs", "list")
+    assert (result.code, result.out) == (0, "")
+    assert "no runs here" in result.err
     assert json.loads(command("runs", "list", "--json").out) == {"runs": []}
-    ended = command("runs", "list", "nowhere")
-    assert (ended.code, ended.err) == (2, "hybrid: nowhere is no folder\n")
+    result = command("runs", "list", "nowhere")
+    assert (result.code, result.err) == (2, "hybrid: nowhere is no folder\n")
 
 
 def test_every_solver_is_listed_with_a_line_of_its_own(command: Command) -> None:
-    listed = command("solvers", "list", code=0)
-    assert [line.split()[0] for line in listed.out.splitlines()] == list(solver_names())
-    found = json.loads(command("solvers", "list", "--json").out)["solvers"]
-    assert [(one["name"], one["role"], one["needs_model"]) for one in found] == [
+    result = command("solvers", "list", code=0)
+    assert [line.split()[0] for line in result.out.splitlines()] == list(solver_names())
+    solvers = json.loads(command("solvers", "list", "--json").out)["solvers"]
+    assert [(item["name"], item["role"], item["needs_model"]) for item in solvers] == [
         (name, load_solver(name).role, load_solver(name).needs_model) for name in solver_names()
     ]
-    summaries = [one["summary"] for one in found]
+    summaries = [entry["summary"] for entry in solvers]
     assert len(set(summaries)) == len(summaries)
     assert all(0 < len(summary) <= 120 and "\n" not in summary for summary in summaries)

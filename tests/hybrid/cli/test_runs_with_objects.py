@@ -16,14 +16,14 @@ class Quotes(Solver):
     role = "chance"
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        said = {"tool": "counter", "backend": "classical", "answer": "(A)", "confidence": 0.5, "letter": "A"}
-        ctx.rule("adopt", "counter says A", {"specialist_answer": said})
+        messages = {"tool": "counter", "backend": "classical", "answer": "(A)", "confidence": 0.5, "letter": "A"}
+        ctx.rule("adopt", "counter says A", {"specialist_answer": messages})
         return Reply("(A)")
 
 
 def test_an_answer_of_a_tool_that_was_an_object_cannot_be_calibrated(command: Any) -> None:
     hybrid.run("blink", **SAMPLE, solvers=Quotes(), out="run")
-    ended = command("calibrate", "run", "-o", "trust.json")
-    assert (ended.code, Path("trust.json").exists()) == (2, False)
-    assert "no 'counter' in tools/" in ended.err
-    assert "handed in by Python code: save it as counter.py and name its folder with --path" in ended.err
+    result = command("calibrate", "run", "-o", "trust.json")
+    assert (result.code, Path("trust.json").exists()) == (2, False)
+    assert "no 'counter' in tools/" in result.err
+    assert "handed in by Python code: save it as counter.py and name its folder with --path" in result.err

@@ -17,11 +17,11 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
 ) -> None:
     import torch
 
-    said = "hybrid: --device cuda:64: torch sees n"
+    text = "hybrid: --device cuda:64: torch sees n"
     if not torch.cuda.is_available():
-        said = "hybrid: --device cuda:64: torch sees no CUDA device on this machine\n"
+        text = "hybrid: --device cuda:64: torch sees no CUDA device on this machine\n"
     for words in (("run", *blink), ("tools", "run", "crop", __file__), ("tools", "check", "markers")):
-        assert command(*words, "--device", "cuda:64", code=2).err.startswith(said)
+        assert command(*words, "--device", "cuda:64", code=2).err.startswith(text)
     assert not (tmp_path / "run").exists()
     dry = command("run", *blink, "--device", "cuda:64", "--dry-run")
     assert (dry.code, "missing: --device cuda:64: torch sees n" in dry.out) == (2, True)
@@ -37,14 +37,16 @@ def test_texts_that_would_replace_nothing(
     command: Command, blink: Words, tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "texts.toml").write_text(text)
-    ended = command("run", *blink, "--prompts", tmp_path / "texts.toml", code=2)
-    assert ended.err.startswith(f"hybrid: --prompts {tmp_path / 'texts.toml'}: {message}")
-    assert ended.err.count("\n") == 1
+    result = command("run", *blink, "--prompts", tmp_path / "texts.toml", code=2)
+    assert result.err.startswith(f"hybrid: --prompts {tmp_path / 'texts.toml'}: {message}")
+    assert result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [("score",), ("compare",), ("report", "-o", "site")])
 def test_a_group_that_no_question_has(command: Command, tmp_path: Path, made_up_runs: Any, words: Words) -> None:
-    made = made_up_runs.write(tmp_path, "mvp_bench", size=2)
-    ended = command(*words, made.real, "--by", "granularity", code=2)
-    assert ended.err.splitlines()[-1].startswith("hybrid: --by granularity: these questions have no such group; there ")
-    assert command(*words, made.real, "--by", "level").code == 0
+    run = made_up_runs.write(tmp_path, "mvp_bench", size=2)
+    result = command(*words, run.real, "--by", "granularity", code=2)
+    assert result.err.splitlines()[-1].startswith(
+        "hybrid: --by granularity: these questions have no such group; there "
+    )
+    assert command(*words, run.real, "--by", "level").code == 0

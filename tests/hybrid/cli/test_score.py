@@ -23,10 +23,10 @@ def saved(folder: Path, replies: dict[int, str]) -> Path:
 @pytest.mark.shared_data
 def test_the_published_number_from_the_command_line(command: Command, shared_data: Path) -> None:
     path = shared_data / "blink_outputs" / "GPT4o"
-    ended = command("score", path, "--benchmark", "blink", "--field", "stored", "--json", "--unanswered", "wrong")
-    assert (ended.code, ended.out.count("\n")) == (0, 1)
-    assert ended.err.startswith("format: blink")
-    report = json.loads(ended.out)
+    result = command("score", path, "--benchmark", "blink", "--field", "stored", "--json", "--unanswered", "wrong")
+    assert (result.code, result.out.count("\n")) == (0, 1)
+    assert result.err.startswith("format: blink")
+    report = json.loads(result.out)
     assert set(report) >= {"benchmark", "n", "failed", "outcomes", "metrics", "tasks"}
     assert (report["benchmark"], report["n"], report["failed"]) == ("blink", 1901, 0)
     assert report["metrics"]["accuracy_macro"] == pytest.approx(0.6004, abs=5e-5)
@@ -48,19 +48,19 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
 @pytest.mark.system
 def test_from_a_run_to_a_trust_file(command: Command, blink: Words, tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
-    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3", code=0)
-    assert "jigsaw" in ended.out
+    result = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3", code=0)
+    assert "jigsaw" in result.out
     assert len(json.loads((tmp_path / "trust.json").read_text())["folds"]) == 3
 
     # All routes of a tool with --only and --all; as JSON the same numbers.
-    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--json")
-    measured = json.loads(ended.out)["measured"]
-    assert {one["tool"] for one in measured} >= {"jigsaw", "mllm"}
+    result = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--json")
+    measured = json.loads(result.out)["measured"]
+    assert {item["tool"] for item in measured} >= {"jigsaw", "mllm"}
     for choice in (("--only", "mllm"), ("--all",)):
         table = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", *choice).out
-        shown = [one for one in measured if choice == ("--all",) or one["tool"] == "mllm"]
-        assert len(table.splitlines()) == 4 + len(shown)
-        assert all(f" {one['route']} " in table and f"{one['right']:g}/{one['n']}" in table for one in shown)
+        values = [entry for entry in measured if choice == ("--all",) or entry["tool"] == "mllm"]
+        assert len(table.splitlines()) == 4 + len(values)
+        assert all(f" {value['route']} " in table and f"{value['right']:g}/{value['n']}" in table for value in values)
     refused = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--only", "jigsw", code=2)
     assert "jigsaw" in refused.err
     assert command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--all", "--json").code == 2
@@ -77,7 +77,7 @@ def test_unchecked_weights_are_said_when_they_are_counted(command: Command, blin
     content = folder.manifest
     content["solvers"]["specialist"]["unchecked_weights"] = ["jigsaw", "ocr"]
     folder.write_manifest(content)
-    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", code=0)
-    assert "unchecked weights: jigsaw answered without having been asked for known answers" in ended.err
-    assert "ocr" not in ended.err
+    result = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", code=0)
+    assert "unchecked weights: jigsaw answered without having been asked for known answers" in result.err
+    assert "ocr" not in result.err
     assert json.loads((tmp_path / "trust.json").read_text())["measured"]["unchecked"] == ["jigsaw"]

@@ -25,7 +25,7 @@ def predicted(data: Path, folder: Path, model: str, seed: int) -> Path:
     draw = random.Random(seed)
     for name, file in (("all_questions.json", f"{model}.jsonl"), ("mcq_questions.json", f"mcq_{model}.jsonl")):
         rows = [json.loads(line) for line in (data / name).read_text().splitlines()]
-        found = [
+        values = [
             {
                 "question_id": row["question_id"],
                 "output": row["answer"] if draw.random() < 0.7 else "E",
@@ -35,7 +35,7 @@ def predicted(data: Path, folder: Path, model: str, seed: int) -> Path:
             }
             for row in rows
         ]
-        (folder / file).write_text("".join(f"{json.dumps(row)}\n" for row in found))
+        (folder / file).write_text("".join(f"{json.dumps(row)}\n" for row in values))
     return folder
 
 
@@ -48,10 +48,10 @@ def test_the_two_files_of_a_model_are_scored_as_their_folder(
     command: Command, data: Path, tmp_path: Path, order: Sequence[str]
 ) -> None:
     folder = predicted(data, tmp_path / "one", "m", 5)
-    whole = score(command, data, folder)
-    both = score(command, data, *(folder / name for name in order))
-    assert both == whole
-    assert {"qAcc", "circular", "vanilla", "first_rotation"} <= set(both["metrics"])
+    full = score(command, data, folder)
+    pair = score(command, data, *(folder / name for name in order))
+    assert pair == full
+    assert {"qAcc", "circular", "vanilla", "first_rotation"} <= set(pair["metrics"])
 
 
 def test_files_that_contradict_each_other_are_refused(command: Command, data: Path, tmp_path: Path) -> None:

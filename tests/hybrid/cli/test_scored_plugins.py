@@ -59,42 +59,42 @@ TOOL = Tool(
 
 def evidence(command: Command, run: Path, *more: object) -> tuple[str, dict[str, float | None]]:
     """What the section concludes, and its counts by quantity."""
-    told = json.loads(command("compare", run, "--json", *more, code=0).out)
-    rows = [row for row in told["results"] if row["section"] == "evidence" and not row.get("group")]
-    return told["conclusions"]["evidence"], {row["quantity"]: row["value"] for row in rows}
+    data = json.loads(command("compare", run, "--json", *more, code=0).out)
+    rows = [row for row in data["results"] if row["section"] == "evidence" and not row.get("group")]
+    return data["conclusions"]["evidence"], {row["quantity"]: row["value"] for row in rows}
 
 
 def test_the_manifest_says_where_the_rules_lie(command: Command, run: Path) -> None:
-    said, counts = evidence(command, run)
-    assert said.startswith("arbiter took up ")
+    text, counts = evidence(command, run)
+    assert text.startswith("arbiter took up ")
     # The tool always says A, and half of the answers are A.
     assert counts["right findings rate"] == 0.5
     assert counts["unread"] == 0
-    ended = command("export", run, "--to", "table", "-o", run.parent / "rows.csv", code=0)
-    assert ended.code == 0
+    result = command("export", run, "--to", "table", "-o", run.parent / "rows.csv", code=0)
+    assert result.code == 0
     with (run.parent / "rows.csv").open() as file:
-        found = [row["finding"] for row in csv.DictReader(file) if row["solver"] == "arbiter"]
-    assert sorted(found) == ["right"] * 4 + ["wrong"] * 4
+        findings = [row["finding"] for row in csv.DictReader(file) if row["solver"] == "arbiter"]
+    assert sorted(findings) == ["right"] * 4 + ["wrong"] * 4
     assert command("calibrate", run, "-o", run.parent / "trust.json", code=0).out.startswith("Right: nearer (4 of 8)")
 
 
-@pytest.mark.parametrize(("change", "why"), [("edit", "has changed since the run"), ("move", "there is no folder")])
+@pytest.mark.parametrize(("change", "reason"), [("edit", "has changed since the run"), ("move", "there is no folder")])
 def test_rules_that_are_gone_are_said_and_not_counted_as_nothing(
-    command: Command, run: Path, change: str, why: str
+    command: Command, run: Path, change: str, reason: str
 ) -> None:
-    own, there = run.parent / "own", run.parent / "own"
+    current, moved = run.parent / "own", run.parent / "own"
     if change == "edit":
-        (own / "nearer.py").write_text((own / "nearer.py").read_text() + "# Another version.\n")
+        (current / "nearer.py").write_text((current / "nearer.py").read_text() + "# Another version.\n")
     else:
-        there = own.rename(run.parent / "elsewhere")
-    said, counts = evidence(command, run)
-    assert said.startswith("No finding of arbiter could be judged right or wrong. Not judged: 8 questions of arbiter")
-    assert f"the rules of nearer are missing: {'' if change == 'edit' else 'there is no folder '}{own}" in said
-    assert why in said
+        moved = current.rename(run.parent / "elsewhere")
+    text, counts = evidence(command, run)
+    assert text.startswith("No finding of arbiter could be judged right or wrong. Not judged: 8 questions of arbiter")
+    assert f"the rules of nearer are missing: {'' if change == 'edit' else 'there is no folder '}{current}" in text
+    assert reason in text
     assert counts["unread"] == 8
     # A folder that the user names is taken as it is.
-    said, counts = evidence(command, run, "--path", there)
-    assert said.startswith("arbiter took up ")
+    text, counts = evidence(command, run, "--path", moved)
+    assert text.startswith("arbiter took up ")
     assert counts["right findings rate"] == 0.5
 
 
@@ -107,8 +107,8 @@ def test_code_inside_of_a_run_is_not_imported(command: Command, run: Path) -> No
     manifest = folder.manifest
     manifest["plugins"]["tools/nearer"]["path"] = str(run / "own")
     folder.write_manifest(manifest)
-    said, _ = evidence(command, run)
-    assert f"{run / 'own'} is no folder beside the run" in said
+    text, _ = evidence(command, run)
+    assert f"{run / 'own'} is no folder beside the run" in text
 
 
 @pytest.mark.parametrize("name", ["compare", "report", "score", "export", "view", "calibrate", "plan"])
@@ -118,5 +118,5 @@ def test_the_help_of_each_names_the_option(command: Command, name: str) -> None:
 
 def test_what_is_found_already_is_not_looked_for(command: Command, run: Path) -> None:
     add_search_path([run.parent / "own"], "--path")
-    ended = command("score", run, code=0)
-    assert "which the manifest of" not in ended.err
+    result = command("score", run, code=0)
+    assert "which the manifest of" not in result.err

@@ -39,10 +39,10 @@ def imported(tmp_path: Path, *words: str) -> tuple[set[str], set[str]]:
     """The top-level packages that `hybrid WORDS` has imported at the first answer, and at its end."""
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     environment |= {"HYBRID_HOME": str(tmp_path / "home"), "OPENAI_API_KEY": "not-a-key"}
-    told = [sys.executable, "-c", WATCHED, *words, "--out", str(tmp_path / "run")]
-    done = subprocess.run(told, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    first, last = json.loads(done.stderr.splitlines()[-1])
+    values = [sys.executable, "-c", WATCHED, *words, "--out", str(tmp_path / "run")]
+    result = subprocess.run(values, capture_output=True, text=True, check=False, env=environment)
+    assert result.returncode == 0, result.stderr
+    first, last = json.loads(result.stderr.splitlines()[-1])
     assert {"hybrid", "click"} <= set(first) <= set(last)
     return set(first), set(last)
 
@@ -77,13 +77,13 @@ def test_a_replay_run_with_specialists_needs_nothing_learned(tmp_path: Path, fak
 def test_a_person_is_told_at_once_and_a_log_is_not() -> None:
     """On a terminal the first line comes before the options are looked at."""
     words = [sys.executable, "-m", "hybrid", "run", "crystal"]
-    ours, theirs = pty.openpty()
+    actual, reference = pty.openpty()
     try:
-        subprocess.run(words, stdout=subprocess.DEVNULL, stderr=theirs, check=False)
-        said = os.read(ours, 10_000).decode().splitlines()
+        subprocess.run(words, stdout=subprocess.DEVNULL, stderr=reference, check=False)
+        lines = os.read(actual, 10_000).decode().splitlines()
     finally:
-        os.close(ours)
-        os.close(theirs)
-    assert said[0] == "crystal: making ready ..."
-    assert said[1].startswith("hybrid: no 'crystal' in hybrid.benchmarks/")
-    assert subprocess.run(words, capture_output=True, text=True, check=False).stderr.splitlines() == said[1:]
+        os.close(actual)
+        os.close(reference)
+    assert lines[0] == "crystal: making ready ..."
+    assert lines[1].startswith("hybrid: no 'crystal' in hybrid.benchmarks/")
+    assert subprocess.run(words, capture_output=True, text=True, check=False).stderr.splitlines() == lines[1:]

@@ -26,10 +26,10 @@ def test_logs_hold_no_secret_in_message_arguments_and_traceback() -> None:
     finally:
         logging.setLogRecordFactory(factory)
         log.removeHandler(handler)
-    told = stream.getvalue()
-    assert told.startswith(f"key {REDACTED} of 3\nper cent: 100 %\nit failed\nTraceback")
-    assert told.endswith(f"ValueError: invalid literal for int() with base 10: '{REDACTED}'\n")
-    assert "sk-proj" not in told
+    text = stream.getvalue()
+    assert text.startswith(f"key {REDACTED} of 3\nper cent: 100 %\nit failed\nTraceback")
+    assert text.endswith(f"ValueError: invalid literal for int() with base 10: '{REDACTED}'\n")
+    assert "sk-proj" not in text
 
 
 class Reader(io.StringIO):

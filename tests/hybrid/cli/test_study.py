@@ -14,26 +14,26 @@ SAMPLE = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--mo
 @pytest.mark.system
 def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(command: Command, tmp_path: Path) -> None:
     words = ("study", *SAMPLE, "--backend", "classical", "-o", tmp_path / "study")
-    ended = command(*words, code=0)
+    result = command(*words, code=0)
     assert (
         "Accuracy is 1.000 with tools (controller), 0.500 alone (mllm): no significant\ndifference (95% CI "
-        in ended.out
+        in result.out
     )
     for table in (
         *("gain of controller over mllm, 2 questions", "effects on accuracy_macro", "only with tools"),
         *("calls that changed nothing", "what one part alone knows"),
     ):
-        assert table in ended.out
+        assert table in result.out
     lines = {path: path.read_bytes() for path in (tmp_path / "study").glob("*/*/attempts.jsonl")}
     assert {path.parts[-3] for path in lines} == {"with-tools", "blank-tools"}
-    again = command(*words, "--json")
-    told = json.loads(again.out)
-    assert again.code == 0
+    second = command(*words, "--json")
+    data = json.loads(second.out)
+    assert second.code == 0
     assert {path: path.read_bytes() for path in lines} == lines
-    assert told["study"]["blank-tools"] == str(tmp_path / "study" / "blank-tools")
+    assert data["study"]["blank-tools"] == str(tmp_path / "study" / "blank-tools")
     parts = {
         row["quantity"]: row["value"]
-        for row in told["results"]
+        for row in data["results"]
         if row["section"] == "decomposition" and not row.get("group") and not row.get("metric")
     }
     total = (
@@ -46,22 +46,22 @@ def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(comman
 
 
 def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path: Path) -> None:
-    ended = command("study", *SAMPLE, "--depth", "full", "-o", tmp_path / "study", "--dry-run", "--json", code=0)
-    told = json.loads(ended.out)
-    assert list(told["runs"]) == [
+    result = command("study", *SAMPLE, "--depth", "full", "-o", tmp_path / "study", "--dry-run", "--json", code=0)
+    data = json.loads(result.out)
+    assert list(data["runs"]) == [
         *("with-tools", "blank-tools", "other-findings", "oracle", "findings-as-text", "findings-as-pictures"),
         "latest-picture",
     ]
-    assert told["total"]["questions"] == 2 * (5 + 6)
+    assert data["total"]["questions"] == 2 * (5 + 6)
     assert not (tmp_path / "study").exists()
 
 
 def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_path: Path) -> None:
     (tmp_path / "alone.csv").write_text("id,correct\na,0\nb,1\nc,0\n")
     (tmp_path / "tools.csv").write_text("id,correct,calls\na,1,1\nb,1,0\nc,0,2\n")
-    ended = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", code=0)
-    assert "gain of tools over alone, 3 questions" in ended.out
-    assert "no presence, result or loop" in ended.err
+    result = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", code=0)
+    assert "gain of tools over alone, 3 questions" in result.out
+    assert "no presence, result or loop" in result.err
     latex = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--latex").out
     assert r"part & value & 95 \%" in latex
     rows = json.loads(command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--json").out)["results"]
@@ -71,6 +71,6 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_studied_is_named"))
 def test_what_cannot_be_studied_is_named(command: Command, words: Words, named: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,correct\nq,1\n")
-    ended = command("study", *words)
-    assert ended.code != 0
-    assert named in ended.err
+    result = command("study", *words)
+    assert result.code != 0
+    assert named in result.err

@@ -27,86 +27,86 @@ def call(**more: Any) -> dict[str, Any]:
     return {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": BOX}, **more}
 
 
-def whole(reason: str = "stop", **message: Any) -> dict[str, Any]:
-    said = {"role": "assistant", "content": None, **message}
+def completion(reason: str = "stop", **message: Any) -> dict[str, Any]:
+    messages = {"role": "assistant", "content": None, **message}
     usage = {"prompt_tokens": 500, "completion_tokens": 9}
-    return {"choices": [{"index": 0, "message": said, "finish_reason": reason}], "usage": usage}
+    return {"choices": [{"index": 0, "message": messages, "finish_reason": reason}], "usage": usage}
 
 
 def pieces(*deltas: Any, reason: str = "stop") -> list[Any]:
-    ended = [{"delta": {}, "finish_reason": reason}]
+    values = [{"delta": {}, "finish_reason": reason}]
     usage = {"choices": [], "usage": {"prompt_tokens": 500, "completion_tokens": 9}}
-    return [*({"choices": [{"delta": delta}]} for delta in deltas), {"choices": ended}, usage]
+    return [*({"choices": [{"delta": delta}]} for delta in deltas), {"choices": values}, usage]
 
 
 def refused(text: str, status: int = 400) -> Says:
     return {"error": {"message": text, "type": "invalid_request_error", "code": None}}, status
 
 
-def deepseek(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
-    if any(one.get("tool_calls") and one.get("reasoning_content") != THOUGHT for one in earlier):
+def deepseek(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if any(item.get("tool_calls") and item.get("reasoning_content") != THOUGHT for item in earlier):
         return refused("The `reasoning_content` in the thinking mode must be passed back to the API.")
-    if earlier or "tools" not in asked:
-        return whole(content="Answer: (A)", reasoning_content="Seen."), 200
-    return whole("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
+    if earlier or "tools" not in request:
+        return completion(content="Answer: (A)", reasoning_content="Seen."), 200
+    return completion("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
 
 
-def gemini(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
-    if any(one.get("extra_content") != SIGNED for said in earlier for one in said.get("tool_calls", ())):
+def gemini(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if any(item.get("extra_content") != SIGNED for text in earlier for item in text.get("tool_calls", ())):
         return refused("Function call is missing a thought_signature in functionCall parts.")
-    if earlier or "tools" not in asked:
-        return whole(content="Answer: (A)"), 200
-    return whole("tool_calls", tool_calls=[call(extra_content=SIGNED)]), 200
+    if earlier or "tools" not in request:
+        return completion(content="Answer: (A)"), 200
+    return completion("tool_calls", tool_calls=[call(extra_content=SIGNED)]), 200
 
 
-def dashscope(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
-    if not asked["stream"]:
+def dashscope(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if not request["stream"]:
         return refused("This model only support stream mode, please enable the stream parameter to access the model.")
-    if any(one.get("tool_calls") and one.get("reasoning_content") != THOUGHT for one in earlier):
+    if any(item.get("tool_calls") and item.get("reasoning_content") != THOUGHT for item in earlier):
         return refused("the thoughts are lost")
-    if earlier or "tools" not in asked:
+    if earlier or "tools" not in request:
         return pieces({"content": "Answer:"}, {"content": " (A)"}), 200
-    named = {"index": 0, **call(), "function": {"name": "crop", "arguments": BOX[:20]}}
+    payload = {"index": 0, **call(), "function": {"name": "crop", "arguments": BOX[:20]}}
     rest = {"index": 0, "function": {"arguments": BOX[20:]}}
     thoughts = [{"reasoning_content": THOUGHT[:9]}, {"reasoning_content": THOUGHT[9:]}]
-    return pieces(*thoughts, {"tool_calls": [named]}, {"tool_calls": [rest]}, reason="tool_calls"), 200
+    return pieces(*thoughts, {"tool_calls": [payload]}, {"tool_calls": [rest]}, reason="tool_calls"), 200
 
 
-def older(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
-    if "max_completion_tokens" in asked:
+def older(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if "max_completion_tokens" in request:
         return refused("Unrecognized request argument supplied: max_completion_tokens")
-    return gemini(asked, earlier)
+    return gemini(request, earlier)
 
 
-def speechless(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
-    return whole("length", content="", reasoning_content=THOUGHT), 200
+def speechless(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    return completion("length", content="", reasoning_content=THOUGHT), 200
 
 
-def groq(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
-    if any("reasoning_content" in one for one in earlier):
+def groq(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if any("reasoning_content" in item for item in earlier):
         return refused("'messages.2' : property 'reasoning_content' is unsupported, did you mean 'role'?")
-    if earlier or "tools" not in asked:
-        return whole(content="Answer: (A)"), 200
-    return whole("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
+    if earlier or "tools" not in request:
+        return completion(content="Answer: (A)"), 200
+    return completion("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
 
 
 @pytest.fixture
-def asked(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def run_questions(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Run four questions on a server; gives the ended command, the manifest and the attempts."""
 
     def run(server: Callable[..., Says], *words: str) -> tuple[Any, dict[str, Any], list[dict[str, Any]]]:
         class Handler(JsonHandler):
             def posted(self, body: bytes) -> None:
-                asked = json.loads(body)
-                said, status = server(asked, [one for one in asked["messages"] if one["role"] == "assistant"])
-                if not isinstance(said, list):
-                    return self.answer(said, status)
-                events = "".join(f"data: {json.dumps(one)}\n\n" for one in [*said]) + "data: [DONE]\n\n"
+                data = json.loads(body)
+                text, status = server(data, [item for item in data["messages"] if item["role"] == "assistant"])
+                if not isinstance(text, list):
+                    return self.answer(text, status)
+                events = "".join(f"data: {json.dumps(entry)}\n\n" for entry in [*text]) + "data: [DONE]\n\n"
                 return self.answer(events.encode(), headers={"content-type": "text/event-stream"})
 
         out = tmp_path / "run"
         with listening(LocalServer(Handler)) as listener:
-            ended = command(
+            result = command(
                 *("run", "blink", "--data", "sample", "--limit", "4", "--task", "Jigsaw", "--solver", "controller"),
                 *("--model", "openai:m", "--base-url", f"{listener.url}/v1", "--tools", "crop", "--allow", "blind"),
                 *("--out", str(out), *words),
@@ -114,8 +114,8 @@ def asked(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         attempts = out / "controller" / "attempts.jsonl"
         lines = attempts.read_text().splitlines() if attempts.exists() else []
         manifest = out / "manifest.json"
-        kept = json.loads(manifest.read_text()) if manifest.exists() else {}
-        return ended, kept, [json.loads(line) for line in lines]
+        record = json.loads(manifest.read_text()) if manifest.exists() else {}
+        return result, record, [json.loads(line) for line in lines]
 
     return run
 
@@ -131,24 +131,24 @@ def asked(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     ],
 )
 def test_a_server_that_checks_is_given_what_it_wants(
-    server: Callable[..., Says], words: Words, terms: list[str], asked: Callable[..., Any]
+    server: Callable[..., Says], words: Words, terms: list[str], run_questions: Callable[..., Any]
 ) -> None:
-    ended, manifest, attempts = asked(server, *words)
-    assert ended.code == 0, ended.err
-    assert "4/4" in ended.out
+    result, manifest, attempts = run_questions(server, *words)
+    assert result.code == 0, result.err
+    assert "4/4" in result.out
     steps = [step for attempt in attempts for step in attempt["steps"][0]]
     assert sum(step["kind"] == "tool" and not step["fault"] for step in steps) == 4
-    told = manifest["connection"][-1].get("terms", [])
-    assert [words in line for words, line in zip(terms, told, strict=True)] == [True] * len(terms)
-    assert ended.err.count("from now on") == len(terms)
+    value = manifest["connection"][-1].get("terms", [])
+    assert [words in line for words, line in zip(terms, value, strict=True)] == [True] * len(terms)
+    assert result.err.count("from now on") == len(terms)
     thoughts = [step["data"]["reasoning"] for step in steps if "reasoning" in step.get("data", {})]
     assert bool(thoughts) == (server in (deepseek, dashscope, groq))
-    assert all(len(one) < 9_000 for one in thoughts)
+    assert all(len(thought) < 9_000 for thought in thoughts)
     assert ("reasoning" in manifest["identity"]["model"]) == ("drop" in words)
 
 
 @pytest.mark.parametrize(
-    ("server", "words", "said"),
+    ("server", "words", "message"),
     [
         (groq, (), "does not take reasoning_content as it is sent; --reasoning drop"),
         (deepseek, ("--reasoning", "drop"), "wants the thoughts back that --reasoning drop leaves out"),
@@ -156,17 +156,17 @@ def test_a_server_that_checks_is_given_what_it_wants(
     ],
 )
 def test_what_cannot_go_on_ends_with_the_option_that_allows_it(
-    server: Callable[..., Says], words: Words, said: str, asked: Callable[..., Any]
+    server: Callable[..., Says], words: Words, message: str, run_questions: Callable[..., Any]
 ) -> None:
-    ended, _, attempts = asked(server, *words)
-    assert (ended.code, attempts) == (2, [])
-    assert said in ended.err
+    result, _, attempts = run_questions(server, *words)
+    assert (result.code, attempts) == (2, [])
+    assert message in result.err
 
 
-def test_a_reply_that_is_all_reasoning_says_so_with_the_remedy(asked: Callable[..., Any]) -> None:
-    ended, manifest, attempts = asked(speechless, "--max-tokens", "50")
+def test_a_reply_that_is_all_reasoning_says_so_with_the_remedy(run_questions: Callable[..., Any]) -> None:
+    result, manifest, attempts = run_questions(speechless, "--max-tokens", "50")
     (line,) = manifest["notices"]
     assert "controller, 4 of 4 questions: the reply is all reasoning: it ended by the limit of tokens; raise" in line
-    assert line in ended.err
+    assert line in result.err
     replies = [attempt["exchanges"][0]["reply"] for attempt in attempts]
     assert [(reply["text"], reply["outcome"]) for reply in replies] == [("", "unparsed")] * 4

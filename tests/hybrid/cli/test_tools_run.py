@@ -29,28 +29,28 @@ def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
 ) -> None:
     tool: Tool = load("tools", name)
     fewest, most = tool.card.images
-    made = item(TASKS.get(name, "Relative_Depth"), 0, 3).images[:most]
+    built = item(TASKS.get(name, "Relative_Depth"), 0, 3).images[:most]
     # Half the size is enough to see something; a puzzle is whole or none.
-    images = made if name == "jigsaw" else tuple(np.ascontiguousarray(pixels[::2, ::2]) for pixels in made)
+    images = built if name == "jigsaw" else tuple(np.ascontiguousarray(pixels[::2, ::2]) for pixels in built)
     images = images if len(images) >= fewest else images[:1] * fewest
     files = [tmp_path / f"{place}.png" for place in range(len(images))]
     for file, pixels in zip(files, images, strict=True):
         Image.fromarray(pixels).save(file)
     out = tmp_path / "out.png"
     words = (*files, "--args", json.dumps(ARGS.get(name, {})), "--backend", "classical", "--picture", out)
-    ended = command("tools", "run", name, *words, "--json")
-    assert (ended.code, ended.err) == (0, f"wrote {out}\n")
-    found = json.loads(ended.out)
-    assert (found["backend"], found["version"]) == ("classical", tool.backend("classical").version)
-    assert 0 <= found["confidence"] <= 1
-    assert found["data"]
+    result = command("tools", "run", name, *words, "--json")
+    assert (result.code, result.err) == (0, f"wrote {out}\n")
+    data = json.loads(result.out)
+    assert (data["backend"], data["version"]) == ("classical", tool.backend("classical").version)
+    assert 0 <= data["confidence"] <= 1
+    assert data["data"]
     with Image.open(out) as picture:
         assert picture.format == "PNG"
         # A picture is an overlay of an input's size; what crop cuts out is enlarged, and the puzzle is put together.
         assert picture.size in {pixels.shape[1::-1] for pixels in images} or name in ("crop", "jigsaw")
     *lines, last = command("tools", "run", name, *words, code=0).out.splitlines()
-    assert "\n".join(lines) == found["text"]
-    assert last == f"confidence {found['confidence']:.2f}, classical backend, version {found['version']}"
+    assert "\n".join(lines) == data["text"]
+    assert last == f"confidence {data['confidence']:.2f}, classical backend, version {data['version']}"
 
 
 def test_an_image_file_beyond_the_limit_is_not_read(
@@ -58,8 +58,8 @@ def test_an_image_file_beyond_the_limit_is_not_read(
 ) -> None:
     Image.new("RGB", (9, 9)).save(tmp_path / "large.png")
     monkeypatch.setattr(images, "MAX_BYTES", 20)
-    ended = command("tools", "run", "markers", tmp_path / "large.png", code=2)
-    assert f"{tmp_path}/large.png has " in ended.err
-    assert "at most 20 are read" in ended.err
+    result = command("tools", "run", "markers", tmp_path / "large.png", code=2)
+    assert f"{tmp_path}/large.png has " in result.err
+    assert "at most 20 are read" in result.err
     command("tools", "gallery", tmp_path, "-o", "page")
     assert "at most 20 are read" in Path("page/index.html").read_text()

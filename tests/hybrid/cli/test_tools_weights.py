@@ -59,7 +59,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Words:
+def eye_arguments(tmp_path_factory: pytest.TempPathFactory) -> Words:
     """The words that bring the tool `eye`."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "eye.py").write_text(EYE)
@@ -68,40 +68,40 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Words:
 
 @pytest.mark.system
 def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
-    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words, tmp_path: Path
 ) -> None:
     sha = hub.commit("made/tiny", tiny)
     sizes = {path.name: path.stat().st_size for path in tiny.iterdir()}
     del sizes["pytorch_model.bin"]
-    told = f"eye: made/tiny, {sum(sizes.values()) / 1e6:,.1f} MB at {hub.url}"
-    dry = command("tools", "fetch", "eye", "--dry-run", *own)
-    assert (dry.code, dry.out.splitlines()[0]) == (0, told)
+    text = f"eye: made/tiny, {sum(sizes.values()) / 1e6:,.1f} MB at {hub.url}"
+    dry = command("tools", "fetch", "eye", "--dry-run", *eye_arguments)
+    assert (dry.code, dry.out.splitlines()[0]) == (0, text)
     assert hub.contents == []
-    ended = command("tools", "fetch", "eye", *own, "-o", "weights.json", code=0)
+    result = command("tools", "fetch", "eye", *eye_arguments, "-o", "weights.json", code=0)
     snapshot = tmp_path / "cache" / "models--made--tiny" / "snapshots" / sha
-    first, licence, trained, here, hashed, answers, following = (line.split() for line in ended.out.splitlines())
-    assert " ".join(first) == told
-    assert (licence, trained, here) == (["licence", "MIT"], ["trained", "on", "COCO"], ["here", str(snapshot)])
+    first, licence, trained, installed, hashed, answers, following = (line.split() for line in result.out.splitlines())
+    assert " ".join(first) == text
+    assert (licence, trained, installed) == (["licence", "MIT"], ["trained", "on", "COCO"], ["here", str(snapshot)])
     assert answers[:2] == ["answers", "right,"]
     assert following == ["next:", "hybrid", "tools", "run", "eye", "PICTURE_1"]
     assert {path.name for path in snapshot.iterdir()} == sizes.keys(), "no other format comes"
     content = hashlib.sha256((tiny / "model.safetensors").read_bytes()).hexdigest()
-    whole = hashlib.sha256(f"model.safetensors\x1f{content}\x1e".encode()).hexdigest()
-    assert hashed == ["sha256", whole]
-    row = {"tool": "eye", "weights": "made/tiny", "path": str(snapshot), "sha256": whole}
+    full = hashlib.sha256(f"model.safetensors\x1f{content}\x1e".encode()).hexdigest()
+    assert hashed == ["sha256", full]
+    row = {"tool": "eye", "weights": "made/tiny", "path": str(snapshot), "sha256": full}
     assert json.loads(Path("weights.json").read_text()) == {"weights": [row], "absent": []}
     # What is whole is not fetched again, and suffices when the hub is gone.
     came = len(hub.contents)
     hub.down = True
-    again = command("tools", "fetch", "eye", *own)
-    assert (again.code, again.out.splitlines()[1:]) == (0, ended.out.splitlines()[1:])
-    assert "on disk" in again.out.splitlines()[0]
+    second = command("tools", "fetch", "eye", *eye_arguments)
+    assert (second.code, second.out.splitlines()[1:]) == (0, result.out.splitlines()[1:])
+    assert "on disk" in second.out.splitlines()[0]
     assert len(hub.contents) == came
 
 
 @pytest.mark.system
 def test_one_broken_tool_loses_no_other_and_ends_with_3(
-    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words, tmp_path: Path
 ) -> None:
     hub.commit("made/tiny", tiny)
     pickles = tmp_path / "pickles"
@@ -109,73 +109,77 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
     (pickles / "pytorch_model.bin").write_bytes(b"pickled")
     hub.commit("made/pickles", pickles)
     hub.commit("made/gated", tiny, readers=frozenset({"token"}))
-    named = {
+    payload = {
         "similarity": "made/tiny",
         "saliency": "made/pickles",
         "segmentation": "made/gated",
         "detection": "no/where",
         "depth": str(pickles),
     }
-    words = [word for name, where in named.items() for word in ("--weights", f"{name}={where}")]
-    ended = command("tools", "fetch", *named, "eye", *words, *own, "-o", "out.json", code=3)
-    said = dict(line.split(": ", 1) for line in ended.err.splitlines() if line.partition(":")[0] in named)
-    assert "fail 1 of 1 known answers" in said["similarity"], "random numbers are no DINOv2"
-    assert said["saliency"] == f"weights absent: made/pickles has no .safetensors file at {hub.url}"
-    assert "is gated" in said["segmentation"]
-    assert "HF_TOKEN" in said["segmentation"]
-    assert f"no/where is not at {hub.url}" in said["detection"]
-    assert "holds no .safetensors file" in said["depth"]
-    assert "next: hybrid tools run eye PICTURE_1" in ended.out
+    words = [word for name, value in payload.items() for word in ("--weights", f"{name}={value}")]
+    result = command("tools", "fetch", *payload, "eye", *words, *eye_arguments, "-o", "out.json", code=3)
+    values = dict(line.split(": ", 1) for line in result.err.splitlines() if line.partition(":")[0] in payload)
+    assert "fail 1 of 1 known answers" in values["similarity"], "random numbers are no DINOv2"
+    assert values["saliency"] == f"weights absent: made/pickles has no .safetensors file at {hub.url}"
+    assert "is gated" in values["segmentation"]
+    assert "HF_TOKEN" in values["segmentation"]
+    assert f"no/where is not at {hub.url}" in values["detection"]
+    assert "holds no .safetensors file" in values["depth"]
+    assert "next: hybrid tools run eye PICTURE_1" in result.out
     rows = json.loads(Path("out.json").read_text())
-    assert ([row["tool"] for row in rows["weights"]], rows["absent"]) == (["eye"], list(named))
+    assert ([row["tool"] for row in rows["weights"]], rows["absent"]) == (["eye"], list(payload))
 
 
 @pytest.mark.system
-def test_a_server_that_fails_is_named_and_what_came_is_kept(command: Command, hub: Any, tiny: Path, own: Words) -> None:
+def test_a_server_that_fails_is_named_and_what_came_is_kept(
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words
+) -> None:
     hub.commit("made/tiny", tiny)
     hub.faults.append("404")
-    ended = command("tools", "fetch", "eye", *own, code=3)
-    assert f"eye: weights absent: made/tiny cannot be fetched from {hub.url} (" in ended.err
-    assert "HF_ENDPOINT names a mirror" in ended.err
-    assert "--from DIR" in ended.err
-    assert command("tools", "fetch", "eye", *own).code == 0
+    result = command("tools", "fetch", "eye", *eye_arguments, code=3)
+    assert f"eye: weights absent: made/tiny cannot be fetched from {hub.url} (" in result.err
+    assert "HF_ENDPOINT names a mirror" in result.err
+    assert "--from DIR" in result.err
+    assert command("tools", "fetch", "eye", *eye_arguments).code == 0
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("place", ["made/tiny", "made--tiny"])
 def test_a_folder_of_repositories_serves_as_the_hub(
-    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path, place: str
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words, tmp_path: Path, place: str
 ) -> None:
     shutil.copytree(tiny, tmp_path / "usb" / place)
-    ended = command("tools", "fetch", "eye", "--from", "usb", *own, code=0)
-    assert "  licence      MIT" in ended.out.splitlines()
+    result = command("tools", "fetch", "eye", "--from", "usb", *eye_arguments, code=0)
+    assert "  licence      MIT" in result.out.splitlines()
     assert hub.requests == []
     # Found by its id from now on, with what its card knows; only what is read was taken.
     shutil.rmtree(tmp_path / "usb")
-    found = find_weights("made/tiny", download=False)
-    assert sorted(path.name for path in found.iterdir()) == [
+    weights = find_weights("made/tiny", download=False)
+    assert sorted(path.name for path in weights.iterdir()) == [
         "config.json",
         "model.safetensors",
         "preprocessor_config.json",
     ]
-    assert command("tools", "check", "eye", *own).code == 0
-    missing = command("tools", "fetch", "eye", "--from", "cache", *own)
+    assert command("tools", "check", "eye", *eye_arguments).code == 0
+    missing = command("tools", "fetch", "eye", "--from", "cache", *eye_arguments)
     assert (missing.code, missing.err) == (3, "eye: weights absent: cache holds neither made/tiny nor made--tiny\n")
 
 
 @pytest.mark.system
 def test_a_folder_that_names_code_is_not_taken(
-    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
+    command: Command, hub: Any, tiny: Path, eye_arguments: Words, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(tiny, tmp_path / "usb" / "made" / "tiny")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "_attn_implementation": "evil/kernel"}))
-    assert "names code to fetch and run" in command("tools", "fetch", "eye", "--from", "usb", *own, code=3).err
+    assert (
+        "names code to fetch and run" in command("tools", "fetch", "eye", "--from", "usb", *eye_arguments, code=3).err
+    )
     assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("markers",), "markers loads no weights of its own"),
         (("--weights", "relation=DIR"), "relation loads no weights of its own"),
@@ -184,16 +188,16 @@ def test_a_folder_that_names_code_is_not_taken(
         pytest.param(("depth", "--device", "cuda:999"), "torch sees", marks=pytest.mark.system),  # It loads torch.
     ],
 )
-def test_fetch_refuses_what_has_no_weights(command: Command, words: Words, said: str) -> None:
-    assert said in command("tools", "fetch", "--dry-run", *words, code=2).err
+def test_fetch_refuses_what_has_no_weights(command: Command, words: Words, message: str) -> None:
+    assert message in command("tools", "fetch", "--dry-run", *words, code=2).err
 
 
 @pytest.mark.system
-def test_absent_weights_name_the_command(command: Command, tiny: Path, own: Words, hub: Any) -> None:
-    auto = command("tools", "check", "eye", *own, code=2)
+def test_absent_weights_name_the_command(command: Command, tiny: Path, eye_arguments: Words, hub: Any) -> None:
+    auto = command("tools", "check", "eye", *eye_arguments, code=2)
     assert "weights absent: made/tiny is not on disk (`hybrid tools fetch eye` fetches it)" in auto.err
-    named = command("tools", "check", "eye", *own, "--weights", "no/where")
-    assert f"weights absent: no/where is not at {hub.url}" in named.err
+    result = command("tools", "check", "eye", *eye_arguments, "--weights", "no/where")
+    assert f"weights absent: no/where is not at {hub.url}" in result.err
 
 
 @pytest.mark.system
@@ -202,9 +206,9 @@ def test_check_prints_each_image_and_ends_with_0_or_3(command: Command) -> None:
     assert passed.out.splitlines()[0].startswith("0 of 1 wrong: saliency, classical backend")
     assert "ok     dark on bright" in passed.out
     failed = command("tools", "check", "similarity", "--backend", "classical", code=3)
-    first, *each, said = failed.out.splitlines()
-    assert any(line.startswith("missed ") for line in each)
-    assert "failed: the same pattern in another light: " in said
-    assert "at least 7 wanted" in said
+    first, *item, text = failed.out.splitlines()
+    assert any(line.startswith("missed ") for line in item)
+    assert "failed: the same pattern in another light: " in text
+    assert "at least 7 wanted" in text
     assert first.startswith("1 of 1 wrong: similarity, ")
     assert "WRONG  nearer point" in command("tools", "check", "depth", "--backend", "classical", code=3).out

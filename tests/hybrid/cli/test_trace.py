@@ -48,24 +48,24 @@ class Collector:
         self.server = LocalServer(Handler)
 
     def spans(self) -> list[Any]:
-        found = []
+        results = []
         for _, _, body in self.requests:
-            told = ExportTraceServiceRequest.FromString(body)
-            found += [span for one in told.resource_spans for scope in one.scope_spans for span in scope.spans]
-        return found
+            string = ExportTraceServiceRequest.FromString(body)
+            results += [span for item in string.resource_spans for scope in item.scope_spans for span in scope.spans]
+        return results
 
 
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    one = Collector()
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.server.url)
-    with listening(one.server):
-        yield one
-        one.free.set()
+    item = Collector()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", item.server.url)
+    with listening(item.server):
+        yield item
+        item.free.set()
 
 
 @pytest.fixture
-def away(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+def collector_down(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
     """A collector that is not running."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{servers.free_port()}")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
@@ -82,7 +82,9 @@ def test_a_collector_gets_the_spans(
     assert headers["content-type"] == "application/x-protobuf"
     assert headers["authorization"] == f"Bearer {KEY}"
     resource = ExportTraceServiceRequest.FromString(body).resource_spans[0].resource
-    assert {one.key: one.value.string_value for one in resource.attributes}["service.name"] == "hybrid"
+    assert {attribute.key: attribute.value.string_value for attribute in resource.attributes}[
+        "service.name"
+    ] == "hybrid"
     names = [span.name for span in collector.spans()]
     assert sorted(set(names)) == ["chat model", "question mllm", "run blink"]
     assert [names.count(name) for name in sorted(set(names))] == [6, 6, 1]
@@ -90,7 +92,9 @@ def test_a_collector_gets_the_spans(
 
 
 @pytest.mark.system
-def test_a_collector_that_is_away_costs_a_line(command: Command, blink: Words, away: None, tmp_path: Path) -> None:
+def test_a_collector_that_is_away_costs_a_line(
+    command: Command, blink: Words, collector_down: None, tmp_path: Path
+) -> None:
     plain = command("run", *blink[:-1], tmp_path / "plain", "--solver", "mllm", "--solver", "arbiter", "--quiet")
     traced = command("run", *blink, "--solver", "mllm", "--solver", "arbiter", "--trace", "otlp", "--quiet")
     assert traced.code == plain.code
@@ -124,9 +128,9 @@ def test_a_configuration_names_it_too_and_every_run_of_a_matrix_adds_its_lines(
     assert [row["name"] for row in rows].count("run blink") == 2
     chats = [row["attributes"] for row in rows if row["name"] == "chat model"]
     assert len(chats) == 12
-    asked = [json.loads(one["gen_ai.input.messages"]) for one in chats]
-    assert {part["type"] for (message,) in asked for part in message["parts"]} == {"text", "image"}
-    assert all(json.loads(one["gen_ai.output.messages"])[0]["parts"][0]["content"] == "Answer: (A)" for one in chats)
+    datas = [json.loads(chat["gen_ai.input.messages"]) for chat in chats]
+    assert {part["type"] for (message,) in datas for part in message["parts"]} == {"text", "image"}
+    assert all(json.loads(item["gen_ai.output.messages"])[0]["parts"][0]["content"] == "Answer: (A)" for item in chats)
 
 
 def test_a_trace_without_the_extra_says_how_to_get_it(
@@ -134,8 +138,8 @@ def test_a_trace_without_the_extra_says_how_to_get_it(
 ) -> None:
     monkeypatch.delitem(sys.modules, "hybrid.tracing.open_telemetry", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    told = command("run", *blink, "--trace", "otlp", code=2)
-    (line,) = [line for line in told.err.splitlines() if line.startswith("hybrid: ")]
+    result = command("run", *blink, "--trace", "otlp", code=2)
+    (line,) = [line for line in result.err.splitlines() if line.startswith("hybrid: ")]
     assert re.search(r"uv pip install -e '\S+\[trace\]'", line)
     assert not (tmp_path / "run").exists()
 
@@ -153,8 +157,8 @@ def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
     (tmp_path / "folder.jsonl").mkdir()
     if variable is not None:
         monkeypatch.setenv(*variable)
-    ended = command("run", *blink, "--trace", *words, code=2)
-    (line,) = [line for line in ended.err.splitlines() if line.startswith("hybrid: ")]
+    result = command("run", *blink, "--trace", *words, code=2)
+    (line,) = [line for line in result.err.splitlines() if line.startswith("hybrid: ")]
     assert told in line
     assert not (tmp_path / "run" / "mllm").exists()
     assert logging.getLogger("opentelemetry").propagate
@@ -163,7 +167,7 @@ def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
 @pytest.mark.system
 def test_a_run_without_it_imports_none_of_it(blink: Words) -> None:
     words = [sys.executable, "-X", "importtime", "-m", "hybrid", "run", *blink, "--solver", "mllm", "--limit", "1"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "hybrid.running.run" in done.stderr
-    assert "opentelemetry" not in done.stderr
-    assert "open_telemetry" not in done.stderr
+    result = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "hybrid.running.run" in result.stderr
+    assert "opentelemetry" not in result.stderr
+    assert "open_telemetry" not in result.stderr

@@ -63,24 +63,24 @@ def asking(command: Command, tmp_path: Path, fakes: Any, monkeypatch: pytest.Mon
     return ask
 
 
-def the_message(ended: Any) -> str:
+def the_message(result: Any) -> str:
     """The one line that says what was wrong; nothing else of the program but what it was about to do."""
-    assert (ended.code, ended.out) == (2, "")
-    (line,) = [line for line in ended.err.splitlines() if line.startswith("hybrid: ")]
-    assert "failed: " not in ended.err
-    assert "Traceback" not in ended.err
+    assert (result.code, result.out) == (2, "")
+    (line,) = [line for line in result.err.splitlines() if line.startswith("hybrid: ")]
+    assert "failed: " not in result.err
+    assert "Traceback" not in result.err
     return str(line)
 
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("case", SAID)
 def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, case: str) -> None:
-    sayer.status, sayer.body, solver, told = SAID[case]
+    sayer.status, sayer.body, solver, text = SAID[case]
     sayer.asked = 0
-    ended = asking("--solver", solver, "--model", "openai:m", "--base-url", f"{sayer.url}/v1", "--concurrency", "4")
-    said = the_message(ended)
-    assert said.startswith("hybrid: --model openai:m: ")
-    assert told in said
+    result = asking("--solver", solver, "--model", "openai:m", "--base-url", f"{sayer.url}/v1", "--concurrency", "4")
+    message = the_message(result)
+    assert message.startswith("hybrid: --model openai:m: ")
+    assert text in message
     assert sayer.asked <= 8
     # A model that cannot be asked leaves no run without answers behind.
     assert [path.name for path in Path("runs").glob("*")] == []
@@ -88,9 +88,9 @@ def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, c
 
 @pytest.mark.parametrize(*cases(__file__, "test_no_key_and_no_such_provider"))
 def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> None:
-    ended = asking("--solver", "mllm", "--model", model)
-    assert told in the_message(ended)
-    assert ended.err.count("\n") == 1
+    result = asking("--solver", "mllm", "--model", model)
+    assert told in the_message(result)
+    assert result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_misspelt_word_is_answered_with_the_nearest"))
@@ -112,28 +112,30 @@ def test_a_misspelt_variable_is_told_of(command: Command, monkeypatch: pytest.Mo
 def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By benchmark a folder with a few generated questions."""
     root = tmp_path_factory.mktemp("samples")
-    found = {}
+    results = {}
     for name in BENCHMARKS:
         benchmark = load("hybrid.benchmarks", name)
-        found[name] = root / f"of-{name}" / "data-set"
-        found[name].mkdir(parents=True)
-        benchmark.generate(found[name], benchmark.card.sample_tasks[:1], 1, 0)
-    return found
+        results[name] = root / f"of-{name}" / "data-set"
+        results[name].mkdir(parents=True)
+        benchmark.generate(results[name], benchmark.card.sample_tasks[:1], 1, 0)
+    return results
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_one_level_too_high(command: Command, samples: dict[str, Path], name: str) -> None:
     folder = samples[name]
-    ended = command("run", name, "--data", folder.parent, *NO_MODEL)
+    result = command("run", name, "--data", folder.parent, *NO_MODEL)
     # MM-SAP is found at any depth.
-    assert ended.code == 0 if name == "mm_sap" else f"; they are in {folder}: say --data {folder}" in the_message(ended)
+    assert (
+        result.code == 0 if name == "mm_sap" else f"; they are in {folder}: say --data {folder}" in the_message(result)
+    )
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_data_of_another_benchmark(command: Command, samples: dict[str, Path], name: str) -> None:
     for other in set(BENCHMARKS) - {name}:
-        ended = command("run", name, "--data", samples[other], *NO_MODEL)
-        assert f" data: hybrid run {other} --data {samples[other]}" in the_message(ended)
+        result = command("run", name, "--data", samples[other], *NO_MODEL)
+        assert f" data: hybrid run {other} --data {samples[other]}" in the_message(result)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -141,8 +143,8 @@ def test_nothing_there_and_a_file(command: Command, tmp_path: Path, name: str) -
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
     hub = load("hybrid.benchmarks", name).card.hub_id is not None
-    said = the_message(command("run", name, "--data", "empty", *NO_MODEL))
-    assert said.endswith("; or say --data hub" if hub else f"`hybrid benchmarks show {name}` says where they are")
+    text = the_message(command("run", name, "--data", "empty", *NO_MODEL))
+    assert text.endswith("; or say --data hub" if hub else f"`hybrid benchmarks show {name}` says where they are")
     assert "this is a file; give the folder" in the_message(command("run", name, "--data", "file", *NO_MODEL))
 
 
@@ -163,13 +165,13 @@ def runs(samples: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     blink = runs / "blink"
-    ended = command("compare", blink, runs / "mm_sap", code=2)
-    assert "two benchmarks cannot be compared" in ended.err
-    assert ended.err.endswith("\nname runs of one of them; `hybrid report` takes both\n")
-    for again in (blink, f"{blink}/.", os.path.relpath(blink)):
-        assert "is given twice" in the_message(command("compare", blink, again))
-        assert "name each run once" in the_message(command("report", blink, again, "-o", "site"))
-        assert "name each run once" in the_message(command("score", blink, again))
+    result = command("compare", blink, runs / "mm_sap", code=2)
+    assert "two benchmarks cannot be compared" in result.err
+    assert result.err.endswith("\nname runs of one of them; `hybrid report` takes both\n")
+    for second in (blink, f"{blink}/.", os.path.relpath(blink)):
+        assert "is given twice" in the_message(command("compare", blink, second))
+        assert "name each run once" in the_message(command("report", blink, second, "-o", "site"))
+        assert "name each run once" in the_message(command("score", blink, second))
     assert f"for {blink} is its run: name one of them" in the_message(command("compare", blink, blink / "chance"))
     assert "empty is not a run" in the_message(command("compare", blink, "empty"))
 

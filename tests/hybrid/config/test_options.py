@@ -21,7 +21,7 @@ CLICK = {word: param for param in command.params for word in param.opts}
 def test_every_option_has_a_name_of_its_own_a_help_and_a_group() -> None:
     assert len({field.option.name for field in FIELDS}) == len(FIELDS)
     assert all(field.option.help.endswith((".", "]", ").")) and field.option.group in GROUPS for field in FIELDS)
-    assert {field.option.variable for field in FIELDS} - {""} <= {one.name for one in VARIABLES}
+    assert {field.option.variable for field in FIELDS} - {""} <= {variable.name for variable in VARIABLES}
 
 
 def at(config: RunConfig, path: tuple[str, ...]) -> Any:

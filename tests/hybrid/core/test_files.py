@@ -28,11 +28,11 @@ def test_the_limit_is_the_last_size_that_is_read(tmp_path: Path) -> None:
 def test_a_pipe_is_read_to_the_limit_and_no_further(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    written: list[int] = []
+    numbers: list[int] = []
 
     def write() -> None:
         with pipe.open("wb", buffering=0) as file, suppress(BrokenPipeError):
-            written.extend(file.write(b"x" * 1000) for _ in range(5000))
+            numbers.extend(file.write(b"x" * 1000) for _ in range(5000))
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -40,7 +40,7 @@ def test_a_pipe_is_read_to_the_limit_and_no_further(tmp_path: Path) -> None:
         read_small(pipe, 2000)
     writer.join()
     # The rest of the pipe, which was not asked for.
-    assert sum(written) < 2_000_000
+    assert sum(numbers) < 2_000_000
 
 
 @pytest.mark.parametrize(

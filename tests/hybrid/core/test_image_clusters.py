@@ -18,21 +18,21 @@ from hybrid.running.data import mount, questions
 
 
 def question(name: str, *pictures: str, cluster: str = "") -> Question:
-    images = tuple(StoredImage(one * 64, 4, 4, "image/png") for one in pictures)
+    images = tuple(StoredImage(picture * 64, 4, 4, "image/png") for picture in pictures)
     return Question(name, "Task", images, "Which?", Kind.CHOICE, ("x", "y"), "(A)", cluster=cluster)
 
 
-def clusters(*asked: Question) -> dict[str, str]:
-    shown = SamePictures()
-    for one in asked:
-        shown.add(one)
-    return dict(shown.clusters)
+def clusters(*request: Question) -> dict[str, str]:
+    pictures = SamePictures()
+    for item in request:
+        pictures.add(item)
+    return dict(pictures.clusters)
 
 
 def test_what_shares_a_picture_is_one_cluster_over_any_chain_of_them() -> None:
-    asked = (question("q1", "a", "b"), question("q2", "c"), question("q3", "b", "d"), question("q4", "d"))
+    values = (question("q1", "a", "b"), question("q2", "c"), question("q3", "b", "d"), question("q4", "d"))
     rest = [question(f"r{n}", str(n)) for n in range(4)]
-    assert clusters(*asked, *rest) == dict.fromkeys(("q1", "q3", "q4"), "picture of q1")
+    assert clusters(*values, *rest) == dict.fromkeys(("q1", "q3", "q4"), "picture of q1")
     assert clusters(question("q1", "a"), question("q1#s2", "a"), question("q2", "b")) == {}
 
 
@@ -52,12 +52,12 @@ def table(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     for name in "abc":
         Image.fromarray(rng.integers(0, 255, (32, 32, 3), np.uint8)).save(tmp_path / f"{name}.png")
-    said = io.StringIO()
-    rows = csv.writer(said)
+    string_io = io.StringIO()
+    rows = csv.writer(string_io)
     rows.writerow(["id", "question", "image", "answer", "A", "B"])
     for n, name in enumerate("aaabbbc"):
         rows.writerow([f"q{n}", f"Is it {n} or not?", f"{name}.png", "A", "yes it is", "no it is not"])
-    (tmp_path / "questions.csv").write_text(said.getvalue())
+    (tmp_path / "questions.csv").write_text(string_io.getvalue())
     return tmp_path / "questions.csv"
 
 
@@ -66,9 +66,9 @@ def test_they_are_read_so_whatever_the_limit_and_data_check_says_it(table: Path,
     source = mount(
         benchmark, str(table), split=None, tasks=(), settings=benchmark.card.resolve_settings({}), store=store
     ).source
-    asked = questions(benchmark, source, None)
-    assert [one.unit for one in asked] == ["picture of q0"] * 3 + ["picture of q3"] * 3 + ["q6"]
+    request = questions(benchmark, source, None)
+    assert [item.unit for item in request] == ["picture of q0"] * 3 + ["picture of q3"] * 3 + ["q6"]
     assert len(questions(benchmark, source, 2)) == 2
-    assert shared_pictures(one.cluster for one in asked) == "6 questions show 2 pictures"
-    said = CliRunner().invoke(cli, ["data", "check", str(table)]).output
-    assert "6 questions show 2 pictures: those of one picture count as one cluster" in said
+    assert shared_pictures(entry.cluster for entry in request) == "6 questions show 2 pictures"
+    output = CliRunner().invoke(cli, ["data", "check", str(table)]).output
+    assert "6 questions show 2 pictures: those of one picture count as one cluster" in output

@@ -128,11 +128,11 @@ def test_a_picture_of_a_format_that_is_not_read_is_named(data: bytes, form: str)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_an_image_or_an_error_of_ours(data: bytes) -> None:
     try:
-        found = inspect(data, "somewhere")
+        samples = inspect(data, "somewhere")
     except DataError as error:
         assert str(error).startswith("somewhere: ")  # noqa: PT017 - most bytes are no image, some may be
     else:
-        assert decode(data, "x").shape == (found.height, found.width, 3)
+        assert decode(data, "x").shape == (samples.height, samples.width, 3)
 
 
 @settings(max_examples=60)
@@ -142,10 +142,10 @@ def test_a_damaged_file_decodes_or_is_an_error_of_ours(data: st.DataObject, kind
     for _ in range(data.draw(st.integers(1, 4))):
         original[data.draw(st.integers(0, len(original) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = inspect(bytes(original), "x")
+        samples = inspect(bytes(original), "x")
     except DataError:
         return
-    assert decode(bytes(original), "x").shape == (found.height, found.width, 3)
+    assert decode(bytes(original), "x").shape == (samples.height, samples.width, 3)
 
 
 @settings(max_examples=40)
@@ -157,8 +157,8 @@ def test_pixels_go_in_and_come_out_unchanged(store: ImageStore, width: int, heig
     assert (image.width, image.height, image.media_type) == (width, height, "image/png")
     assert np.array_equal(store.pixels(image), pixels)
     assert inspect(store.read(image), "x") == image
-    turned = pixels[::-1, ::-1]
-    assert np.array_equal(store.pixels(store.put_pixels(turned)), turned)
+    pixel = pixels[::-1, ::-1]
+    assert np.array_equal(store.pixels(store.put_pixels(pixel)), pixel)
 
 
 @settings(max_examples=30)
@@ -168,8 +168,8 @@ def test_a_jpeg_that_is_made_keeps_the_colour_of_every_pixel_nearly(
 ) -> None:
     # Columns of two colours of one brightness: with chroma at half the resolution they would run into each other.
     colours = np.array([[200, 30, 60], [30, 117, 60]], np.uint8)
-    chosen = np.random.default_rng(seed).permutation(2)
-    pixels = np.ascontiguousarray(np.broadcast_to(colours[(np.arange(width) + chosen[0]) % 2], (height, width, 3)))
+    order = np.random.default_rng(seed).permutation(2)
+    pixels = np.ascontiguousarray(np.broadcast_to(colours[(np.arange(width) + order[0]) % 2], (height, width, 3)))
     image = store.put_pixels(pixels, "image/jpeg")
     assert image == store.put_pixels(pixels.copy(), "image/jpeg") == inspect(store.read(image), "x")
     assert (image.width, image.height, image.media_type) == (width, height, "image/jpeg")
@@ -207,10 +207,10 @@ def test_a_damaged_file_is_never_read_and_heals(store: ImageStore, damage: Calla
             read(image)
     assert store.put(data, "here") == image
     assert store.read(image) == data
-    drawn = store.put_pixels(np.zeros((4, 4, 3), np.uint8))
-    store.path(drawn.sha256).write_bytes(b"")
-    assert store.put_pixels(np.zeros((4, 4, 3), np.uint8)) == drawn
-    assert store.pixels(drawn).sum() == 0
+    sample = store.put_pixels(np.zeros((4, 4, 3), np.uint8))
+    store.path(sample.sha256).write_bytes(b"")
+    assert store.put_pixels(np.zeros((4, 4, 3), np.uint8)) == sample
+    assert store.pixels(sample).sum() == 0
 
 
 def test_a_folder_in_place_of_an_image_is_an_error_of_ours(store: ImageStore) -> None:
@@ -265,8 +265,8 @@ def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) ->
         "except OSError as error: print(error.filename, error.strerror)"
     )
     for words in ([str(target)], [str(target), "durable"]):
-        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
-        assert done.stdout == f"{target} File too large\n"
+        result = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert result.stdout == f"{target} File too large\n"
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == {
             "kept.json": b"before"
         }

@@ -8,7 +8,7 @@ from hybrid.core.machine_paths import hide_paths, hide_paths_in
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "other_text"),
     [
         ("hybrid run blink --data /mnt/d/BLINK --out /home/ada/runs/r1", "hybrid run blink --data BLINK --out r1"),
         ("hybrid run blink --out='/home/ada/my runs/r1'", "hybrid run blink --out='r1'"),
@@ -22,8 +22,8 @@ from hybrid.core.machine_paths import hide_paths, hide_paths_in
         ("data=/data/set/", "data=set"),
     ],
 )
-def test_a_path_is_shortened(text: str, shown: str) -> None:
-    assert hide_paths(text.replace("\\\\", "\\")) == shown
+def test_a_path_is_shortened(text: str, other_text: str) -> None:
+    assert hide_paths(text.replace("\\\\", "\\")) == other_text
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,14 @@ CROP = ImageRef("img:1.2", PICTURE, "img:1", Box(10, 20, 50, 60.5), 3.0)
 FOUND = Finding("A is nearer.\nconfidence 0.93", {"nearer": "A"}, 0.93, "classical", "1", (OVERLAY, CROP))
 
 
-def shown(show: Any, finding: Finding = FOUND) -> tuple[list[str], list[str]]:
+def render_finding(show: Any, finding: Finding = FOUND) -> tuple[list[str], list[str]]:
     parts = finding_parts(finding, ["img:1"], show)
     return str(parts[0]).split("\n"), [part.ref.name for part in parts[1:] if isinstance(part, ImagePart)]
 
 
 def test_text_alone_names_no_picture_and_pictures_alone_say_nothing_of_the_finding() -> None:
-    assert shown("text") == (["on img:1:", "A is nearer.", "confidence 0.93"], [])
-    lines, pictures = shown("image")
+    assert render_finding("text") == (["on img:1:", "A is nearer.", "confidence 0.93"], [])
+    lines, pictures = render_finding("image")
     assert (lines[0], len(lines), pictures) == ("on img:1:", 3, ["img:1.1", "img:1.2"])
     assert "nearer" not in "\n".join(lines)
 
@@ -61,7 +61,7 @@ def test_text_alone_names_no_picture_and_pictures_alone_say_nothing_of_the_findi
     ],
 )
 def test_a_finding_with_nothing_to_show_says_so(show: Any, finding: Finding) -> None:
-    lines, pictures = shown(show, finding)
+    lines, pictures = render_finding(show, finding)
     assert (lines[-1], pictures) == ("the tool returned nothing that can be shown", [])
 
 

@@ -15,13 +15,15 @@ WORDS = st.lists(st.from_regex(r"[a-z]{3,8} [a-z]{1,5}", fullmatch=True), min_si
 FORMS = st.sampled_from(["({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"])
 
 
-def asked(words: list[str], form: str = "({letter}) {words}", right: int = 0, target: str = "({letter})") -> Question:
-    shown = "\n".join(form.format(letter=letter, words=text) for letter, text in zip(LETTERS, words, strict=False))
+def make_question(
+    words: list[str], form: str = "({letter}) {words}", right: int = 0, target: str = "({letter})"
+) -> Question:
+    rendered = "\n".join(form.format(letter=letter, words=text) for letter, text in zip(LETTERS, words, strict=False))
     return Question(
         "val_Counting_1",
         "Counting",
         (),
-        f"How many are there?\n{shown}",
+        f"How many are there?\n{rendered}",
         Kind.CHOICE,
         tuple(words),
         target.format(letter=LETTERS[right]),
@@ -31,22 +33,26 @@ def asked(words: list[str], form: str = "({letter}) {words}", right: int = 0, ta
 @given(WORDS, FORMS, st.data(), st.sampled_from(["({letter})", "{letter}"]))
 def test_the_right_words_stay_right(words: list[str], form: str, data: st.DataObject, target: str) -> None:
     right, places = data.draw(st.integers(0, len(words) - 1)), data.draw(st.integers(1, len(words) - 1))
-    question = asked(words, form, right, target)
-    turned = rotated(question, places)
-    assert turned is not None
-    assert turned.choices == tuple(words[places:] + words[:places])
-    assert turned.choices[LETTERS.index(str(turned.target).strip("()"))] == words[right]
-    assert turned.text == asked(list(turned.choices), form).text
-    assert (turned.id, turned.base, turned.unit) == (f"{question.id}#r{places}", question.id, question.unit)
+    question = make_question(words, form, right, target)
+    rotated_question = rotated(question, places)
+    assert rotated_question is not None
+    assert rotated_question.choices == tuple(words[places:] + words[:places])
+    assert rotated_question.choices[LETTERS.index(str(rotated_question.target).strip("()"))] == words[right]
+    assert rotated_question.text == make_question(list(rotated_question.choices), form).text
+    assert (rotated_question.id, rotated_question.base, rotated_question.unit) == (
+        f"{question.id}#r{places}",
+        question.id,
+        question.unit,
+    )
 
 
 @given(WORDS, FORMS)
 def test_all_rotations_together_put_every_option_at_every_letter_once(words: list[str], form: str) -> None:
-    question = asked(words, form)
+    question = make_question(words, form)
     variants = with_rotations([question], ["Counting"])
     assert variants[0] is question
-    turned = [one.choices for one in variants if isinstance(one, Question)]
-    seen = {pair for choices in turned for pair in zip(LETTERS, choices, strict=False)}
+    items = [variant.choices for variant in variants if isinstance(variant, Question)]
+    seen = {pair for choices in items for pair in zip(LETTERS, choices, strict=False)}
     assert len(variants) == len(words)
     assert len(seen) == len(words) ** 2
 
@@ -57,37 +63,37 @@ def test_a_text_that_does_not_show_each_option_once_and_in_order_is_excluded(tex
 
 
 def test_a_target_that_is_no_letter_names_its_option_by_itself() -> None:
-    turned = rotated(Question("q", "t", (), "(A) one (B) two", Kind.CHOICE, ("one", "two"), "two"), 1)
-    assert turned is not None
-    assert turned.target == "two"
+    rotated_question = rotated(Question("q", "t", (), "(A) one (B) two", Kind.CHOICE, ("one", "two"), "two"), 1)
+    assert rotated_question is not None
+    assert rotated_question.target == "two"
 
 
 def scores(question: Question, answers: list[str | None]) -> tuple[dict[str, Question], list[Score]]:
     """The scores of a solver that gives these letters, for the question and its rotations in order."""
-    variants = [one for one in with_rotations([question], ["Counting"]) if isinstance(one, Question)]
-    found = []
+    variants = [rotation for rotation in with_rotations([question], ["Counting"]) if isinstance(rotation, Question)]
+    results = []
     for variant, answer in zip(variants, answers, strict=True):
         right = float(f"({answer})" == variant.target)
         outcome = Outcome.ANSWERED if answer else Outcome.UNPARSED
-        found.append(Score(variant.id, "Counting", right, outcome, answer, cluster=variant.cluster))
-    return {variant.id: variant for variant in variants}, found
+        results.append(Score(variant.id, "Counting", right, outcome, answer, cluster=variant.cluster))
+    return {variant.id: variant for variant in variants}, results
 
 
-def values(questions: dict[str, Question], found: list[Score]) -> dict[str, Any]:
-    return {metric.name.removeprefix("rotation."): metric.value for metric in rotation_metrics(questions, found)}
+def values(questions: dict[str, Question], result: list[Score]) -> dict[str, Any]:
+    return {metric.name.removeprefix("rotation."): metric.value for metric in rotation_metrics(questions, result)}
 
 
-QUESTION = asked(["one", "two", "three"], right=1)
+QUESTION = make_question(["one", "two", "three"], right=1)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_consistency_is_of_options_and_not_of_letters", list))
 def test_consistency_is_of_options_and_not_of_letters(
     answers: list[str | None], accuracy: float, consistency: float, every: float
 ) -> None:
-    found = values(*scores(QUESTION, answers))
-    says = {letter: found.pop(f"says.{letter}") for letter in "ABC"}
+    result = values(*scores(QUESTION, answers))
+    says = {letter: result.pop(f"says.{letter}") for letter in "ABC"}
     assert says == {letter: pytest.approx(answers.count(letter) / 3) for letter in "ABC"}
-    assert found == {
+    assert result == {
         "accuracy": pytest.approx(accuracy),
         "consistency": consistency,
         "all_correct": every,
@@ -96,11 +102,11 @@ def test_consistency_is_of_options_and_not_of_letters(
 
 
 def test_questions_without_rotations_are_counted_as_excluded() -> None:
-    questions, found = scores(QUESTION, ["B", "A", "C"])
+    questions, result = scores(QUESTION, ["B", "A", "C"])
     alone = Score("other", "Jigsaw", 1.0, Outcome.ANSWERED, "A")
-    told = values(questions, [*found, alone])
-    assert (told["excluded"], told["excluded_in.Jigsaw"], "excluded_in.Counting" in told) == (1.0, 1.0, False)
-    assert unrotated_note([*questions.values(), asked(["no", "more"])]) == ()
+    text = values(questions, [*result, alone])
+    assert (text["excluded"], text["excluded_in.Jigsaw"], "excluded_in.Counting" in text) == (1.0, 1.0, False)
+    assert unrotated_note([*questions.values(), make_question(["no", "more"])]) == ()
     other = Question("other", "Jigsaw", (), "Which?", Kind.CHOICE, ("x", "y"), "(A)")
     assert unrotated_note([*questions.values(), other]) == (
         "--rotate: 1 of Jigsaw have no options to move and are asked once",
@@ -110,7 +116,7 @@ def test_questions_without_rotations_are_counted_as_excluded() -> None:
 
 def test_options_that_the_dialogue_writes_are_moved_without_the_text() -> None:
     question = Question("av1", "t", (), "What is there?", Kind.CHOICE, ("x", "y", "z"), {"answer": "B", "views": [1]})
-    turned = rotated(question, 2, in_text=False)
-    assert turned is not None
-    assert (turned.text, turned.choices) == (question.text, ("z", "x", "y"))
-    assert turned.target == {"answer": "C", "views": [1]}
+    rotated_question = rotated(question, 2, in_text=False)
+    assert rotated_question is not None
+    assert (rotated_question.text, rotated_question.choices) == (question.text, ("z", "x", "y"))
+    assert rotated_question.target == {"answer": "C", "views": [1]}

@@ -24,9 +24,9 @@ def test_a_name_says_word_and_number(word: str, number: int) -> None:
 
 def test_what_can_vary_is_asked_again_round_by_round() -> None:
     solvers = {"mllm": Named(needs_model=True), "specialist": Named(), "chance": Named(seeded=True)}
-    found = repeated(solvers, 3)
-    assert list(found) == ["mllm", "specialist", "chance", "mllm@2", "chance@2", "mllm@3", "chance@3"]
-    assert found["mllm@3"] is solvers["mllm"]
+    result = repeated(solvers, 3)
+    assert list(result) == ["mllm", "specialist", "chance", "mllm@2", "chance@2", "mllm@3", "chance@3"]
+    assert result["mllm@3"] is solvers["mllm"]
     assert repeated(solvers, 1) == solvers
     (line,) = notes_on_repeats(solvers, 3)
     assert line.startswith("specialist is asked once: ")
@@ -36,16 +36,16 @@ def test_what_can_vary_is_asked_again_round_by_round() -> None:
 @given(st.integers(0, 2**40), st.integers(2, 50), st.integers(2, 50))
 def test_seeds_differ_by_repetition_and_come_again(seed: int, one: int, other: int) -> None:
     assert seed_of_repetition(seed, 1) == seed
-    found = seed_of_repetition(seed, one)
-    assert found == seed_of_repetition(seed, one)
-    assert 0 <= found < 2**31
-    assert (found == seed_of_repetition(seed, other)) == (one == other)
+    result = seed_of_repetition(seed, one)
+    assert result == seed_of_repetition(seed, one)
+    assert 0 <= result < 2**31
+    assert (result == seed_of_repetition(seed, other)) == (one == other)
     # The second repetition of one run is not the first of another.
-    assert found not in (seed, seed + 1, seed + one - 1) or seed >= 2**31
+    assert result not in (seed, seed + 1, seed + one - 1) or seed >= 2**31
 
 
 def test_a_server_is_sent_another_seed_and_nothing_else() -> None:
-    given = {"temperature": 1.0, "seed": 0}
-    assert options_of_repetition(given, 1) is given
-    assert options_of_repetition(given, 2) == {"temperature": 1.0, "seed": seed_of_repetition(0, 2)}
+    options = {"temperature": 1.0, "seed": 0}
+    assert options_of_repetition(options, 1) is options
+    assert options_of_repetition(options, 2) == {"temperature": 1.0, "seed": seed_of_repetition(0, 2)}
     assert options_of_repetition({"temperature": 1.0}, 2) == {"temperature": 1.0}

@@ -32,14 +32,14 @@ keep_secret("sk-proj-0123456789abcdef", ODD, None, "", "short", "a-longer-one", 
     ],
 )
 def test_a_secret_is_found_in_every_form(secret: str, form: Callable[[str], str]) -> None:
-    written = f"before {form(secret)} after"
-    shown = redact(written)
-    assert REDACTED in shown
-    assert shown.startswith("before ")
-    assert shown.endswith(" after")
-    assert redact_bytes(written.encode()) == shown.encode()
-    left = shown.replace(REDACTED, "")
-    assert not [part for part in (secret[4:12], secret[-8:]) if part in left]
+    message = f"before {form(secret)} after"
+    rendered = redact(message)
+    assert REDACTED in rendered
+    assert rendered.startswith("before ")
+    assert rendered.endswith(" after")
+    assert redact_bytes(message.encode()) == rendered.encode()
+    variant = rendered.replace(REDACTED, "")
+    assert not [part for part in (secret[4:12], secret[-8:]) if part in variant]
 
 
 def test_what_is_no_secret_stays() -> None:
@@ -56,5 +56,5 @@ def test_a_longer_secret_is_not_left_half() -> None:
 @pytest.mark.parametrize(*cases(__file__, "test_the_environment_says_which_values_are_secret"))
 def test_the_environment_says_which_values_are_secret(name: str, value: str, *, secret: bool) -> None:
     code = f"from hybrid.core.secrets import redact; print(redact('it is {value} here'))"
-    done = subprocess.run([sys.executable, "-c", code], env={name: value}, capture_output=True, text=True, check=True)
-    assert done.stdout == f"it is {REDACTED if secret else value} here\n"
+    result = subprocess.run([sys.executable, "-c", code], env={name: value}, capture_output=True, text=True, check=True)
+    assert result.stdout == f"it is {REDACTED if secret else value} here\n"

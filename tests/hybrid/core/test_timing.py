@@ -32,36 +32,36 @@ def clock(fakes: Any) -> Any:
 @pytest.fixture
 def service(tmp_path: Path, clock: Any) -> Iterator[Make]:
     """`service(**options)` runs weight-free tools in one thread and keeps nothing."""
-    made: list[CachedTools] = []
+    tools: list[CachedTools] = []
 
     def make(timed_with: Any = clock, **options: Any) -> CachedTools:
         store = ImageStore(tmp_path / "images")
-        chosen = ServiceOptions("classical", **{"threads": 1, "coming_s": 60.0, **options})
-        made.append(CachedTools(store, FindingCache(None, store), chosen, timed_with))
-        return made[-1]
+        selected = ServiceOptions("classical", **{"threads": 1, "coming_s": 60.0, **options})
+        tools.append(CachedTools(store, FindingCache(None, store), selected, timed_with))
+        return tools[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in tools:
+        item.close()
 
 
-async def asked(fakes: Any, one: CachedTools, tool: Tool, spent: list[CallTime]) -> list[Finding | BaseException]:
-    refs = fakes.refs(one.store, 1)
-    calls = (one.call(tool, fakes.NumberArgs(number=n), refs, 0, spell) for n, spell in enumerate(spent))
+async def call_tool(fakes: Any, tools: CachedTools, tool: Tool, spent: list[CallTime]) -> list[Finding | BaseException]:
+    refs = fakes.refs(tools.store, 1)
+    calls = (tools.call(tool, fakes.NumberArgs(number=n), refs, 0, spell) for n, spell in enumerate(spent))
     return list(await asyncio.gather(*calls, return_exceptions=True))
 
 
 async def test_what_does_not_get_its_turn_is_an_outage(fakes: Any, service: Make) -> None:
     gate = threading.Event()
     backend = fakes.CountingBackend(takes=lambda: gate.wait(60))
-    one, tool = service(time.monotonic, queue_s=0.01), fakes.counter(backend)
+    item, tool = service(time.monotonic, queue_s=0.01), fakes.counter(backend)
     # Loading may take longer than this service waits.
-    await one.executor.load(tool, Stopwatch(time.monotonic))
-    first = asyncio.create_task(asked(fakes, one, tool, [CallTime()]))
+    await item.executor.load(tool, Stopwatch(time.monotonic))
+    first = asyncio.create_task(call_tool(fakes, item, tool, [CallTime()]))
     while not backend.batches:
         await asyncio.sleep(0)
     with pytest.raises(Outage, match=r"counter waited 0.01 s for its turn"):
-        await one.call(tool, fakes.NumberArgs(number=7), fakes.refs(one.store, 2))
+        await item.call(tool, fakes.NumberArgs(number=7), fakes.refs(item.store, 2))
     gate.set()
     await first
 

@@ -59,8 +59,8 @@ def test_a_cell_shows_a_line_a_solver_which_changes(tmp_path: Any, monkeypatch: 
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
     Client(notebook, timeout=500, resources={"metadata": {"path": str(tmp_path)}}).execute()
     lines, result = notebook.cells[0].outputs[:-1], notebook.cells[0].outputs[-1]
-    shown = [one.data["text/plain"] for one in lines if one.output_type == "display_data"]
-    assert [(line.split(":")[0], "12/12" in line) for line in shown] == [("mllm", True), ("specialist", True)]
+    text_plains = [item.data["text/plain"] for item in lines if item.output_type == "display_data"]
+    assert [(line.split(":")[0], "12/12" in line) for line in text_plains] == [("mllm", True), ("specialist", True)]
     assert messages["update_display_data"] >= 4
-    assert not [one for one in lines if one.output_type == "stream" and "q/s" in one.text]
+    assert not [entry for entry in lines if entry.output_type == "stream" and "q/s" in entry.text]
     assert "text/markdown" in result.data

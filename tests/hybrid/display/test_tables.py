@@ -138,7 +138,7 @@ def compared(draw: st.DrawFn) -> Table:
     columns = tuple(Column(draw(HEADING), side) for side in sides)
     rows = draw(st.lists(st.tuples(*(NAME if side == "left" else NUMBER for side in sides)), max_size=6))
     if draw(st.booleans()):
-        rows = [(rows[0][0], *each[1:]) for each in rows]
+        rows = [(rows[0][0], *row[1:]) for row in rows]
     notes = tuple(draw(st.lists(st.text(max_size=200), max_size=2)))
     return Table(draw(st.text(max_size=120)), columns, tuple(rows), notes)
 
@@ -153,13 +153,15 @@ def test_a_narrow_table_stays_within_its_columns(table: Table) -> None:
 @settings(max_examples=40)
 @given(compared())
 def test_a_narrow_table_has_every_number_in_one_piece_and_every_name(table: Table) -> None:
-    shown = as_narrow(Table("", table.columns, table.rows))
-    pieces = Counter(re.split(r"\s{2,}|\n", shown))
+    text = as_narrow(Table("", table.columns, table.rows))
+    pieces = Counter(re.split(r"\s{2,}|\n", text))
     numbers = [cell for row in table.rows for cell, column in zip(row, table.columns, strict=True) if cell.strip()]
-    for cell, count in Counter(one for one in numbers if re.search(r"[0-9]", one) and len(one) < 20).items():
+    for cell, count in Counter(
+        number for number in numbers if re.search(r"[0-9]", number) and len(number) < 20
+    ).items():
         if re.fullmatch(r"[-+0-9./]+|\[[-0-9., ]+\]", cell):
-            assert pieces[cell] + shown.count(cell) >= count
+            assert pieces[cell] + text.count(cell) >= count
     for row in table.rows:
         for cell in row:
             for word in as_text(Table("", (Column("a", "left"),), ((cell,),))).splitlines()[-1].split():
-                assert display_width(word) > 10 or word in shown
+                assert display_width(word) > 10 or word in text

@@ -51,12 +51,12 @@ def test_a_command_on_several_lines_is_the_same_command(words: list[str]) -> Non
 @pytest.mark.parametrize(("columns", "shape"), [(80, "narrow"), (99, "narrow"), (100, "wide"), (200, "wide")])
 def test_auto_is_narrow_in_a_narrow_terminal(columns: int, shape: str) -> None:
     """In a real terminal of so many columns."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    actual, reference = pty.openpty()
+    fcntl.ioctl(reference, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     code = "import sys; from hybrid.display.terminal import shape_of; sys.stderr.write(shape_of('auto'))"
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    with os.fdopen(ours), os.fdopen(theirs, "w") as terminal:
-        done = subprocess.run(
+    with os.fdopen(actual), os.fdopen(reference, "w") as terminal:
+        result = subprocess.run(
             [sys.executable, "-c", code],
             stdout=terminal,
             stderr=subprocess.PIPE,
@@ -64,4 +64,4 @@ def test_auto_is_narrow_in_a_narrow_terminal(columns: int, shape: str) -> None:
             env=environment,
             check=True,
         )
-    assert done.stderr == shape
+    assert result.stderr == shape

@@ -77,12 +77,12 @@ def test_an_engine_that_there_is_not_is_refused_with_those_that_there_are() -> N
 
 @pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:10001", "127.0.0.1:x", "127.0.0.1:{closed}"])
 async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) -> None:
-    with socket.socket() as taken:
+    with socket.socket() as selected:
         # Bound and not listening: no other process gets the port, and none answers.
-        taken.bind(("127.0.0.1", 0))
-        where = address.format(closed=taken.getsockname()[1])
-        with pytest.raises(UsageError, match=f"^--address {where}: "):
-            async with connected(where):
+        selected.bind(("127.0.0.1", 0))
+        text = address.format(closed=selected.getsockname()[1])
+        with pytest.raises(UsageError, match=f"^--address {text}: "):
+            async with connected(text):
                 pytest.fail("connected to nobody")
 
 
@@ -113,16 +113,16 @@ def test_a_worker_gets_the_variables_of_its_provider_and_no_other(monkeypatch: p
 def test_another_program_is_not_asked() -> None:
     same = NodeCode(code(), Path(), beside=plugin_code_hash())
     assert other_program(same, "n1") is None
-    told = other_program(replace(same, code="0" * 64), "n1")
-    assert told is not None
-    assert told.startswith("node n1 runs another version")
+    text = other_program(replace(same, code="0" * 64), "n1")
+    assert text is not None
+    assert text.startswith("node n1 runs another version")
 
 
 class Unsendable(Exception):
     """Cannot be made again from what it says."""
 
-    def __init__(self, code: int, why: str) -> None:
-        super().__init__(f"{why} ({code})")
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(f"{reason} ({code})")
 
 
 def throw(error: BaseException) -> None:
@@ -171,9 +171,9 @@ def test_an_error_that_cannot_be_sent_says_what_it_was_without_secrets() -> None
 
 def test_images_of_a_question_are_those_that_its_dialogue_may_reveal(fakes: Any, tmp_path: Path) -> None:
     store = ImageStore(tmp_path / "images")
-    shown, hidden = (store.put_pixels(fakes.pixels(number)) for number in (1, 2))
-    question = fakes.question("q", images=(shown,), protocol={"views": {"all": [hidden.sha256, 4, 4]}, "start": "a"})
-    assert list(of_question(question)) == [shown.sha256, hidden.sha256]
+    text, hidden = (store.put_pixels(fakes.pixels(number)) for number in (1, 2))
+    question = fakes.question("q", images=(text,), protocol={"views": {"all": [hidden.sha256, 4, 4]}, "start": "a"})
+    assert list(of_question(question)) == [text.sha256, hidden.sha256]
 
 
 def test_images_of_an_attempt_are_those_shown_and_those_made(fakes: Any, tmp_path: Path) -> None:
@@ -181,21 +181,21 @@ def test_images_of_an_attempt_are_those_shown_and_those_made(fakes: Any, tmp_pat
     first, half, crop = (ImageRef(f"img:{n}", store.put_pixels(fakes.pixels(n))) for n in (1, 2, 3))
     prompt = Prompt(("What?", first), Kind.FREE, derived=(half,))
     reply = Reply("", steps=(Step("tool", "crop", "", images=(crop,)),))
-    found = of_attempt(Attempt("q", (Exchange(prompt, reply),), 1.0))
-    assert list(found) == [ref.image.sha256 for ref in (first, half, crop)]
+    result = of_attempt(Attempt("q", (Exchange(prompt, reply),), 1.0))
+    assert list(result) == [ref.image.sha256 for ref in (first, half, crop)]
 
 
 def test_an_image_is_kept_only_under_its_own_hash(fakes: Any, tmp_path: Path) -> None:
-    here_, there = ImageStore(tmp_path / "here"), ImageStore(tmp_path / "there")
+    here_, store = ImageStore(tmp_path / "here"), ImageStore(tmp_path / "there")
     image = here_.put_pixels(fakes.pixels(1))
     (data,) = bytes_of(here_, [image.sha256]).values()
-    assert lacking(there, [image.sha256, image.sha256]) == (image.sha256,)
+    assert lacking(store, [image.sha256, image.sha256]) == (image.sha256,)
     with pytest.raises(DataError, match="arrived damaged"):
-        keep(there, image.sha256, data[:-1])
-    assert lacking(there, [image.sha256]) == (image.sha256,)
-    keep(there, image.sha256, data)
-    assert there.read(image) == data
-    assert lacking(there, [image.sha256]) == ()
+        keep(store, image.sha256, data[:-1])
+    assert lacking(store, [image.sha256]) == (image.sha256,)
+    keep(store, image.sha256, data)
+    assert store.read(image) == data
+    assert lacking(store, [image.sha256]) == ()
 
 
 async def test_a_line_says_in_order_and_hears_the_answer() -> None:
@@ -208,17 +208,17 @@ async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     assert await wish == (actor,)
     line.answer(0, "again")
     line.close()
-    said = [message async for message in line]
-    assert pickle.loads(pickle.dumps(said)) == [  # noqa: S301
+    messages = [message async for message in line]
+    assert pickle.loads(pickle.dumps(messages)) == [  # noqa: S301
         HandlerCall(None, QuestionHandler.notice, ("first",)),
         HandlerCall(0, QuestionHandler.tools, ()),
     ]
 
 
 async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_lost(tmp_path: Path) -> None:
-    line, own = MessageChannel(), RunMeter(RunLimits(model_calls=2))
+    line, run_meter = MessageChannel(), RunMeter(RunLimits(model_calls=2))
     unused: Any = None
-    desk = QuestionHandler(own, RunCaptions(), SharedImages(ImageStore(tmp_path)), unused, [], [], unused)
+    desk = QuestionHandler(run_meter, RunCaptions(), SharedImages(ImageStore(tmp_path)), unused, [], [], unused)
 
     async def run_side() -> None:
         async for message in line:
@@ -236,7 +236,7 @@ async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_
     line.close()
     await answers
     await desk.close()
-    assert (own.used.model_calls, own.used.input_tokens, own.pending) == (2, 7, 0)
+    assert (run_meter.used.model_calls, run_meter.used.input_tokens, run_meter.pending) == (2, 7, 0)
 
 
 @dataclass(frozen=True)
@@ -256,14 +256,14 @@ async def test_workers_are_used_evenly_and_replaced_once() -> None:
         return next(hired)
 
     crew = WorkerPool(hire, 2, most=2)
-    taken = [await crew.acquire() for _ in range(4)]
-    assert sorted(one.ready.pid for one in taken) == [0, 0, 1, 1]
+    values = [await crew.acquire() for _ in range(4)]
+    assert sorted(item.ready.pid for item in values) == [0, 0, 1, 1]
     waiting = asyncio.create_task(crew.acquire())
-    lost = taken[0]
-    assert crew.lose(lost)
-    assert not crew.lose(lost)
+    missing = values[0]
+    assert crew.lose(missing)
+    assert not crew.lose(missing)
     assert (await waiting).ready.pid == 2
-    assert sorted(one.ready.pid for one in crew.hands) == [1, 2]
+    assert sorted(entry.ready.pid for entry in crew.hands) == [1, 2]
     crew.close()
 
 
@@ -337,9 +337,9 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
     executor = ActorExecutor(cache, SharedImages(store))
     service = CachedTools(store, cache, ServiceOptions("classical"), executor=executor)
     tool, refs, impatient, patient = load("tools", "jigsaw"), fakes.refs(store, 1, 2, 3), CallTime(3.0), CallTime(60.0)
-    both = [service.call(tool, tool.parse({}), refs, 0, spent) for spent in (impatient, patient)]
-    late = asyncio.ensure_future(both[0])
-    other = asyncio.ensure_future(both[1])
+    values = [service.call(tool, tool.parse({}), refs, 0, spent) for spent in (impatient, patient)]
+    late = asyncio.ensure_future(values[0])
+    other = asyncio.ensure_future(values[1])
     with pytest.raises(ToolError, match="did not answer within the question's time"):
         await late
     assert impatient.busy >= 5.0
@@ -352,8 +352,8 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
     service.close()
 
 
-@pytest.mark.parametrize(("asked", "own"), [("cuda:2,cuda:3", "cuda"), ("auto", "auto"), ("cpu", "cpu")])
-def test_a_tool_actor_takes_the_gpu_that_it_sees_and_its_share_of_the_memory(asked: str, own: str) -> None:
-    options = options_of(ToolSetup(NodeCode("", Path()), ServiceOptions(device=asked), {}, 4))
-    assert options.device == own
+@pytest.mark.parametrize(("text", "own_part"), [("cuda:2,cuda:3", "cuda"), ("auto", "auto"), ("cpu", "cpu")])
+def test_a_tool_actor_takes_the_gpu_that_it_sees_and_its_share_of_the_memory(text: str, own_part: str) -> None:
+    options = options_of(ToolSetup(NodeCode("", Path()), ServiceOptions(device=text), {}, 4))
+    assert options.device == own_part
     assert options.process_bytes == pytest.approx(ServiceOptions().process_bytes / 4, rel=0.01)

@@ -77,7 +77,7 @@ def session() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def said(body: bytes) -> bytes:
+def answer_request(body: bytes) -> bytes:
     """A call of jigsaw while tools are offered, and the letter of the image that its finding names; "(A)" to a question
     about a cat; else a description."""
     if offers_tools(body) and not tool_results(body):
@@ -112,8 +112,8 @@ class Server:
     @staticmethod
     def number(body: bytes) -> int:
         """Of the question, 0 for a description."""
-        found = CAT.search(body)
-        return int(found[1]) if found else 0
+        match = CAT.search(body)
+        return int(match[1]) if match else 0
 
     async def until(self, seen: Callable[[], bool]) -> None:
         async with self._came:
@@ -141,7 +141,7 @@ class Server:
                 if self.holds(body):
                     await self.released.wait()
                 refused = framed(answer_body({"content": ""}, "stop"), self.status) if self.status else None
-                writer.write(refused or said(body))
+                writer.write(refused or answer_request(body))
                 await writer.drain()
         except ConnectionError:
             pass
@@ -154,10 +154,10 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
     for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("OPENAI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    one = Server()
-    await one.start()
-    yield one
-    await one.stop()
+    item = Server()
+    await item.start()
+    yield item
+    await item.stop()
 
 
 @pytest.fixture
@@ -238,15 +238,17 @@ def timeless(attempt: Attempt) -> Attempt:
 
 
 def attempts(run: ResolvedRun, solver: str) -> dict[str, Attempt]:
-    return {one.id: timeless(one) for one in run.folder.attempts(solver)}
+    return {attempt.id: timeless(attempt) for attempt in run.folder.attempts(solver)}
 
 
 def figures(scored: Scored) -> tuple[object, ...]:
     """The metrics and, by question, the verdicts."""
-    return [(one.name, one.value, one.n) for one in scored.metrics], {score.id: score for score in scored.scores}
+    return [(metric.name, metric.value, metric.n) for metric in scored.metrics], {
+        score.id: score for score in scored.scores
+    }
 
 
-def written(run: ResolvedRun, solver: str = "mllm") -> list[str]:
+def attempt_ids(run: ResolvedRun, solver: str = "mllm") -> list[str]:
     """The ids in the file of attempts, line by line."""
     lines = (run.folder.path / solver / "attempts.jsonl").read_text().splitlines()
     return sorted(json.loads(line)["id"] for line in lines)
@@ -269,26 +271,26 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     assert (await run_until_complete(local, lambda *_: None, lambda _: None)).failures == ()
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "another-home"))
     # Begun in this process, with some of the questions.
-    begun = prepare(replace(config, solvers=("specialist",), limit=2, out=tmp_path / "shared"))
-    assert (await run_until_complete(begun, lambda *_: None, lambda _: None)).answered == 2
+    prepared = prepare(replace(config, solvers=("specialist",), limit=2, out=tmp_path / "shared"))
+    assert (await run_until_complete(prepared, lambda *_: None, lambda _: None)).answered == 2
     run = prepare(replace(config, out=tmp_path / "shared", engine="ray"))
     end = await Watched().run_until_complete(run)
     assert (end.failures, end.stopped, end.answered) == ((), None, 5 + 3)
     for solver in config.solvers:
         assert attempts(run, solver) == attempts(local, solver)
-        assert len(written(run, solver)) == 5
-    expected = {one.solver: one for one in score_run(local.folder, OPTIONS)}
+        assert len(attempt_ids(run, solver)) == 5
+    expected = {item.solver: item for item in score_run(local.folder, OPTIONS)}
     for scored in score_run(run.folder, OPTIONS):
         assert figures(scored) == figures(expected.pop(scored.solver))
     assert expected == {}
-    usages = [exchange.reply.usage for one in run.folder.attempts("controller") for exchange in one.exchanges]
+    usages = [exchange.reply.usage for attempt in run.folder.attempts("controller") for exchange in attempt.exchanges]
     assert [(usage.model_calls, usage.tool_calls) for usage in usages] == [(2, 1)] * 5
     recorded = (run.folder.path / "specialist" / "attempts.jsonl").read_text()
-    made = set(re.findall(r'"sha256": ?"([0-9a-f]{64})"', recorded))
-    shown = {image.sha256 for question in run.sound for image in question.images}
+    seen = set(re.findall(r'"sha256": ?"([0-9a-f]{64})"', recorded))
+    sha256s = {image.sha256 for question in run.sound for image in question.images}
     # Each picture that a tool made is in the store of the run, though no tool ran here but for two questions.
-    assert made - shown
-    assert lacking(run.service.store, made) == ()
+    assert seen - sha256s
+    assert lacking(run.service.store, seen) == ()
 
 
 async def test_repetitions_are_those_of_this_process(session: Path, tmp_path: Path, fakes: Any) -> None:
@@ -324,14 +326,14 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     await server.until(lambda: len(server.cats()) == 12)
     crew: list[WorkerSlot] = watched.engine.crew.hands
     assert len(crew) == 2
-    lost = max(crew, key=lambda hand: hand.in_flight)
-    in_flight = lost.in_flight
-    os.kill(lost.ready.pid, signal.SIGKILL)
+    largest = max(crew, key=lambda hand: hand.in_flight)
+    in_flight = largest.in_flight
+    os.kill(largest.ready.pid, signal.SIGKILL)
     await server.until(lambda: len(server.cats()) == 12 + in_flight)
     server.released.set()
     end = await task
     assert (end.failures, end.stopped, end.answered) == ((), None, 12)
-    assert written(run) == sorted(question.id for question in run.sound)
+    assert attempt_ids(run) == sorted(question.id for question in run.sound)
     # What was said before is not said again; what was lost on the way is.
     assert sorted(Counter(body for body in server.bodies if not CAT.search(body)).values()) == [1] * 12
     assert len(server.cats()) == 12 + in_flight
@@ -339,15 +341,15 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     # A description that is known costs no call of the budget.
     meter = run.resources.run_meter
     assert (meter.used.model_calls, meter.pending) == (1 + 12 + 12 + in_flight, 0)
-    kept = (run.folder.path / "replies.jsonl").read_text().splitlines()
-    assert len({json.loads(line)["image"] for line in kept}) == len(kept) == 12
+    lines = (run.folder.path / "replies.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["image"] for line in lines}) == len(lines) == 12
     # An image is put once, however many workers and nodes want it, and arrives as it was.
-    shown = {question.images[0].sha256 for question in run.sound}
-    assert watched.engine.shelf.puts == len(shown) == 12
-    for sha256 in shown:
+    sha256s = {question.images[0].sha256 for question in run.sound}
+    assert watched.engine.shelf.puts == len(sha256s) == 12
+    for sha256 in sha256s:
         copies = [home / "images" / sha256[:2] / sha256 for home in session.glob("home-*")]
-        found = [copy.read_bytes() for copy in copies if copy.exists()]
-        assert {hashlib.sha256(data).hexdigest() for data in found} == {sha256}
+        contents = [copy.read_bytes() for copy in copies if copy.exists()]
+        assert {hashlib.sha256(data).hexdigest() for data in contents} == {sha256}
     assert any(path.stat().st_size for path in session.rglob("*.out"))
     assert not [path for path in session.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
@@ -382,15 +384,15 @@ async def test_an_interrupt_ends_as_it_does_here_and_this_process_goes_on(
         os.kill(os.getpid(), signal.SIGINT)
 
     sender = asyncio.create_task(interrupt())
-    with pytest.raises(Interrupted) as ended:
+    with pytest.raises(Interrupted) as result:
         await until_signal(watched.run_until_complete(run))
     await sender
-    assert ended.value.exit_code == 130
-    assert set(written(run)) <= {f"val_Spatial_Relation_{n}" for n in (1, 2, 3)}
+    assert result.value.exit_code == 130
+    assert set(attempt_ids(run)) <= {f"val_Spatial_Relation_{n}" for n in (1, 2, 3)}
     server.holds = lambda _: False
     server.bodies.clear()
-    again = prepare(cats)
-    assert (await run_until_complete(again, lambda *_: None, lambda _: None)).stopped is None
-    assert written(again) == sorted(question.id for question in again.sound)
+    prepared = prepare(cats)
+    assert (await run_until_complete(prepared, lambda *_: None, lambda _: None)).stopped is None
+    assert attempt_ids(prepared) == sorted(question.id for question in prepared.sound)
     # What was said before the interrupt is not asked again, whether or not it was recorded.
     assert server.cats() == list(range(4, 13))

@@ -30,9 +30,9 @@ def test_two_tools_share_half_a_gpu_and_answer_as_in_this_process(device: str, t
     for name, engine in (("here", []), ("ray", ["--engine", "ray", "--tool-gpu", "0.5"])):
         words = [*common, "--unchecked-weights", "--device", device, "--tool-dtype", "float32", *engine, "--out", name]
         command = [sys.executable, "-m", "hybrid", *words]
-        ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, ended.stderr
+        result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
         attempts = RunFolder.existing(tmp_path / name).attempts("specialist")
-        answers.append({one.id: [each.reply.text for each in one.exchanges] for one in attempts})
+        answers.append({attempt.id: [exchange.reply.text for exchange in attempt.exchanges] for attempt in attempts})
     assert len(answers[0]) == 8
     assert answers[1] == answers[0]

@@ -27,13 +27,13 @@ class Caller(JsonHandler):
     """A model that calls redness and then answers."""
 
     def posted(self, body: bytes) -> None:
-        asked = json.loads(body)
-        called = any(message["role"] == "tool" for message in asked["messages"])
+        data = json.loads(body)
+        matches_any = any(message["role"] == "tool" for message in data["messages"])
         call = {"name": "redness", "arguments": json.dumps({"images": ["img:1"]})}
         message: dict[str, Any] = {"role": "assistant", "content": "Answer: (A)"}
-        if not called:
+        if not matches_any:
             message = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
-        choice = {"index": 0, "message": message, "finish_reason": "stop" if called else "tool_calls"}
+        choice = {"index": 0, "message": message, "finish_reason": "stop" if matches_any else "tool_calls"}
         self.answer({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]})
 
 
@@ -79,10 +79,12 @@ def test_workers_find_tools_of_ones_own(lies: Any, tmp_path: Path, fakes: Any, u
     words: tuple[object, ...] = ("run", "blink", "--data", data, "--solver", "controller", "--model", "openai:m")
     words += ("--base-url", url)
     words += ("--tools", "redness", "--backend", "classical", "--engine", "ray", "--out", "run", *options)
-    told = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home"), **variables}
+    payload = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home"), **variables}
     command = [sys.executable, "-m", "hybrid", *map(str, words)]
-    done = subprocess.run(command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(
+        command, cwd=tmp_path, env=payload, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert result.returncode == 0, result.stderr
     attempts = (tmp_path / "run" / "controller" / "attempts.jsonl").read_text().splitlines()
     assert len(attempts) == 2
     assert all("The red channel is at 0." in line for line in attempts)
@@ -94,8 +96,10 @@ def test_workers_find_a_benchmark_a_model_and_a_solver_of_ones_own(tmp_path: Pat
         write(tmp_path / "own", folder, f"own_{folder}", TEXTS[folder])
     words = ("run", "own_benchmarks", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")
     words += ("--solver", "own_baselines", "--engine", "ray", "--out", "run", "--path", "own")
-    told = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home")}
+    options = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-m", "hybrid", *words]
-    done = subprocess.run(command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(
+        command, cwd=tmp_path, env=options, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert result.returncode == 0, result.stderr
     assert len((tmp_path / "run" / "own_baselines" / "attempts.jsonl").read_text().splitlines()) == 2

@@ -13,7 +13,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("traced")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        asked = "run blink --data sample --task Jigsaw --task Relative_Depth --limit 4 --backend classical"
-        words = f"{asked} --solver specialist --solver chance --out {folder / 'run'}".split()
+        text = "run blink --data sample --task Jigsaw --task Relative_Depth --limit 4 --backend classical"
+        words = f"{text} --solver specialist --solver chance --out {folder / 'run'}".split()
         cli.main(words, standalone_mode=False)
     return folder / "run"

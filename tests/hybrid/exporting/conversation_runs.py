@@ -50,8 +50,8 @@ class Said:
 
 
 SAID: Mapping[str, tuple[Said, ...]] = {
-    name: tuple(Said(words, tuple((tool, args) for tool, args in calls), broken) for words, calls, broken in own)
-    for name, own in stored(__file__, "SAID").items()
+    name: tuple(Said(words, tuple((tool, args) for tool, args in calls), broken) for words, calls, broken in current)
+    for name, current in stored(__file__, "SAID").items()
 }
 BROKEN = "generated_val_Relative_Depth_3"
 
@@ -88,32 +88,34 @@ class ScriptClient:
 
     async def send(self, request: ChatRequest[Any], keep: Keep) -> AssistantMessage:
         key = request.call
-        asked = self.requests.setdefault((key.solver, key.question), [])
-        asked.append(request.body)
+        question = self.requests.setdefault((key.solver, key.question), [])
+        question.append(request.body)
         if key.question not in self.right:
             return AssistantMessage("A picture of something.")  # a caption
         answer = self.right[key.question]
         other = "(B)" if "A" in answer else "(A)"
         if key.solver != "controller":
             return AssistantMessage(f"Answer: {other if key.question == 'generated_val_Jigsaw_1' else answer}")
-        said = SAID[key.question.partition("#")[0]][len(asked) - 1]
-        words = said.words.format(right=f"Answer: {answer}", wrong=f"Answer: {other}")
-        return self._as_text(words, said) if self.as_text else self._native(words, said, key)
+        text = SAID[key.question.partition("#")[0]][len(question) - 1]
+        words = text.words.format(right=f"Answer: {answer}", wrong=f"Answer: {other}")
+        return self._as_text(words, text) if self.as_text else self._native(words, text, key)
 
-    def _native(self, words: str, said: Said, key: CallKey) -> AssistantMessage:
-        calls = tuple(ToolCall(f"id-{key.call}-{place}", name, args) for place, (name, args) in enumerate(said.calls))
-        broken = (InvalidCall("id-b", "crop", said.broken, "Expecting value"),) if said.broken else ()
+    def _native(self, words: str, message: Said, key: CallKey) -> AssistantMessage:
+        calls = tuple(
+            ToolCall(f"id-{key.call}-{place}", name, args) for place, (name, args) in enumerate(message.calls)
+        )
+        broken = (InvalidCall("id-b", "crop", message.broken, "Expecting value"),) if message.broken else ()
         return AssistantMessage(words, calls, broken, reasoning=THOUGHT)
 
-    def _as_text(self, words: str, said: Said) -> AssistantMessage:
+    def _as_text(self, words: str, message: Said) -> AssistantMessage:
         blocks = [words] if words.strip() else []
-        for name, args in said.calls:
+        for name, args in message.calls:
             images = args.get(IMAGES, args.get(IMAGE))
-            own = {key: value for key, value in args.items() if key not in (IMAGE, IMAGES)}
-            value = {"tool": name, "images": [images] if isinstance(images, str) else images, "args": own}
+            by_arg = {key: value for key, value in args.items() if key not in (IMAGE, IMAGES)}
+            value = {"tool": name, "images": [images] if isinstance(images, str) else images, "args": by_arg}
             blocks.append(f"```json\n{json.dumps(value)}\n```")
-        if said.broken:
-            blocks.append(f'```json\n{{"tool": {said.broken}\n```')
+        if message.broken:
+            blocks.append(f'```json\n{{"tool": {message.broken}\n```')
         return AssistantMessage("\n".join(blocks))
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
@@ -200,20 +202,20 @@ def check_trl(row: Mapping[str, Any]) -> None:
 
 def sent(messages: Sequence[Message]) -> list[Any]:
     """Messages as role and parts, images by the hash of their bytes, calls by name, arguments and place."""
-    told: list[Any] = []
+    results: list[Any] = []
     place: dict[str, int] = {}
     for message in messages:
         parts = [part if isinstance(part, str) else part.ref.image.sha256 for part in parts_of(message)]
         calls = message.calls if isinstance(message, AssistantMessage) else ()
         place |= {call.id: len(place) + number for number, call in enumerate(calls)}
         of = place[message.call] if isinstance(message, ToolMessage) else None
-        told.append((message.role, [part for part in parts if part], [(c.name, dict(c.args)) for c in calls], of))
-    return told
+        results.append((message.role, [part for part in parts if part], [(c.name, dict(c.args)) for c in calls], of))
+    return results
 
 
 def row_as_sent(row: Mapping[str, Any], folder: Path) -> list[Any]:
     """A row in the same form; images by the hash of the files that it names."""
-    told: list[Any] = []
+    results: list[Any] = []
     place: dict[str, int] = {}
     images = iter(row["images"])
     for message in row["messages"]:
@@ -224,8 +226,8 @@ def row_as_sent(row: Mapping[str, Any], folder: Path) -> list[Any]:
         calls = [call["function"] for call in message.get("tool_calls", ())]
         place |= {call["id"]: len(place) + number for number, call in enumerate(message.get("tool_calls", ()))}
         of = place[message["tool_call_id"]] if message["role"] == "tool" else None
-        told.append(
+        results.append(
             (message["role"], [part for part in parts if part], [(c["name"], c["arguments"]) for c in calls], of)
         )
     assert next(images, None) is None
-    return told
+    return results

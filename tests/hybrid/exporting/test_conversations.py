@@ -31,7 +31,7 @@ Rows = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ScriptedRun]]:
+def scripted_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ScriptedRun]]:
     """A run with native calls and one with calls as text; their images lie in `home` beside them."""
     folder = tmp_path_factory.mktemp("scripted")
     with pytest.MonkeyPatch.context() as patch:
@@ -40,22 +40,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Scripte
 
 
 @pytest.fixture(autouse=True)
-def the_home_of_the_runs(made: dict[str, ScriptedRun], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> None:
+def the_home_of_the_runs(
+    scripted_runs: dict[str, ScriptedRun], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path
+) -> None:
     del hybrid_home  # the empty one of each test comes first
-    monkeypatch.setenv("HYBRID_HOME", str(made["native"].path.parents[1] / "home"))
+    monkeypatch.setenv("HYBRID_HOME", str(scripted_runs["native"].path.parents[1] / "home"))
 
 
 @pytest.fixture
-def copied(made: dict[str, ScriptedRun], tmp_path: Path) -> Path:
+def copied(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> Path:
     """The run with native calls, to be changed."""
-    return Path(shutil.copytree(made["native"].path, tmp_path / "copied"))
+    return Path(shutil.copytree(scripted_runs["native"].path, tmp_path / "copied"))
 
 
 def exported(run: Path, out: Path, options: ExportOptions = ALL) -> tuple[Rows, Any]:
-    written = EXPORTER.export(ExportedRun.at(run), out, options)
+    export = EXPORTER.export(ExportedRun.at(run), out, options)
     rows = [json.loads(line) for line in (out / "conversations.jsonl").read_text().splitlines()]
-    assert written.rows == len(rows)
-    return {row["id"]: row for row in rows}, written
+    assert export.rows == len(rows)
+    return {row["id"]: row for row in rows}, export
 
 
 @pytest.mark.parametrize(
@@ -66,19 +68,19 @@ def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path:
         ids = [{"id": name, "text": f"Something about {name}."} for name in SAID]
         (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, ids)) + "\n")
         changes |= {"context": tmp_path / "texts.jsonl"}
-    made = write(tmp_path, solvers=("controller",), **changes)
-    rows, written = exported(made.path, tmp_path / "out")
-    left = {name for name in RunFolder(made.path).questions().by_id if name.partition("#")[0] == BROKEN}
-    assert set(written.left_out) == {"a tool call that is no JSON object"}
-    assert set(rows) == set(RunFolder(made.path).questions().by_id) - left
+    path = write(tmp_path, solvers=("controller",), **changes)
+    rows, text = exported(path.path, tmp_path / "out")
+    names = {name for name in RunFolder(path.path).questions().by_id if name.partition("#")[0] == BROKEN}
+    assert set(text.left_out) == {"a tool call that is no JSON object"}
+    assert set(rows) == set(RunFolder(path.path).questions().by_id) - names
     for name, row in rows.items():
         check_trl(row)
-        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made.sent(name))
+        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(path.sent(name))
 
 
 def test_a_conversation_whose_pictures_were_not_all_kept_is_left_out(tmp_path: Path) -> None:
-    rows, written = exported(write(tmp_path, solvers=("controller",), keep_images=1).path, tmp_path / "out")
-    assert written.left_out["requests left older pictures out (--keep-pictures)"] == 2
+    rows, text = exported(write(tmp_path, solvers=("controller",), keep_images=1).path, tmp_path / "out")
+    assert text.left_out["requests left older pictures out (--keep-pictures)"] == 2
     assert set(rows) == {"generated_val_Jigsaw_2", "generated_val_Jigsaw_3", "generated_val_Relative_Depth_2"}
 
 
@@ -86,19 +88,19 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
     trust = tmp_path / "trust.json"
     measured = write(tmp_path / "first", solvers=("specialist", "mllm")).path
     cli.main(["calibrate", str(measured), "-o", str(trust)], standalone_mode=False)
-    made = write(tmp_path / "second", solvers=("controller",), trust=trust, options_as_used={"trust": str(trust)})
-    rows, _ = exported(made.path, tmp_path / "out")
+    path = write(tmp_path / "second", solvers=("controller",), trust=trust, options_as_used={"trust": str(trust)})
+    rows, _ = exported(path.path, tmp_path / "out")
     assert "How often each tool was right" in rows["generated_val_Jigsaw_1"]["messages"][0]["content"][0]["text"]
     for name, row in rows.items():
-        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made.sent(name))
+        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(path.sent(name))
     trust.write_text(trust.read_text() + "\n")
     with pytest.raises(UsageError, match="its trust file, which the system message quotes, is not there as it was"):
-        EXPORTER.export(ExportedRun.at(made.path), tmp_path / "again", ALL)
+        EXPORTER.export(ExportedRun.at(path.path), tmp_path / "again", ALL)
 
 
-def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
-    rows, written = exported(made["text"].path, tmp_path / "out")
-    assert written.left_out == {"a tool call that is no JSON object": 1}
+def test_calls_in_text_are_calls_that_fit_the_schemas(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> None:
+    rows, text = exported(scripted_runs["text"].path, tmp_path / "out")
+    assert text.left_out == {"a tool call that is no JSON object": 1}
     assert set(rows) == set(SAID) - {BROKEN}
     # It holds calls of a tool that there is not, and with images that are none.
     rows.pop("generated_val_Jigsaw_2")
@@ -106,14 +108,14 @@ def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRu
         check_trl(row)
         schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in row["tools"]}
         calls = [call["function"] for message in row["messages"] for call in message.get("tool_calls", ())]
-        assert [call["name"] for call in calls] == [tool for said in SAID[name] for tool, _ in said.calls]
+        assert [call["name"] for call in calls] == [tool for other_text in SAID[name] for tool, _ in other_text.calls]
         for call in calls:
             schema = schemas[call["name"]]
             assert set(schema["required"]) <= set(call["arguments"]) <= set(schema["properties"])
-        told = row_as_sent(row, tmp_path / "out")
-        hashes = [part for _, parts, _, _ in told for part in parts if re.fullmatch(r"[0-9a-f]{64}", part)]
-        shown = [part for _, parts, _, _ in sent(made["text"].sent(name)) for part in parts]
-        assert hashes == [part for part in shown if re.fullmatch(r"[0-9a-f]{64}", part)]
+        text_value = row_as_sent(row, tmp_path / "out")
+        hashes = [part for _, parts, _, _ in text_value for part in parts if re.fullmatch(r"[0-9a-f]{64}", part)]
+        values = [part for _, parts, _, _ in sent(scripted_runs["text"].sent(name)) for part in parts]
+        assert hashes == [part for part in values if re.fullmatch(r"[0-9a-f]{64}", part)]
 
 
 def test_helped_needs_the_model_alone(tmp_path: Path) -> None:
@@ -126,9 +128,9 @@ def test_helped_needs_the_model_alone(tmp_path: Path) -> None:
 def changed(run: Path, **identity: Any) -> ExportedRun:
     """The run under a manifest that says so."""
     folder = RunFolder(run)
-    told = folder.manifest
-    told["identity"] |= identity
-    folder.write_manifest(told)
+    manifest = folder.manifest
+    manifest["identity"] |= identity
+    folder.write_manifest(manifest)
     return ExportedRun.at(run)
 
 
@@ -151,24 +153,24 @@ def test_a_run_that_gives_no_messages_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("key", "why"), [("texts", "the texts of controller"), ("tools", "the tool depth, and so its")]
+    ("key", "reason"), [("texts", "the texts of controller"), ("tools", "the tool depth, and so its")]
 )
-def test_words_or_tools_that_have_changed_are_refused(copied: Path, tmp_path: Path, key: str, why: str) -> None:
+def test_words_or_tools_that_have_changed_are_refused(copied: Path, tmp_path: Path, key: str, reason: str) -> None:
     folder = RunFolder(copied)
-    told = folder.manifest
-    facts = told["solvers"]["controller"]
+    manifest = folder.manifest
+    facts = manifest["solvers"]["controller"]
     if key == "texts":
         facts["texts"] = "0" * 64
     else:
         facts["tools"]["depth"]["code"] = "0" * 12
-    folder.write_manifest(told)
-    with pytest.raises(UsageError, match=why):
+    folder.write_manifest(manifest)
+    with pytest.raises(UsageError, match=reason):
         EXPORTER.export(ExportedRun.at(copied), tmp_path / "out", ALL)
 
 
-def test_a_solver_without_tools_is_refused(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
+def test_a_solver_without_tools_is_refused(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"which no solver of .* has: mllm"):
-        EXPORTER.export(ExportedRun.at(made["native"].path / "mllm"), tmp_path / "out", ALL)
+        EXPORTER.export(ExportedRun.at(scripted_runs["native"].path / "mllm"), tmp_path / "out", ALL)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_trace_that_was_changed_costs_its_row"))
@@ -182,10 +184,10 @@ def test_a_trace_that_was_changed_costs_its_row(
     assert before in tail
     lines[place] = head + steps + tail.replace(before, after, 1)
     attempts.write_text("".join(lines))
-    rows, written = exported(copied, tmp_path / "out")
-    assert any("attempts.jsonl" in note for note in written.notes)
+    rows, text = exported(copied, tmp_path / "out")
+    assert any("attempts.jsonl" in note for note in text.notes)
     assert set(rows) == set(SAID) - {BROKEN, question}
-    assert written.left_out["the trace does not give the messages again"] == 1
+    assert text.left_out["the trace does not give the messages again"] == 1
 
 
 def test_a_line_that_cannot_be_read_is_named_and_costs_its_row(copied: Path, tmp_path: Path) -> None:
@@ -193,26 +195,26 @@ def test_a_line_that_cannot_be_read_is_named_and_costs_its_row(copied: Path, tmp
     lines = attempts.read_text().splitlines(keepends=True)
     lines[0] = lines[0][:200] + "\n"
     attempts.write_text("".join(lines))
-    rows, written = exported(copied, tmp_path / "out")
+    rows, text = exported(copied, tmp_path / "out")
     assert len(rows) == len(SAID) - 2
-    assert written.left_out["no answer"] == 1
-    assert any("attempts.jsonl, line 1: not an Attempt" in note for note in written.notes)
+    assert text.left_out["no answer"] == 1
+    assert any("attempts.jsonl, line 1: not an Attempt" in note for note in text.notes)
 
 
 def test_an_image_that_is_gone_costs_its_rows(
-    made: dict[str, ScriptedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scripted_runs: dict[str, ScriptedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(home(), tmp_path / "home2")
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home2"))
-    question = RunFolder(made["native"].path).questions().by_id["generated_val_Jigsaw_3"]
+    question = RunFolder(scripted_runs["native"].path).questions().by_id["generated_val_Jigsaw_3"]
     ImageStore(home() / "images").path(question.images[0].sha256).unlink()  # type: ignore[union-attr]
-    rows, written = exported(made["native"].path, tmp_path / "out")
-    assert written.left_out["an image is not in the store as it was sent"] == 1
+    rows, text = exported(scripted_runs["native"].path, tmp_path / "out")
+    assert text.left_out["an image is not in the store as it was sent"] == 1
     assert "generated_val_Jigsaw_3" not in rows
 
 
-def test_where_nothing_is_left_nothing_is_written(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
-    run = ExportedRun.at(made["native"].path)
+def test_where_nothing_is_left_nothing_is_written(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> None:
+    run = ExportedRun.at(scripted_runs["native"].path)
     with pytest.raises(
         UsageError, match=r"no conversation to write; .*more than 1 turns: 1 .*not wrong without tools: 4"
     ):
@@ -224,11 +226,11 @@ def test_where_nothing_is_left_nothing_is_written(made: dict[str, ScriptedRun], 
     "rules", [{"max_pixels": 5_000}, {"media_types": frozenset({"image/png"})}], ids=["size", "type"]
 )
 def test_the_files_are_the_copies_that_were_sent(rules: dict[str, Any], tmp_path: Path) -> None:
-    made = write(tmp_path, **rules)
-    rows, _ = exported(made.path, tmp_path / "out")
-    encoder = made.client.images
+    file = write(tmp_path, **rules)
+    rows, _ = exported(file.path, tmp_path / "out")
+    encoder = file.client.images
     for name, row in rows.items():
-        refs = [part.ref for message in made.sent(name) for part in parts_of(message) if not isinstance(part, str)]
+        refs = [part.ref for message in file.sent(name) for part in parts_of(message) if not isinstance(part, str)]
         assert len(refs) == len(row["images"])
         for ref, path in zip(refs, row["images"], strict=True):
             copy, _ = encoder.encoded(ref.image)

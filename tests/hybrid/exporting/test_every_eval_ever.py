@@ -32,23 +32,23 @@ def exported(traced: Path, tmp_path: Path) -> Callable[..., dict[str, tuple[Any,
         out = tmp_path / "-".join(["shared", *options])
         words = ["export", str(traced), "--to", "every_eval_ever", "-o", str(out), *options, "--allow", "generated"]
         assert cli.main(words, standalone_mode=False) == 0
-        made = {}
+        results = {}
         for file in sorted(out.rglob("*.json")):
-            whole = json.loads(file.read_text())
-            lines = out / whole["detailed_evaluation_results"]["file_path"]
+            data = json.loads(file.read_text())
+            lines = out / data["detailed_evaluation_results"]["file_path"]
             checksum = hashlib.sha256(lines.read_bytes()).hexdigest()
-            assert whole["detailed_evaluation_results"]["checksum"] == checksum
-            made[whole["model_info"]["id"]] = (whole, [json.loads(line) for line in lines.read_text().splitlines()])
-        return made
+            assert data["detailed_evaluation_results"]["checksum"] == checksum
+            results[data["model_info"]["id"]] = (data, [json.loads(line) for line in lines.read_text().splitlines()])
+        return results
 
     return export
 
 
 def test_aggregates_have_intervals_and_rows_their_tools(exported: Callable[..., Any]) -> None:
-    made = exported()
-    assert sorted(made) == ["hybrid/chance", "hybrid/specialist"]
-    whole, rows = made["hybrid/specialist"]
-    first = whole["evaluation_results"][0]
+    export = exported()
+    assert sorted(export) == ["hybrid/chance", "hybrid/specialist"]
+    full, rows = export["hybrid/specialist"]
+    first = full["evaluation_results"][0]
     right = {
         name: [row["evaluation"]["is_correct"] for row in rows if row["metadata"]["task"] == name] for name in TASKS
     }
@@ -57,21 +57,21 @@ def test_aggregates_have_intervals_and_rows_their_tools(exported: Callable[..., 
     assert limits["lower"] <= first["score_details"]["score"] <= limits["upper"]
     assert {row["interaction_type"] for row in rows} == {"agentic"}
     for row in rows:
-        called = [call["id"] for one in row["messages"] for call in one.get("tool_calls") or ()]
-        told = [one["tool_call_id"][0] for one in row["messages"] if one["role"] == "tool"]
-        assert called == told
-        assert len(told) == row["evaluation"]["tool_calls_count"] > 0
+        ids = [call["id"] for item in row["messages"] for call in item.get("tool_calls") or ()]
+        values = [entry["tool_call_id"][0] for entry in row["messages"] if entry["role"] == "tool"]
+        assert ids == values
+        assert len(values) == row["evaluation"]["tool_calls_count"] > 0
         assert row["error"] is None
-    assert {row["interaction_type"] for row in made["hybrid/chance"][1]} == {"single_turn"}
+    assert {row["interaction_type"] for row in export["hybrid/chance"][1]} == {"single_turn"}
 
 
 def test_questions_are_hashes_unless_they_are_asked_for(exported: Callable[..., Any]) -> None:
-    hidden, shown = exported(), exported("--questions", "shown")
-    for (_, without), (_, whole) in zip(hidden.values(), shown.values(), strict=True):
-        for row, full in zip(without, whole, strict=True):
-            asked = full["input"]["raw"]
-            assert row["input"]["raw"] == f"sha256:{hashlib.sha256(asked.encode()).hexdigest()}"
-            assert asked.splitlines()[0] not in json.dumps(row)
+    hidden, export = exported(), exported("--questions", "shown")
+    for (_, without), (_, complete) in zip(hidden.values(), export.values(), strict=True):
+        for row, full in zip(without, complete, strict=True):
+            raw = full["input"]["raw"]
+            assert row["input"]["raw"] == f"sha256:{hashlib.sha256(raw.encode()).hexdigest()}"
+            assert raw.splitlines()[0] not in json.dumps(row)
             assert row["sample_hash"] == full["sample_hash"]
 
 
@@ -81,9 +81,9 @@ def test_generated_questions_are_refused_without_a_word_and_marked_with_it(
     with pytest.raises(UsageError, match=r"asked generated questions, .* --allow generated"):
         EXPORTER.export(ExportedRun.at(traced), tmp_path / "out", ExportOptions())
     assert not (tmp_path / "out").exists()
-    for whole, rows in exported().values():
-        assert "blink_generated" in whole["detailed_evaluation_results"]["file_path"]
-        assert {one["source_data"]["dataset_name"] for one in whole["evaluation_results"]} == {
+    for value, rows in exported().values():
+        assert "blink_generated" in value["detailed_evaluation_results"]["file_path"]
+        assert {item["source_data"]["dataset_name"] for item in value["evaluation_results"]} == {
             "blink_generated generated"
         }
         assert all(row["sample_id"].startswith("generated_") for row in rows)
@@ -99,6 +99,6 @@ def test_the_check_of_its_authors_takes_it(exported: Callable[..., Any], tmp_pat
     files = sorted(str(file) for file in (tmp_path / "shared").rglob("*.json*"))
     uv = ["uv", "tool", "run", "--python", str(PYTHON), "--from", "every-eval-ever==0.3.0"]
     check = [*uv, "every_eval_ever", "validate"]
-    done = subprocess.run([*check, "--format", "json", *files], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert [one["valid"] for one in json.loads(done.stdout)] == [True] * len(files)
+    result = subprocess.run([*check, "--format", "json", *files], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert [item["valid"] for item in json.loads(result.stdout)] == [True] * len(files)

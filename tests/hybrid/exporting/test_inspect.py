@@ -65,16 +65,16 @@ def exported(traced: Path, path: Path, images: Any = "attached") -> Any:
 
 
 def test_a_run_is_a_folder_of_logs_that_the_viewer_lists(traced: Path, tmp_path: Path) -> None:
-    written = EXPORTER.export(ExportedRun.at(traced), tmp_path / "logs", ExportOptions("none"))
-    assert len(list_eval_logs(str(tmp_path / "logs"), formats=["eval", "json"])) == len(written.paths) == 2
-    logs = [read_eval_log(str(path)) for path in written.paths]
+    export = EXPORTER.export(ExportedRun.at(traced), tmp_path / "logs", ExportOptions("none"))
+    assert len(list_eval_logs(str(tmp_path / "logs"), formats=["eval", "json"])) == len(export.paths) == 2
+    logs = [read_eval_log(str(path)) for path in export.paths]
     assert {log.eval.solver for log in logs} == {"specialist", "chance"}
     # They are logs of one run, and each is a task of its own, now and when the run is exported again.
     assert len({log.eval.run_id for log in logs} - {""}) == 1
     assert len({log.eval.task_id for log in logs} - {""}) == 2
-    again = EXPORTER.export(ExportedRun.at(traced), tmp_path / "again", ExportOptions("none"))
-    assert [path.name for path in again.paths] == [path.name for path in written.paths]
-    for path, log in zip(written.paths, logs, strict=True):
+    files = EXPORTER.export(ExportedRun.at(traced), tmp_path / "again", ExportOptions("none"))
+    assert [path.name for path in files.paths] == [path.name for path in export.paths]
+    for path, log in zip(export.paths, logs, strict=True):
         # As Inspect's own pattern of a log's name: {timestamp}_{task}_{id}.
         assert path.name.split("_")[1:] == ["blink-generated", f"{log.eval.task_id}.eval"]
 
@@ -82,9 +82,9 @@ def test_a_run_is_a_folder_of_logs_that_the_viewer_lists(traced: Path, tmp_path:
 @pytest.mark.parametrize("name", ["a.eval", "2026-01-01T00-00-00_a.json"])
 def test_a_log_is_read_back_with_the_scores_and_the_mark_of_the_run(traced: Path, tmp_path: Path, name: str) -> None:
     exported(traced, tmp_path / name)
-    (own,) = ExportedRun.at(traced / "specialist").scored
+    (scored,) = ExportedRun.at(traced / "specialist").scored
     back = score_predictions(tmp_path / name, load("hybrid.benchmarks", "blink"), None, ScoreOptions(), "sample")
-    assert {score.id: score.correct for score in back.scores} == {score.id: score.correct for score in own.scores}
+    assert {score.id: score.correct for score in back.scores} == {score.id: score.correct for score in scored.scores}
     assert back.data.generated
     alone = score_predictions(tmp_path / name, load("hybrid.benchmarks", "blink"), None, ScoreOptions())
     assert alone.data.generated, "the ids say it where no data are given"
@@ -92,34 +92,34 @@ def test_a_log_is_read_back_with_the_scores_and_the_mark_of_the_run(traced: Path
 
 def test_a_json_that_the_viewer_does_not_list_is_said(traced: Path, tmp_path: Path) -> None:
     run = ExportedRun.at(traced / "specialist")
-    for name, shown in (("a.json", 0), ("2026-11-24T07-00-00+00-00_blink_a.json", 1)):
+    for name, number in (("a.json", 0), ("2026-11-24T07-00-00+00-00_blink_a.json", 1)):
         folder = tmp_path / name[:1]
-        written = EXPORTER.export(run, folder / name, ExportOptions("none"))
-        assert len(list_eval_logs(str(folder))) == shown
-        assert any("`inspect view` lists a .json only" in note for note in written.notes) == (not shown)
+        export = EXPORTER.export(run, folder / name, ExportOptions("none"))
+        assert len(list_eval_logs(str(folder))) == number
+        assert any("`inspect view` lists a .json only" in note for note in export.notes) == (not number)
 
 
 @pytest.mark.parametrize("suffix", ["eval", "json"])
 def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Path, suffix: str) -> None:
     run = ExportedRun.at(traced / "specialist")
-    (own,) = run.scored
+    (scored,) = run.scored
     log = exported(traced, tmp_path / f"a.{suffix}")
     assert (log.status, log.eval.task, log.eval.solver) == ("success", "blink_generated", "specialist")
     assert log.eval.dataset.location is None  # generated questions are not the published ones
     assert log.eval.metadata["run_sha256"] == run.sha256
     assert log.eval.metadata["conclusion"] == [sentence.text for sentence in run.conclusion] != []
     metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
-    assert metrics == {metric.name: metric.value for metric in own.metrics}
+    assert metrics == {metric.name: metric.value for metric in scored.metrics}
     questions = run.folder.questions().by_id
     assert [sample.id for sample in log.samples] == list(questions)
-    for sample, score in zip(log.samples, own.scores, strict=True):
+    for sample, score in zip(log.samples, scored.scores, strict=True):
         attempt = run.folder.recorded("specialist").by_id[sample.id]
         calls = [call for exchange in attempt.exchanges for call in calls_of(exchange)]
         assert calls
-        asked = [call for message in sample.messages for call in getattr(message, "tool_calls", None) or ()]
+        messages = [call for message in sample.messages for call in getattr(message, "tool_calls", None) or ()]
         answered = [message for message in sample.messages if message.role == "tool"]
-        assert [(call.function, call.arguments) for call in asked] == [(call.tool, call.args) for call in calls]
-        assert [call.id for call in asked] == [message.tool_call_id for message in answered]
+        assert [(call.function, call.arguments) for call in messages] == [(call.tool, call.args) for call in calls]
+        assert [call.id for call in messages] == [message.tool_call_id for message in answered]
         assert [message.text for message in answered] == [call.finding.text for call in calls if call.finding]
         assert sample.messages[0].text == attempt.exchanges[0].prompt.text
         assert sample.output.completion == attempt.exchanges[-1].reply.text
@@ -152,11 +152,16 @@ def test_calls_in_the_form_of_a_training_are_answered(
     asyncio.run(exchanges(tmp_path, serve(Trained(style, size)), style, size))
     EXPORTER.export(ExportedRun.at(tmp_path / "run" / "controller"), tmp_path / "a.eval", ExportOptions("none"))
     (sample,) = read_eval_log(str(tmp_path / "a.eval")).samples or ()
-    calls = [call for one in sample.messages if isinstance(one, ChatMessageAssistant) for call in one.tool_calls or ()]
-    told = [one for one in sample.messages if isinstance(one, ChatMessageTool)]
+    calls = [
+        call
+        for message in sample.messages
+        if isinstance(message, ChatMessageAssistant)
+        for call in message.tool_calls or ()
+    ]
+    messages = [item for item in sample.messages if isinstance(item, ChatMessageTool)]
     # The name that the model was trained on, and no second call under that of the tool of ours that ran.
     assert len(calls) == TURNS[style]
-    assert [(one.tool_call_id, one.function) for one in told] == [(call.id, call.function) for call in calls]
+    assert [(entry.tool_call_id, entry.function) for entry in messages] == [(call.id, call.function) for call in calls]
     assert "crop" not in {call.function for call in calls}
 
 
@@ -167,25 +172,27 @@ def test_thoughts_are_parts_of_their_own(tmp_path: Path, monkeypatch: pytest.Mon
     samples = read_eval_log(str(tmp_path / "a.eval")).samples
     assert samples is not None
     for sample in samples:
-        said = [one.content for one in sample.messages if isinstance(one, ChatMessageAssistant)]
-        assert any(not isinstance(content, str) and content[0].reasoning == THOUGHT for content in said)
+        contents = [message.content for message in sample.messages if isinstance(message, ChatMessageAssistant)]
+        assert any(not isinstance(content, str) and content[0].reasoning == THOUGHT for content in contents)
         assert THOUGHT not in sample.output.completion
 
 
 def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> None:
     run = ExportedRun.at(traced / "specialist")
     for sample in exported(traced, tmp_path / "a.eval").samples:
-        contents = [part for one in sample.messages if isinstance(one.content, list) for part in one.content]
+        contents = [
+            part for message in sample.messages if isinstance(message.content, list) for part in message.content
+        ]
         used = [part.image.removeprefix(ATTACHMENT) for part in contents if part.type == "image"]
         # Inspect puts long texts there as well.
         assert set(used) == {name for name, data in sample.attachments.items() if data.startswith("data:")}
         exchanges = run.folder.recorded("specialist").by_id[sample.id].exchanges
-        shown = [ref for one in exchanges for ref in one.prompt.images]
-        shown += [ref for one in exchanges for step in one.reply.steps if step.kind == "tool" for ref in step.images]
+        values = [ref for exchange in exchanges for ref in exchange.prompt.images]
+        values += [ref for item in exchanges for step in item.reply.steps if step.kind == "tool" for ref in step.images]
         uris = [sample.attachments[name].partition(",") for name in used]
         assert all(head.startswith("data:image/") for head, _, _ in uris)
         assert [hashlib.sha256(b64decode(data)).hexdigest() for _, _, data in uris] == [
-            ref.image.sha256 for ref in shown
+            ref.image.sha256 for ref in values
         ]
     resolved = read_eval_log(str(tmp_path / "a.eval"), resolve_attachments=True)
     assert any(
@@ -195,8 +202,8 @@ def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> Non
 
 def test_images_may_be_left_out(traced: Path, tmp_path: Path) -> None:
     run = ExportedRun.at(traced / "specialist")
-    written = EXPORTER.export(run, tmp_path / "a.eval", ExportOptions("none"))
-    assert written.notes == ("images are left out: a line with their sha256 stands in their place",)
+    export = EXPORTER.export(run, tmp_path / "a.eval", ExportOptions("none"))
+    assert export.notes == ("images are left out: a line with their sha256 stands in their place",)
     log = read_eval_log(str(tmp_path / "a.eval"))
     assert not any(data.startswith("data:") for sample in log.samples for data in sample.attachments.values())
     first = run.folder.questions()[0]
@@ -232,11 +239,11 @@ def test_the_viewer_shows_a_sample(traced: Path, tmp_path: Path, servers: Any) -
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         page = browser.new_page()
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda text: wrong.append(text.text) if text.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(f"{address}#/logs/specialist.eval/samples/sample/{log.samples[0].id}/1/messages")
-        asked = log.samples[0].messages[0].text.splitlines()[0]
-        expect(page.get_by_text(asked[:60]).first).to_be_visible(timeout=30_000)
+        request = log.samples[0].messages[0].text.splitlines()[0]
+        expect(page.get_by_text(request[:60]).first).to_be_visible(timeout=30_000)
         expect(page.get_by_text(log.samples[0].messages[-1].text.splitlines()[-1]).first).to_be_visible()
         expect(page.locator("img[src^='data:image/']").first).to_be_visible()
         page.screenshot(path=tmp_path / "sample.png")
@@ -266,7 +273,7 @@ async def test_the_messages_of_an_agent_of_inspect_become_steps(fakes: Any) -> N
 
 @tool
 def depth() -> Any:
-    (ours,) = langchain_tools(["depth"], backend="classical", in_run=True)
+    (actual,) = langchain_tools(["depth"], backend="classical", in_run=True)
 
     async def execute(image: str, labels: list[str]) -> str:
         """Which of the marked points is nearer?
@@ -276,7 +283,7 @@ def depth() -> Any:
             labels: The letters of the points.
         """
         args = {"image": image, "labels": labels}
-        message = await ours.ainvoke({"type": "tool_call", "id": "1", "name": "depth", "args": args})
+        message = await actual.ainvoke({"type": "tool_call", "id": "1", "name": "depth", "args": args})
         return json.dumps(message.artifact)
 
     return execute
@@ -284,14 +291,14 @@ def depth() -> Any:
 
 def looks(messages: list[Any], *_: Any) -> ModelOutput:
     """Asks depth about the first image, and answers as that says."""
-    last, picture = messages[-1], next(one for one in messages if one.role == "user").content[-2]
+    last, picture = messages[-1], next(message for message in messages if message.role == "user").content[-2]
     assert picture.image.startswith("data:image/")
     if last.role == "tool":
-        said = ModelOutput.from_content("mockllm/model", f"Answer: ({nearest(json.loads(last.text)['data'])})")
+        text = ModelOutput.from_content("mockllm/model", f"Answer: ({nearest(json.loads(last.text)['data'])})")
     else:
-        said = ModelOutput.for_tool_call("mockllm/model", "depth", {"image": "img:1", "labels": ["A", "B"]})
-    said.usage = ModelUsage(input_tokens=10, output_tokens=2, total_tokens=15, input_tokens_cache_read=3)
-    return said
+        text = ModelOutput.for_tool_call("mockllm/model", "depth", {"image": "img:1", "labels": ["A", "B"]})
+    text.usage = ModelUsage(input_tokens=10, output_tokens=2, total_tokens=15, input_tokens_cache_read=3)
+    return text
 
 
 # Inspect leaves the streams of its own tasks open.
@@ -303,7 +310,7 @@ def test_the_page_asks_an_agent_of_inspect(way: str, tmp_path: Path, monkeypatch
     monkeypatch.setenv("INSPECT_DISPLAY", "none")
     model = get_model("mockllm/model", custom_outputs=looks)
     chain = [system_message("Look."), use_tools(depth()), generate()]
-    (block,) = (one for one in Page.read("docs/agents.md").of("python") if one.needs == "inspect_ai")
+    (block,) = (item for item in Page.read("docs/agents.md").of("python") if item.needs == "inspect_ai")
     names: dict[str, Any] = {
         "hybrid": hybrid,
         "Agent": Agent,
@@ -320,14 +327,14 @@ def test_the_page_asks_an_agent_of_inspect(way: str, tmp_path: Path, monkeypatch
     }
     exec(compile(block.text, "docs/agents.md", "exec"), names)  # noqa: S102 - the page is ours
     rows = hybrid.compare("runs/inspect").results
-    whole = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
-    judged = [whole["evidence", name].value for name in ("correct adoption", "confirmed", "over-trust")]
-    judged.append(whole["evidence", "wrong from both"].value)
+    mapping = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
+    judged = [mapping["evidence", name].value for name in ("correct adoption", "confirmed", "over-trust")]
+    judged.append(mapping["evidence", "wrong from both"].value)
     assert sum(value or 0 for value in judged) == 8
     assert judged[0]
-    assert whole["decomposition", "gain"].value == pytest.approx(
-        (whole["decomposition", "gain with a call"].value or 0)
-        - (whole["decomposition", "harm with a call"].value or 0)
+    assert mapping["decomposition", "gain"].value == pytest.approx(
+        (mapping["decomposition", "gain with a call"].value or 0)
+        - (mapping["decomposition", "harm with a call"].value or 0)
     )
     (first, *_) = RunFolder(Path("runs/inspect")).recorded("inspected").by_id.values()
     ((call,), usage) = calls_of(first.exchanges[0]), first.exchanges[0].reply.usage

@@ -19,7 +19,7 @@ datasets = pytest.importorskip("datasets", reason="datasets is of the group dev"
 pytestmark = [pytest.mark.system, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
-@pytest.mark.parametrize("exporter", [PARQUET, TABLE], ids=lambda one: str(one.form))
+@pytest.mark.parametrize("exporter", [PARQUET, TABLE], ids=lambda item: str(item.form))
 def test_datasets_reads_every_column_of_a_table(made_up_runs: Any, tmp_path: Path, exporter: Any) -> None:
     run = ExportedRun.at(made_up_runs.write(tmp_path, "mvp_bench", size=4, failed=1).real)
     exporter.export(run, tmp_path / "t.parquet", ExportOptions())
@@ -53,8 +53,8 @@ def test_datasets_takes_a_folder_for_its_conversations_and_not_for_pictures(
         (row["id"], row["ask"], row["images"], row["score"]) for row in rows
     ]
     assert [len(row[column]) for row in read] == [len(row[column]) for row in rows]
-    said = "value" if column == "conversations" else "content"
-    assert [row[column][-1][said] for row in read] == [filled(row[column][-1][said]) for row in rows]
+    text = "value" if column == "conversations" else "content"
+    assert [row[column][-1][text] for row in read] == [filled(row[column][-1][text]) for row in rows]
 
 
 def filled(content: Any) -> Any:

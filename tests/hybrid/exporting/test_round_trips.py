@@ -34,22 +34,22 @@ DATA = Data("blink", "val", {}, {})
 
 
 @pytest.fixture(scope="module")
-def made(
+def make_run(
     folders: Callable[[str, int], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[Path, Path]]:
     """By benchmark its generated data, and a run over them of the solver that guesses; each is made once."""
-    found: dict[str, tuple[Path, Path]] = {}
+    results: dict[str, tuple[Path, Path]] = {}
 
     def make(name: str) -> tuple[Path, Path]:
-        if name not in found:
+        if name not in results:
             folder = tmp_path_factory.mktemp(name)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("HYBRID_HOME", str(folder / "home"))
                 data = folders(name, 2)
                 words = ["run", name, "--data", data, "--solver", CHANCE, "--allow", "partial", "--out", folder / "run"]
                 cli.main(list(map(str, words)), standalone_mode=False)
-            found[name] = (data, folder / "run")
-        return found[name]
+            results[name] = (data, folder / "run")
+        return results[name]
 
     return make
 
@@ -71,15 +71,15 @@ def read_back(path: Path, name: str, data: Path) -> Scored:
     [(LMMS_EVAL, "logs"), (VLMEVALKIT, "s.xlsx"), (VLMEVALKIT, "s.tsv"), (EVERY_EVAL_EVER, "shared")],
     ids=["lmms", "xlsx", "tsv", "every_eval_ever"],
 )
-def test_the_same_numbers_come_back(made: Any, name: str, exporter: Any, out: str, tmp_path: Path) -> None:
-    data, folder = made(name)
+def test_the_same_numbers_come_back(make_run: Any, name: str, exporter: Any, out: str, tmp_path: Path) -> None:
+    data, folder = make_run(name)
     run = ExportedRun.at(folder / CHANCE)
-    written = exporter.export(run, tmp_path / out, ExportOptions(allow=("generated",)))
-    assert not written.notes
-    assert all(path.is_file() for path in written.paths)
-    (own,) = run.scored
+    export = exporter.export(run, tmp_path / out, ExportOptions(allow=("generated",)))
+    assert not export.notes
+    assert all(path.is_file() for path in export.paths)
+    (scored,) = run.scored
     back = read_back(tmp_path / out, name, data)
-    assert numbers(back) == numbers(own)
+    assert numbers(back) == numbers(scored)
     assert back.origin is not None
     assert not back.origin.extra
     assert any("by the benchmark's ids" in note for note in back.origin.notes)
@@ -87,9 +87,9 @@ def test_the_same_numbers_come_back(made: Any, name: str, exporter: Any, out: st
 
 @pytest.mark.parametrize("exporter", [LMMS_EVAL, VLMEVALKIT], ids=["lmms", "sheet"])
 def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
-    made: Any, exporter: Any, tmp_path: Path
+    make_run: Any, exporter: Any, tmp_path: Path
 ) -> None:
-    _, folder = made("actiview")
+    _, folder = make_run("actiview")
     with pytest.raises(
         UsageError, match=r"cannot hold this run of actiview: it keeps one reply .* parquet and inspect"
     ):
@@ -97,10 +97,10 @@ def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
     assert not list(tmp_path.iterdir())
 
 
-def test_every_benchmark_is_held_or_refused(made: Any, tmp_path: Path) -> None:
+def test_every_benchmark_is_held_or_refused(make_run: Any, tmp_path: Path) -> None:
     """None is exported into numbers that are not its own: mm_sap is held where no question was asked twice."""
     for name in sorted(set(GENERATED) - {*HELD, "actiview"}):
-        data, folder = made(name)
+        data, folder = make_run(name)
         run = ExportedRun.at(folder)
         try:
             LMMS_EVAL.export(run, tmp_path / name, ExportOptions())
@@ -111,30 +111,30 @@ def test_every_benchmark_is_held_or_refused(made: Any, tmp_path: Path) -> None:
 
 
 def test_a_failed_question_is_left_out_and_said(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=5, failed=2)
-    written = VLMEVALKIT.export(ExportedRun.at(made.real / "controller"), tmp_path / "s.tsv", ExportOptions())
-    found = reader.read(tmp_path / "s.tsv")
-    assert found is not None
-    assert len(found.rows) == 13
-    assert written.notes[0].startswith("left out: 2 questions without an answer: ")
+    run = made_up_runs.write(tmp_path, "blink", size=5, failed=2)
+    export = VLMEVALKIT.export(ExportedRun.at(run.real / "controller"), tmp_path / "s.tsv", ExportOptions())
+    parsed = reader.read(tmp_path / "s.tsv")
+    assert parsed is not None
+    assert len(parsed.rows) == 13
+    assert export.notes[0].startswith("left out: 2 questions without an answer: ")
 
 
 def test_several_solvers_want_a_name(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=2)
+    run = made_up_runs.write(tmp_path, "blink", size=2)
     with pytest.raises(
         UsageError, match="VLMEvalKit holds one solver: give RUN/SOLVER, one of controller, mllm, specialist"
     ):
-        VLMEVALKIT.export(ExportedRun.at(made.real), tmp_path / "s.tsv", ExportOptions())
+        VLMEVALKIT.export(ExportedRun.at(run.real), tmp_path / "s.tsv", ExportOptions())
     with pytest.raises(UsageError, match=r"ends in \.xlsx or \.tsv"):
-        VLMEVALKIT.export(ExportedRun.at(made.real / "mllm"), tmp_path / "s.csv", ExportOptions())
+        VLMEVALKIT.export(ExportedRun.at(run.real / "mllm"), tmp_path / "s.csv", ExportOptions())
 
 
 def test_a_rotated_run_is_refused(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=2)
-    folder = RunFolder(made.real)
+    run = made_up_runs.write(tmp_path, "blink", size=2)
+    folder = RunFolder(run.real)
     folder.write_manifest({**folder.manifest, "identity": {**folder.manifest["identity"], "rotate": True}})
     with pytest.raises(UsageError, match="cannot hold a run with --rotate"):
-        LMMS_EVAL.export(ExportedRun.at(made.real / "mllm"), tmp_path / "logs", ExportOptions())
+        LMMS_EVAL.export(ExportedRun.at(run.real / "mllm"), tmp_path / "logs", ExportOptions())
 
 
 def rows_of(replies: list[str]) -> tuple[Any, ...]:
@@ -171,10 +171,10 @@ def test_a_sheet_holds_every_reply_as_it_was_or_is_refused(tmp_path: Path, repli
         assert "name a .tsv" in str(error)  # noqa: PT017
         assert not (tmp_path / name).exists()
     else:
-        found = reader.read(tmp_path / name)
-        assert found is not None
-        assert [row.reply for row in found.rows] == replies
-        assert [(row.text, row.choices) for row in found.rows] == [("=1+1?", ("=A1", "3"))] * len(replies)
+        parsed = reader.read(tmp_path / name)
+        assert parsed is not None
+        assert [row.reply for row in parsed.rows] == replies
+        assert [(row.text, row.choices) for row in parsed.rows] == [("=1+1?", ("=A1", "3"))] * len(replies)
 
 
 @pytest.mark.parametrize("reply", ["a\x0bb", "x" * 40_000])
@@ -194,6 +194,6 @@ def test_no_cell_of_a_table_is_a_formula_and_every_reply_comes_back(tmp_path: Pa
     with path.open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file, delimiter="\t")
     assert row["prediction"].startswith("'") == (reply not in ("B", "\u3000B"))
-    found = reader.read(path)
-    assert found is not None
-    assert [each.reply for each in found.rows] == [reply]
+    parsed = reader.read(path)
+    assert parsed is not None
+    assert [item.reply for item in parsed.rows] == [reply]

@@ -66,8 +66,8 @@ def check_turns(turns: Sequence[dict[str, str]], images: int) -> None:
     for place, turn in enumerate(turns):
         assert turn["from"] in (("human", "observation"), ("gpt", "function_call"))[place % 2]
         if turn["from"] == "function_call":
-            written = turn["value"].partition("<tool_call>")[2].partition("</tool_call>")[0] or turn["value"]
-            assert all(set(call) == {"name", "arguments"} for call in json.loads(written))
+            text = turn["value"].partition("<tool_call>")[2].partition("</tool_call>")[0] or turn["value"]
+            assert all(set(call) == {"name", "arguments"} for call in json.loads(text))
     assert sum(turn["value"].count(PLACE) for turn in turns) == images
 
 
@@ -75,21 +75,23 @@ def check_turns(turns: Sequence[dict[str, str]], images: int) -> None:
 def test_places_are_as_many_as_images_and_turns_alternate(messages: list[Message]) -> None:
     tools = [load("tools", "crop")]
     images = len(images_of(messages))
-    spoken = [openai_message(message, tools) for message in messages]
-    places: list[Any] = [part for one in spoken for part in one["content"] if part["type"] == "image"]  # type: ignore[union-attr,index,call-overload]
+    values = [openai_message(message, tools) for message in messages]
+    places: list[Any] = [part for item in values for part in item["content"] if part["type"] == "image"]  # type: ignore[union-attr,index,call-overload]
     assert len(places) == images
     check_turns(sharegpt_turns(messages, tools), images)
 
 
 @pytest.mark.parametrize("word", RESERVED)
-@pytest.mark.parametrize("where", ["question", "result", "reply", "arguments"])
-def test_a_word_of_the_form_in_a_text_is_left_out(word: str, where: str) -> None:
-    said = {name: f"a {word} b" if name == where else "c" for name in ("question", "result", "reply", "arguments")}
+@pytest.mark.parametrize("location", ["question", "result", "reply", "arguments"])
+def test_a_word_of_the_form_in_a_text_is_left_out(word: str, location: str) -> None:
+    by_name = {
+        name: f"a {word} b" if name == location else "c" for name in ("question", "result", "reply", "arguments")
+    }
     messages: list[Message] = [
-        UserMessage((said["question"], REF)),
-        AssistantMessage("", (ToolCall("1", "crop", {"image": said["arguments"]}),)),
-        ToolMessage("1", "crop", (said["result"],)),
-        AssistantMessage(said["reply"]),
+        UserMessage((by_name["question"], REF)),
+        AssistantMessage("", (ToolCall("1", "crop", {"image": by_name["arguments"]}),)),
+        ToolMessage("1", "crop", (by_name["result"],)),
+        AssistantMessage(by_name["reply"]),
     ]
     with pytest.raises(LeftOut, match="sharegpt gives a meaning"):
         sharegpt_turns(messages, ())
@@ -100,10 +102,10 @@ def test_a_word_of_the_form_in_a_text_is_left_out(word: str, where: str) -> None
 def test_a_run_is_a_folder_that_its_description_fits(tmp_path: Path) -> None:
     run = ExportedRun.at(write(tmp_path).path)
     out = tmp_path / "out"
-    written = EXPORTER.export(run, out, ExportOptions(only="all"))
+    export = EXPORTER.export(run, out, ExportOptions(only="all"))
     (info,) = json.loads((out / "dataset_info.json").read_text()).values()
     rows = [json.loads(line) for line in (out / info["file_name"]).read_text().splitlines()]
-    assert written.rows == len(rows) == 5
+    assert export.rows == len(rows) == 5
     assert info["formatting"] == "sharegpt"
     for row in rows:
         assert set(info["columns"].values()) <= set(row)
@@ -114,4 +116,4 @@ def test_a_run_is_a_folder_that_its_description_fits(tmp_path: Path) -> None:
     by_id = {row["id"]: row["conversations"] for row in rows}
     words, _, call = by_id["generated_val_Jigsaw_1"][1]["value"].partition("\n<tool_call>")
     assert words == "I look closer."
-    assert [one["name"] for one in json.loads(call.removesuffix("</tool_call>"))] == ["crop", "jigsaw"]
+    assert [item["name"] for item in json.loads(call.removesuffix("</tool_call>"))] == ["crop", "jigsaw"]

@@ -16,25 +16,25 @@ from hybrid.log.folder import RunFolder
 
 
 def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=4, failed=2)
-    run = ExportedRun.at(made.real)
+    run_path = made_up_runs.write(tmp_path, "blink", size=4, failed=2)
+    run = ExportedRun.at(run_path.real)
     PARQUET.export(run, tmp_path / "run.parquet", ExportOptions())
     table = pq.read_table(tmp_path / "run.parquet")
     rows = table.to_pylist()
     assert [(row["solver"], row["id"]) for row in rows] == [
-        (one.solver, score.id) for one in run.scored for score in one.scores
+        (item.solver, score.id) for item in run.scored for score in item.scores
     ]
-    for one in run.scored:
-        own = [row for row in rows if row["solver"] == one.solver]
+    for entry in run.scored:
+        values = [row for row in rows if row["solver"] == entry.solver]
         # What failed is missing; a question without an answer is wrong in the metric.
-        correct = [row["correct"] or 0.0 for row in own if row["correct_or_chance"] is not None]
-        metrics = {metric.name: metric.value for metric in one.metrics}
+        correct = [row["correct"] or 0.0 for row in values if row["correct_or_chance"] is not None]
+        metrics = {metric.name: metric.value for metric in entry.metrics}
         assert sum(correct) / len(correct) == pytest.approx(metrics["accuracy_micro"])
-        wrong = {score.id: score.correct for score in one.counted["wrong"].scores if not score.outcome.failed}
-        assert {row["id"]: row["correct"] for row in own if row["replies"]} == wrong
-    lost = [row for row in rows if row["outcome"] == "outage"]
-    assert len(lost) == 2
-    assert all(row["correct"] is None and row["replies"] == [] for row in lost)
+        wrong = {score.id: score.correct for score in entry.counted["wrong"].scores if not score.outcome.failed}
+        assert {row["id"]: row["correct"] for row in values if row["replies"]} == wrong
+    items = [row for row in rows if row["outcome"] == "outage"]
+    assert len(items) == 2
+    assert all(row["correct"] is None and row["replies"] == [] for row in items)
     metadata = table.schema.metadata
     assert metadata[b"run_sha256"].decode() == run.sha256
     assert json.loads(metadata[b"identity"]) == run.identity
@@ -43,31 +43,31 @@ def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Pa
 
 
 def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=2)
-    told = RunFolder(made.real).manifest
-    told["identity"]["split"] = "test"
-    RunFolder(made.real).write_manifest(told)
-    run = ExportedRun.at(made.real / "specialist")
+    run_path = made_up_runs.write(tmp_path, "blink", size=2)
+    manifest = RunFolder(run_path.real).manifest
+    manifest["identity"]["split"] = "test"
+    RunFolder(run_path.real).write_manifest(manifest)
+    run = ExportedRun.at(run_path.real / "specialist")
     SUBMISSION.export(run, tmp_path / "s.json", ExportOptions())
     sent = json.loads((tmp_path / "s.json").read_text())
     assert set(sent) == set(run.folder.questions().by_id)
     assert set(sent.values()) <= {"(A)", "(B)", "(C)", "(D)", "(Z)"}
-    assert (made.real / "specialist" / "submission.json").read_text() == (tmp_path / "s.json").read_text()
+    assert (run_path.real / "specialist" / "submission.json").read_text() == (tmp_path / "s.json").read_text()
     with pytest.raises(UsageError, match="the answers of blink test are hidden"):
-        PARQUET.export(ExportedRun.at(made.real), tmp_path / "out.parquet", ExportOptions())
+        PARQUET.export(ExportedRun.at(run_path.real), tmp_path / "out.parquet", ExportOptions())
 
 
 def test_public_answers_are_not_submitted(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=1)
+    run = made_up_runs.write(tmp_path, "blink", size=1)
     with pytest.raises(UsageError, match=r"answers of blink val are public, .* hidden are those of blink test"):
-        SUBMISSION.export(ExportedRun.at(made.real / "mllm"), tmp_path / "s.json", ExportOptions())
+        SUBMISSION.export(ExportedRun.at(run.real / "mllm"), tmp_path / "s.json", ExportOptions())
     other = made_up_runs.write(tmp_path, "mvp_bench", size=1)
     with pytest.raises(UsageError, match=r"`hybrid score` scores it$"):
         SUBMISSION.export(ExportedRun.at(other.real / "mllm"), tmp_path / "s.json", ExportOptions())
 
 
 def test_answers_of_no_mllm_go_under_no_mllms_name(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=1)
-    runs = [ExportedRun.at(made.real / "specialist"), ExportedRun.at(made.blank / "controller")]
-    named = [(run.mllm_of(one), run.model_of(one)) for run in runs for one in run.scored]
-    assert named == [(None, "specialist"), ("made:up", "made:up/controller-blank")]
+    run_path = made_up_runs.write(tmp_path, "blink", size=1)
+    runs = [ExportedRun.at(run_path.real / "specialist"), ExportedRun.at(run_path.blank / "controller")]
+    rows = [(run.mllm_of(item), run.model_of(item)) for run in runs for item in run.scored]
+    assert rows == [(None, "specialist"), ("made:up", "made:up/controller-blank")]

@@ -5,19 +5,19 @@ from hybrid.exporting._turns import turns
 
 
 def test_findings_answer_the_call_of_their_tool_and_calls_of_two_asks_are_not_one() -> None:
-    asked: list[dict[str, object]] = [{"tool": "jigsaw", "args": {"a": 1}}, {"tool": "depth", "args": {}}]
+    rows: list[dict[str, object]] = [{"tool": "jigsaw", "args": {"a": 1}}, {"tool": "depth", "args": {}}]
     steps = (
-        Step("model", "m", "I look.", data={"tool_calls": asked}),
+        Step("model", "m", "I look.", data={"tool_calls": rows}),
         # Side by side they end in another order; the last one is a rule's.
         *(Step("tool", name, f"{name} says", data={"args": {}}) for name in ("depth", "jigsaw", "crop")),
     )
     ask = Exchange(Prompt(("Which?", ""), Kind.CHOICE, ("A", "B")), Reply("(A)", steps=steps))
-    found = list(turns(Attempt("q", (ask, ask), 0.1)))
-    assert [turn.role for turn in found[:7]] == ["user", "assistant", "tool", "tool", "assistant", "tool", "assistant"]
-    told = [(turn.answers.tool, turn.text) for turn in found if turn.answers]
-    assert told == [(name, f"{name} says") for name in ("depth", "jigsaw", "crop")] * 2
-    calls = [call for turn in found for call in turn.calls]
+    items = list(turns(Attempt("q", (ask, ask), 0.1)))
+    assert [turn.role for turn in items[:7]] == ["user", "assistant", "tool", "tool", "assistant", "tool", "assistant"]
+    pairs = [(turn.answers.tool, turn.text) for turn in items if turn.answers]
+    assert pairs == [(name, f"{name} says") for name in ("depth", "jigsaw", "crop")] * 2
+    calls = [call for turn in items for call in turn.calls]
     assert [call.tool for call in calls] == ["jigsaw", "depth", "crop"] * 2
     assert len({call.id for call in calls}) == 6
-    assert {turn.answers.id for turn in found if turn.answers} == {call.id for call in calls}
-    assert (found[0].parts, found[6].text, found[6].calls) == (("Which?",), "(A)", ())
+    assert {turn.answers.id for turn in items if turn.answers} == {call.id for call in calls}
+    assert (items[0].parts, items[6].text, items[6].calls) == (("Which?",), "(A)", ())

@@ -43,10 +43,10 @@ def over_http(*words: str) -> Iterator[Served]:
     ) as process:
         assert process.stderr is not None
         try:
-            said = process.stderr.readline()
-            found = re.match(r"(http://127\.0\.0\.1:(\d+)/mcp) serves \d+ tools; Ctrl-C ends it", said)
-            assert found, said
-            yield Served(found[1], int(found[2]), process)
+            text = process.stderr.readline()
+            match = re.match(r"(http://127\.0\.0\.1:(\d+)/mcp) serves \d+ tools; Ctrl-C ends it", text)
+            assert match, text
+            yield Served(match[1], int(match[2]), process)
         finally:
             process.send_signal(signal.SIGTERM)
             rest, errors = process.communicate()

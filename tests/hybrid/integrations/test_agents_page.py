@@ -35,12 +35,12 @@ class AsksDepth(BaseChatModel):
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         last: Any = messages[-1]
-        said = AIMessage("Answer: (A)")
+        aimessage = AIMessage("Answer: (A)")
         if self.with_tools and last.type == "human":
-            said = AIMessage("", tool_calls=[{"id": "1", "name": "depth", "args": CALL}])
+            aimessage = AIMessage("", tool_calls=[{"id": "1", "name": "depth", "args": CALL}])
         elif last.type == "tool":
-            said = AIMessage(f"Answer: ({nearest(last.artifact['data'])})")
-        return ChatResult(generations=[ChatGeneration(message=said)])
+            aimessage = AIMessage(f"Answer: ({nearest(last.artifact['data'])})")
+        return ChatResult(generations=[ChatGeneration(message=aimessage)])
 
 
 def nearest(data: Any) -> str:
@@ -60,13 +60,13 @@ class Serves(JsonHandler):
             "type": "function",
             "function": {"name": "zoom", "arguments": json.dumps({"image": "img:1"})},
         }
-        said = {"role": "assistant", "content": "Answer: (B)"}
+        payload = {"role": "assistant", "content": "Answer: (B)"}
         messages = [
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "1", "content": "closer"},
-            said,
+            payload,
         ]
-        self.answer({"choices": [{"index": 0, "message": said}], "messages": messages})
+        self.answer({"choices": [{"index": 0, "message": payload}], "messages": messages})
 
 
 @pytest.fixture
@@ -80,22 +80,22 @@ def test_the_page_runs_as_it_is_printed(address: str, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"chat_model": AsksDepth()}
     # Inspect's has an environment of its own: tests/hybrid/exporting/test_inspect.py.
-    for block in (one for one in PAGE.of("python") if one.needs is None):
+    for block in (item for item in PAGE.of("python") if item.needs is None):
         exec(compile(block.text.replace(WRITTEN_AT, address), PAGE.name, "exec"), names)  # noqa: S102 - the page is ours
     rows = hybrid.compare("runs/agent").results
-    whole = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
-    evidence = {name: int(row.value or 0) for (section, name), row in whole.items() if section == "evidence"}
+    mapping = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
+    evidence = {name: int(row.value or 0) for (section, name), row in mapping.items() if section == "evidence"}
     # Every call is judged: the answer is what the finding comes to.
     assert sum(evidence[name] for name in ("correct adoption", "confirmed", "over-trust", "wrong from both")) == 8
     assert evidence["correct adoption"] > 0
     assert not any(evidence[name] for name in ("no call", "wrong tool", "no finding", "unread", "ignored evidence"))
-    gain = {name: row.value for (section, name), row in whole.items() if section == "decomposition"}
+    gain = {name: row.value for (section, name), row in mapping.items() if section == "decomposition"}
     assert gain["gain"] == pytest.approx(gain["gain with a call"] - gain["harm with a call"])
     assert (evidence["correct adoption"] / 8, evidence["over-trust"] / 8) == (
         gain["gain with a call"],
         gain["harm with a call"],
     )
     answers = RunFolder(Path("runs/served")).recorded("served").by_id
-    assert {exchange.reply.text for one in answers.values() for exchange in one.exchanges} == {"Answer: (B)"}
-    called = [calls_of(exchange) for one in answers.values() for exchange in one.exchanges]
-    assert [(call.tool, call.images) for (call,) in called] == [("zoom", ("img:1",))] * 8
+    assert {exchange.reply.text for answer in answers.values() for exchange in answer.exchanges} == {"Answer: (B)"}
+    values = [calls_of(exchange) for entry in answers.values() for exchange in entry.exchanges]
+    assert [(call.tool, call.images) for (call,) in values] == [("zoom", ("img:1",))] * 8

@@ -45,12 +45,12 @@ def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-def foreign_tool(server: ForeignServer, listed: protocol.Tool, image_arguments: str = "") -> McpTool:
-    return tool_of(ADDRESS, server, listed, image_arguments)
+def foreign_tool(server: ForeignServer, listing: protocol.Tool, image_arguments: str = "") -> McpTool:
+    return tool_of(ADDRESS, server, listing, image_arguments)
 
 
-def tool(required: tuple[str, ...] = (), told: str = "", **properties: Any) -> Any:
-    return foreign_tool(IT, listed_tool("look", "Looks.", schema(required, **properties)), told)
+def tool(required: tuple[str, ...] = (), message: str = "", **properties: Any) -> Any:
+    return foreign_tool(IT, listed_tool("look", "Looks.", schema(required, **properties)), message)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_option_names_a_server_and_its_address_or_command"))
@@ -69,11 +69,11 @@ TEXT = {"type": "string"}
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_told_leaves_the_tool_out", list))
 def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], told: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        tool(told=told, **properties)
+        tool(message=told, **properties)
 
 
 def test_several_images_are_filled_in_their_order() -> None:
-    two = tool(("b",), image_a=TEXT, b=TEXT, told="b:base64, image_a")
+    two = tool(("b",), image_a=TEXT, b=TEXT, message="b:base64, image_a")
     assert list(two.images) == ["b", "image_a"]
     assert two.tool.card.images == (2, 2)
     assert two.arguments([SENT, SENT]) == {"b": "QUJD", "image_a": "data:image/png;base64,QUJD"}
@@ -89,24 +89,24 @@ def test_several_images_are_filled_in_their_order() -> None:
 
 def test_a_schema_that_unfolds_without_end_is_refused() -> None:
     twice = {"type": "object", "properties": {name: {"$ref": "#/$defs/B"} for name in "abcdefgh"}}
-    listed = {**schema(a={"$ref": "#/$defs/B"}), "$defs": {"B": twice}}
+    payload = {**schema(a={"$ref": "#/$defs/B"}), "$defs": {"B": twice}}
     with pytest.raises(UsageError, match="can be shown to a model"):
-        foreign_tool(IT, listed_tool("look", "", listed))
+        foreign_tool(IT, listed_tool("look", "", payload))
     levels = {f"L{n}": {"anyOf": [{"$ref": f"#/$defs/L{n + 1}"}] * 4} for n in range(20)}
     with pytest.raises(UsageError, match="or 16 references"):
         foreign_tool(IT, listed_tool("look", "", {**schema(a={"$ref": "#/$defs/L0"}), "$defs": levels}))
 
 
 def test_names_are_words_and_what_answers_stands_in_the_manifest() -> None:
-    listed = [listed_tool(name, "", schema()) for name in ("Do-It", "x" * 90)]
-    tools = [foreign_tool(IT, one) for one in listed]
-    assert [one.tool.card.name for one in tools] == ["it_do_it", f"it_{'x' * 61}"]
-    offered = ForeignTools((IT,), {one.tool.card.name: one for one in tools})
-    assert offered.tools["it_do_it"].backend == "mcp:It 1"
-    assert offered.as_json(["crop"]) == []
-    (told,) = offered.as_json(["it_do_it", "crop"])
+    values = [listed_tool(name, "", schema()) for name in ("Do-It", "x" * 90)]
+    tools = [foreign_tool(IT, item) for item in values]
+    assert [entry.tool.card.name for entry in tools] == ["it_do_it", f"it_{'x' * 61}"]
+    foreign_tools = ForeignTools((IT,), {value.tool.card.name: value for value in tools})
+    assert foreign_tools.tools["it_do_it"].backend == "mcp:It 1"
+    assert foreign_tools.as_json(["crop"]) == []
+    (text,) = foreign_tools.as_json(["it_do_it", "crop"])
     facts = {"prefix": "it", "name": "It", "version": "1", "address": ADDRESS.words[0]}
-    assert told == {**facts, "tools": {"it_do_it": tools[0].code}}
+    assert text == {**facts, "tools": {"it_do_it": tools[0].code}}
 
 
 WORDS = (
@@ -123,19 +123,19 @@ JSON = st.recursive(
 )
 
 
-@given(listed=st.dictionaries(KEYWORDS, JSON, max_size=6), name=st.text(max_size=80), said=st.text(max_size=40))
-def test_whatever_a_server_says_is_a_tool_or_is_left_out(listed: dict[str, Any], name: str, said: str) -> None:
+@given(mapping=st.dictionaries(KEYWORDS, JSON, max_size=6), name=st.text(max_size=80), message=st.text(max_size=40))
+def test_whatever_a_server_says_is_a_tool_or_is_left_out(mapping: dict[str, Any], name: str, message: str) -> None:
     try:
-        one = foreign_tool(IT, listed_tool(name, said, listed))
+        item = foreign_tool(IT, listed_tool(name, message, mapping))
     except UsageError:
         return
-    assert is_word(one.tool.card.name)
-    assert len(one.tool.card.name) <= MAX_NAME_LENGTH
-    parameters = spec(one.tool)["function"]["parameters"]
-    assert len(json.dumps(one.tool.args.model_json_schema())) <= 2 * MAX_SCHEMA
+    assert is_word(item.tool.card.name)
+    assert len(item.tool.card.name) <= MAX_NAME_LENGTH
+    parameters = spec(item.tool)["function"]["parameters"]
+    assert len(json.dumps(item.tool.args.model_json_schema())) <= 2 * MAX_SCHEMA
     jsonschema.Draft202012Validator.check_schema(parameters)
     with suppress(ToolError):
-        one.tool.parse({"x": 1})
+        item.tool.parse({"x": 1})
 
 
 @given(st.text(max_size=300))

@@ -56,7 +56,7 @@ def folder(tmp_path: Path, fakes: Any) -> Path:
     return pictures
 
 
-def told(message: BaseMessage) -> ToolMessage:
+def as_tool_message(message: BaseMessage) -> ToolMessage:
     assert isinstance(message, ToolMessage)
     return message
 
@@ -81,9 +81,9 @@ def test_a_program_gives_images_as_it_has_them(folder: Path) -> None:
     url = "data:image/png;base64," + base64.b64encode(data).decode()
     with Image.open(io.BytesIO(data)) as picture:
         ways = [file, data, url, {"data": base64.b64encode(data).decode()}, picture, np.asarray(picture)]
-        said = [crop.invoke({"type": "tool_call", "id": "1", "name": "crop", "args": {"image": way}}) for way in ways]
-    assert {one.status for one in said} == {"success"}
-    assert all(one.content == said[0].content for one in said)
+        values = [crop.invoke({"type": "tool_call", "id": "1", "name": "crop", "args": {"image": way}}) for way in ways]
+    assert {item.status for item in values} == {"success"}
+    assert all(entry.content == values[0].content for entry in values)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_a_tool_cannot_answer_is_an_error_that_the_model_reads", list))
@@ -92,11 +92,11 @@ def test_what_a_tool_cannot_answer_is_an_error_that_the_model_reads(
 ) -> None:
     model = QueueChat(replies=[calls("crop", **arguments), AIMessage("then not")])
     agent = create_agent(model, langchain_tools(["crop"], folder=folder))
-    ended = agent.invoke({"messages": [{"role": "user", "content": "look"}]})
-    said = told(ended["messages"][-2])
-    assert said.status == "error"
-    assert words in str(said.content)
-    assert ended["messages"][-1].content == "then not"
+    result = agent.invoke({"messages": [{"role": "user", "content": "look"}]})
+    text = as_tool_message(result["messages"][-2])
+    assert text.status == "error"
+    assert words in str(text.content)
+    assert result["messages"][-1].content == "then not"
 
 
 def test_an_unknown_tool_or_folder_is_said_at_once(tmp_path: Path) -> None:

@@ -48,56 +48,58 @@ def ref(store: ImageStore, fakes: Any) -> ImageRef:
 @asynccontextmanager
 async def tools(store: ImageStore, server: str = "", **options: Any) -> AsyncIterator[McpTools]:
     """A runner of the plain server's tools and ours, closed at the end, when nothing that it started is left."""
-    before = children()
+    previous = children()
     server = server or plain()
-    offered = foreign_tools((server,), PLAIN_IMAGES if server.startswith("plain=") else {}, ("crop",))
-    runner = offered.runner(store, FindingCache(None, store), ServiceOptions("classical", **options))
+    offers = foreign_tools((server,), PLAIN_IMAGES if server.startswith("plain=") else {}, ("crop",))
+    runner = offers.runner(store, FindingCache(None, store), ServiceOptions("classical", **options))
     assert isinstance(runner, McpTools)
     try:
         yield runner
     finally:
         runner.close()
     async with asyncio.timeout(120):
-        while not children() <= before:
+        while not children() <= previous:
             await asyncio.sleep(0.05)
 
 
 def children() -> set[str]:
     """The processes that this one has started: by their parent, as the kernel's own list ends with a thread."""
-    found = set()
+    seen = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # a process that ends while the list is read
             if int(stat.read_text().rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(stat.parent.name)
-    return found
+                seen.add(stat.parent.name)
+    return seen
 
 
-async def asked(runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | None = None, **args: Any) -> Finding:
+async def call_tool(
+    runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | None = None, **args: Any
+) -> Finding:
     tool = runner._foreign[name].tool if name in runner._foreign else load("tools", name)
     return await runner.call(tool, tool.parse(args), refs, spent=spent)
 
 
 @pytest.mark.system
 async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, ref: ImageRef) -> None:
-    def kept(kind: str, **options: Any) -> ImageRef:
+    def store_as(kind: str, **options: Any) -> ImageRef:
         return ImageRef("img:2", store.put(saved(Image.fromarray(store.pixels(ref.image)), kind, **options), kind))
 
     exif = Image.Exif()
     exif[0x0112] = 6
     async with tools(store) as runner:
-        for image, head in ((ref, "png"), (kept("JPEG"), "jpeg")):
+        for image, head in ((ref, "png"), (store_as("JPEG"), "jpeg")):
             url = f"data:image/{head};base64,{base64.b64encode(store.read(image.image)).decode()}"
-            assert (await asked(runner, "plain_look", image)).text == f"{len(url)} characters: {url[:22]}"
-        assert "data:image/png;base64," in (await asked(runner, "plain_look", kept("TIFF"))).text
-        turned = kept("JPEG", exif=exif)
-        sent, _ = runner._encoder.encoded(turned.image)
+            assert (await call_tool(runner, "plain_look", image)).text == f"{len(url)} characters: {url[:22]}"
+        assert "data:image/png;base64," in (await call_tool(runner, "plain_look", store_as("TIFF"))).text
+        other_rotated = store_as("JPEG", exif=exif)
+        sent, _ = runner._encoder.encoded(other_rotated.image)
         # It was turned when it came into the store.
-        assert (sent, sent.width) == (turned.image, 20)
+        assert (sent, sent.width) == (other_rotated.image, 20)
         assert runner.computed == 3
         # Ours are run as without any server, and are not a foreign server's to answer.
-        assert (await asked(runner, "crop", ref, grid={"rows": 2, "columns": 2})).backend == "classical"
+        assert (await call_tool(runner, "crop", ref, grid={"rows": 2, "columns": 2})).backend == "classical"
         with pytest.raises(ToolError, match="plain_look takes 1 images, not 2") as wrong:
-            await asked(runner, "plain_look", ref, ref)
+            await call_tool(runner, "plain_look", ref, ref)
         assert wrong.value.fault is Fault.BAD_ARGUMENTS
 
 
@@ -107,7 +109,7 @@ async def test_a_process_that_is_started_gets_no_variable_of_ours(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-strangers")
     async with tools(store) as runner:
-        names = (await asked(runner, "plain_variables", ref)).text.split()
+        names = (await call_tool(runner, "plain_variables", ref)).text.split()
     assert "PATH" in names
     assert set(names) <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
 
@@ -119,9 +121,9 @@ async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_
     async with tools(store, timeout_s=8.0) as runner:
         names = ["plain_look", "plain_unwilling", *["plain_look"] * 10, "plain_refuses"]
         spent = [CallTime() for _ in names]
-        calls = [asked(runner, name, ref, spent=one) for name, one in zip(names, spent, strict=True)]
-        found = await asyncio.gather(*calls, return_exceptions=True)
-    faults = [one.fault if isinstance(one, ToolError) else None for one in found]
+        calls = [call_tool(runner, name, ref, spent=item) for name, item in zip(names, spent, strict=True)]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+    faults = [entry.fault if isinstance(entry, ToolError) else None for entry in results]
     assert faults == [None, Fault.TIMEOUT, *[None] * 10, Fault.BAD_ARGUMENTS]
     assert spent[1].busy > 0
 
@@ -129,31 +131,31 @@ async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_
 @pytest.mark.system
 async def test_who_waits_when_it_is_closed_gets_an_outage(store: ImageStore, ref: ImageRef) -> None:
     async with tools(store) as runner:
-        await asked(runner, "plain_look", ref)
-        waits = asyncio.create_task(asked(runner, "plain_unwilling", ref))
+        await call_tool(runner, "plain_look", ref)
+        waits = asyncio.create_task(call_tool(runner, "plain_unwilling", ref))
         await asyncio.sleep(0.2)
         runner.close()
         with pytest.raises(Outage, match="the tool service is closed"):
             await waits
         with pytest.raises(Outage, match="the tool service is closed"):
-            await asked(runner, "plain_look", ref)
+            await call_tool(runner, "plain_look", ref)
 
 
 @pytest.mark.system
 async def test_a_server_that_is_gone_costs_calls_until_it_is_back(
     store: ImageStore, ref: ImageRef, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = tmp_path / "there.py"
-    there.write_text(PLAIN.read_text())
-    async with tools(store, plain(script=there)) as runner:
-        there.unlink()
+    module = tmp_path / "there.py"
+    module.write_text(PLAIN.read_text())
+    async with tools(store, plain(script=module)) as runner:
+        module.unlink()
         monkeypatch.setattr(client, "AWAY_S", 0.5)
         for _ in range(2):
             # The question stays open: it is not one that was answered without the tool.
             with pytest.raises(Outage, match=r"the MCP server .* cannot be used: .*; it said: "):
-                await asked(runner, "plain_look", ref)
-        there.write_text(PLAIN.read_text())
-        assert (await asked(runner, "plain_look", ref)).backend == "mcp"
+                await call_tool(runner, "plain_look", ref)
+        module.write_text(PLAIN.read_text())
+        assert (await call_tool(runner, "plain_look", ref)).backend == "mcp"
 
 
 def result(*content: Any, structured: Any = None, error: bool = False) -> protocol.CallToolResult:
@@ -172,8 +174,8 @@ def picture(side: int) -> protocol.ImageContent:
 def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore, ref: ImageRef) -> None:
     long = finding_of("it_look", "", result(text("a" * MAX_TEXT), text("b")), [ref], store)
     assert long.text == "a" * MAX_TEXT + "\n[2 more characters are left out]"
-    shown = finding_of("it_look", "", result(*[picture(3)] * MAX_IMAGES), [ref], store)
-    assert [(image.parent, image.image.width) for image in shown.images] == [("img:1", 3)] * MAX_IMAGES
+    rendered = finding_of("it_look", "", result(*[picture(3)] * MAX_IMAGES), [ref], store)
+    assert [(image.parent, image.image.width) for image in rendered.images] == [("img:1", 3)] * MAX_IMAGES
     (chart,) = finding_of("it_draw", "", result(picture(3)), [], store).images
     assert (chart.parent, chart.image.width) == (None, 3)
     assert finding_of("it_look", "", result(structured={"a": 1}), [ref], store).text == '{"a": 1}'
@@ -187,11 +189,11 @@ def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore
             finding_of("it_look", "", failed, [ref], store)
 
 
-@given(said=st.text(max_size=50), data=st.binary(max_size=50) | st.just(b"\x89PNG\r\n\x1a\n" + b"\0" * 30))
-def test_no_picture_that_is_none_gets_into_a_finding(tmp_path_factory: Any, said: str, data: bytes) -> None:
+@given(message=st.text(max_size=50), data=st.binary(max_size=50) | st.just(b"\x89PNG\r\n\x1a\n" + b"\0" * 30))
+def test_no_picture_that_is_none_gets_into_a_finding(tmp_path_factory: Any, message: str, data: bytes) -> None:
     store = ImageStore(tmp_path_factory.getbasetemp() / "store")
     ref = ImageRef("img:1", store.put_pixels(np.zeros((4, 4, 3), np.uint8)))
-    for encoded in (base64.b64encode(data).decode(), said):
+    for encoded in (base64.b64encode(data).decode(), message):
         given_back = protocol.ImageContent(type="image", data=encoded, mimeType="image/png")
         with pytest.raises(ToolError, match="it_look: the result cannot be used: "):
             finding_of("it_look", "", result(text("x"), given_back), [ref], store)
@@ -207,14 +209,14 @@ def test_odd_results_are_shown_whole(
             finding_of("it_look", "", odd, [ref][:given_images], store)
         assert says in f"ToolError: {failed.value}"
         return
-    found = finding_of("it_look", "", odd, [ref][:given_images], store)
-    assert (says in found.text, bool(found.text)) == (True, bool(says))
-    assert [image.parent for image in found.images] == [ref.name if given_images else None] * shows
+    output = finding_of("it_look", "", odd, [ref][:given_images], store)
+    assert (says in output.text, bool(output.text)) == (True, bool(says))
+    assert [image.parent for image in output.images] == [ref.name if given_images else None] * shows
     # A picture of another size is no drawing on the image that was given.
-    made = [ImageRegistry([ref]).add(image, image.parent or "img:it_look") for image in found.images]
-    told = finding_parts(replace(found, images=tuple(made)), [], "both", registry=ImageRegistry([ref]))[0]
-    assert "drawn on it" not in str(told)
+    values = [ImageRegistry([ref]).add(image, image.parent or "img:it_look") for image in output.images]
+    message = finding_parts(replace(output, images=tuple(values)), [], "both", registry=ImageRegistry([ref]))[0]
+    assert "drawn on it" not in str(message)
     if shows:
         assert ("img:1.1: a picture that was made of img:1" if given_images else "img:it_look.1: a picture") in str(
-            told
+            message
         )

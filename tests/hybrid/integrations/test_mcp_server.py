@@ -36,12 +36,12 @@ QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Path:
     """A folder with a picture in it, and a picture beside it to which a link leads."""
-    beside = tmp_path_factory.mktemp("images")
-    pictures = beside / "pictures"
+    image_folder = tmp_path_factory.mktemp("images")
+    pictures = image_folder / "pictures"
     pictures.mkdir()
     (pictures / "one.png").write_bytes(fakes.encoded(fakes.pixels(0, (64, 48))))
-    (beside / "outside.png").write_bytes(fakes.encoded(fakes.pixels(1, (64, 48))))
-    (pictures / "link.png").symlink_to(beside / "outside.png")
+    (image_folder / "outside.png").write_bytes(fakes.encoded(fakes.pixels(1, (64, 48))))
+    (pictures / "link.png").symlink_to(image_folder / "outside.png")
     return pictures
 
 
@@ -55,9 +55,9 @@ async def over_stdio(*command: str, errors: Path) -> AsyncIterator[ClientSession
 
     server = StdioServerParameters(command=command[0], args=list(command[1:]), env=environment())
     with errors.open("w") as log:
-        async with stdio_client(server, log) as (read, write), ClientSession(read, write, message_handler=hear) as one:
-            await one.initialize()
-            yield one
+        async with stdio_client(server, log) as (read, write), ClientSession(read, write, message_handler=hear) as item:
+            await item.initialize()
+            yield item
     assert strange == []
 
 
@@ -72,19 +72,19 @@ def web(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Serv
 
 async def check_session(session: ClientSession, folder: Path) -> None:
     """A server with the tools crop and depth and this folder, as any client sees it."""
-    listed = {tool.name: tool for tool in (await session.list_tools()).tools}
-    assert set(listed) == {"crop", "depth"}
+    by_name = {tool.name: tool for tool in (await session.list_tools()).tools}
+    assert set(by_name) == {"crop", "depth"}
     card = hybrid.tool("depth").tool.card
-    description = listed["depth"].description or ""
+    description = by_name["depth"].description or ""
     for words in (card.summary, card.limits, *(backend.summary for backend in card.backends)):
         assert words in description
-    assert listed["depth"].outputSchema == STRUCTURE
+    assert by_name["depth"].outputSchema == STRUCTURE
     data = base64.b64encode((folder / "one.png").read_bytes()).decode()
     expected = hybrid.tool("crop").run(folder / "one.png", **QUADRANTS)
-    written = {"type": "image", "data": data, "mimeType": "image/png"}
-    for image in ("one.png", f"data:image/png;base64,{data}", data, written):
+    payload = {"type": "image", "data": data, "mimeType": "image/png"}
+    for image in ("one.png", f"data:image/png;base64,{data}", data, payload):
         arguments = {"images": [image], **QUADRANTS}
-        jsonschema.validate(arguments, listed["crop"].inputSchema)
+        jsonschema.validate(arguments, by_name["crop"].inputSchema)
         result = await session.call_tool("crop", arguments)
         assert not result.isError
         text, *pictures = result.content
@@ -124,13 +124,13 @@ async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, fol
     client = MultiServerMCPClient({"hybrid": {"transport": "streamable_http", "url": web.url}})
     crop = next(tool for tool in await client.get_tools() if tool.name == "crop")
     call = {"type": "tool_call", "id": "1", "name": "crop", "args": {"images": ["one.png"], **QUADRANTS}}
-    said = await crop.ainvoke(call)
+    message = await crop.ainvoke(call)
     expected = hybrid.tool("crop").run(folder / "one.png", **QUADRANTS)
-    text, *pictures = said.content_blocks
+    text, *pictures = message.content_blocks
     assert (text["type"], text["text"]) == ("text", expected.text)
     assert {(picture["type"], picture["mime_type"]) for picture in pictures} == {("image", "image/png")}
     assert [base64.b64decode(picture["base64"]) for picture in pictures] == list(expected.pngs)
-    assert said.artifact["structured_content"] == expected.as_json()
+    assert message.artifact["structured_content"] == expected.as_json()
     refused = await crop.ainvoke({**call, "args": {"images": ["absent.png"]}})
     assert refused.status == "error"
     assert "there is no image 'absent.png'" in str(refused.content)
@@ -178,9 +178,9 @@ async def test_nothing_but_protocol_is_on_stdout(folder: Path, tmp_path: Path) -
         assert not result.isError, result.content
         assert result.structuredContent is not None
         assert (result.structuredContent["text"], result.structuredContent["confidence"]) == ("heard", 0.5)
-    said = errors.read_text()
+    text = errors.read_text()
     for words in ("setting up", "printed", "written to the handle", "by a child", "there is nothing to read"):
-        assert words in said
+        assert words in text
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_error_is_a_result_that_says_so", list))
@@ -189,10 +189,10 @@ async def test_an_error_is_a_result_that_says_so(name: str, arguments: dict[str,
     async with create_connected_server_and_client_session(mcp_server(toolbox)) as session:
         result = await session.call_tool(name, arguments)
         assert result.isError
-        (said,) = result.content
-        assert isinstance(said, protocol.TextContent)
-        assert words in said.text
-        assert "\n" not in said.text
+        (content,) = result.content
+        assert isinstance(content, protocol.TextContent)
+        assert words in content.text
+        assert "\n" not in content.text
         # The server goes on.
         assert len((await session.list_tools()).tools) == 1
     toolbox.close()
@@ -209,18 +209,18 @@ async def test_a_defect_is_an_error_without_the_keys_of_this_machine() -> None:
     box = Toolbox.of(["crop"])
     async with create_connected_server_and_client_session(mcp_server(Broken(box.tools, box.service))) as session:
         result = await session.call_tool("any", {})
-        told = await session.call_tool("told", {})
+        text = await session.call_tool("told", {})
     box.close()
     assert result.isError
     assert isinstance(result.content[0], protocol.TextContent)
     assert result.content[0].text == "any failed: ZeroDivisionError: [redacted]"
-    assert not told.isError
-    assert told.structuredContent is not None
-    assert (told.structuredContent["text"], told.structuredContent["data"]) == (
+    assert not text.isError
+    assert text.structuredContent is not None
+    assert (text.structuredContent["text"], text.structuredContent["data"]) == (
         "it reads [redacted]",
         {"n": "[redacted]"},
     )
-    assert "secret" not in told.model_dump_json()
+    assert "secret" not in text.model_dump_json()
 
 
 INITIALIZE = json.dumps(
@@ -240,10 +240,10 @@ SPOKEN = {"Content-Type": "application/json", "Accept": "application/json, text/
 
 def status(served: Served, headers: dict[str, str], path: str = PATH, method: str = "POST") -> int:
     connection = http.client.HTTPConnection("127.0.0.1", served.port)
-    named = {name: value.replace("PORT", str(served.port)) for name, value in headers.items()}
+    by_header = {name: value.replace("PORT", str(served.port)) for name, value in headers.items()}
     try:
         connection.putrequest(method, path, skip_host=True)
-        for name, value in {**SPOKEN, "Content-Length": str(len(INITIALIZE)), **named}.items():
+        for name, value in {**SPOKEN, "Content-Length": str(len(INITIALIZE)), **by_header}.items():
             connection.putheader(name, value)
         connection.endheaders(INITIALIZE.encode())
         return connection.getresponse().status
@@ -273,9 +273,9 @@ def test_there_is_one_path_and_one_address(web: Served) -> None:
 def test_two_hosts_or_none_are_refused(web: Served) -> None:
     for heads in (b"", b"Host: 127.0.0.1:%d\r\nHost: example.org\r\n" % web.port):
         with socket.create_connection(("127.0.0.1", web.port)) as connection:
-            spoken = "".join(f"{name}: {value}\r\n" for name, value in SPOKEN.items()).encode()
+            data = "".join(f"{name}: {value}\r\n" for name, value in SPOKEN.items()).encode()
             rest = b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(INITIALIZE)
-            connection.sendall(b"POST /mcp HTTP/1.1\r\n" + heads + spoken + rest + INITIALIZE.encode())
+            connection.sendall(b"POST /mcp HTTP/1.1\r\n" + heads + data + rest + INITIALIZE.encode())
             assert re.match(rb"HTTP/1\.1 4(00|21) ", connection.makefile("rb").readline())
 
 

@@ -15,8 +15,8 @@ PAGE = Page.read("docs/tools-elsewhere.md")
 
 
 def block(language: str) -> str:
-    (found,) = PAGE.of(language)
-    return found.text
+    (result,) = PAGE.of(language)
+    return result.text
 
 
 def test_the_python_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fakes: Any) -> None:
@@ -37,6 +37,6 @@ def test_the_command_is_one() -> None:
     server = json.loads(block("json"))["mcpServers"]["hybrid"]
     assert server["command"] == "hybrid"
     # A folder that is not there is the only thing wrong with it here.
-    ended = CliRunner().invoke(cli, server["args"])
-    assert ended.exit_code == 2
-    assert "'pictures' does not exist" in ended.output
+    result = CliRunner().invoke(cli, server["args"])
+    assert result.exit_code == 2
+    assert "'pictures' does not exist" in result.output

@@ -61,14 +61,14 @@ def test_no_name_reads_what_lies_outside(folder: Folder, name: str) -> None:
 @given(st.binary(max_size=200))
 def test_data_comes_as_it_was(data: bytes) -> None:
     text = base64.b64encode(data).decode()
-    for written in (
+    for output in (
         f"data:image/png;base64,{text}",
         f"DATA:;BASE64,{text}",
         f"data:image/svg+xml;charset=utf-8;base64,{text}",
         {"data": text},
         {"type": "image", "data": f"{text[:7]}\n{text[7:]}", "mimeType": "text/html"},
     ):
-        assert read_image(written, None) == data
+        assert read_image(output, None) == data
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_no_data_is_refused_in_one_line", list))
@@ -83,6 +83,6 @@ def test_too_much_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) ->
     assert read_image("one", folder) == b"one"
     assert read_image({"data": base64.b64encode(b"one").decode()}, None) == b"one"
     (folder.path / "one").write_bytes(b"four")
-    for written in ("one", {"data": base64.b64encode(b"four").decode()}, {"data": base64.b64encode(b"a lot").decode()}):
+    for text in ("one", {"data": base64.b64encode(b"four").decode()}, {"data": base64.b64encode(b"a lot").decode()}):
         with pytest.raises(DataError, match="more than 3 bytes"):
-            read_image(written, folder)
+            read_image(text, folder)

@@ -68,13 +68,13 @@ def test_a_file_cut_anywhere_keeps_every_whole_line(tmp_path: Path, cut: int) ->
     folder = RunFolder(tmp_path / "run")
     path = folder.path / "mllm" / "attempts.jsonl"
     path.unlink(missing_ok=True)
-    whole = write(folder, "q1", "q2", "q3").read_bytes()
-    kept = whole[: cut % (len(whole) + 1)]
-    path.write_bytes(kept)
-    ids = ["q1", "q2", "q3"][: kept.count(b"\n")]
-    assert [one.id for one in folder.attempts("mllm")] == ids
+    content = write(folder, "q1", "q2", "q3").read_bytes()
+    selected = content[: cut % (len(content) + 1)]
+    path.write_bytes(selected)
+    ids = ["q1", "q2", "q3"][: selected.count(b"\n")]
+    assert [item.id for item in folder.attempts("mllm")] == ids
     write(folder, "q9")
-    assert [one.id for one in folder.attempts("mllm")] == [*ids, "q9"]
+    assert [entry.id for entry in folder.attempts("mllm")] == [*ids, "q9"]
 
 
 @pytest.mark.system
@@ -110,10 +110,10 @@ def test_a_run_of_another_format_is_refused_in_one_sentence(folder: RunFolder, n
     (folder.path / "manifest.json").write_text(json.dumps({"format": number, "identity": IDENTITY, "solvers": {}}))
     with pytest.raises(DataError) as refused:
         assert folder.manifest
-    said = str(refused.value)
-    assert said.startswith(f"{folder.path / 'manifest.json'} is of format {number} ")
-    assert "run it again with this version" in said
-    assert "\n" not in said
+    text = str(refused.value)
+    assert text.startswith(f"{folder.path / 'manifest.json'} is of format {number} ")
+    assert "run it again with this version" in text
+    assert "\n" not in text
 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
@@ -132,5 +132,5 @@ def test_any_reply_can_be_written_and_read(tmp_path: Path, text: str) -> None:
     journal = folder.journal("mllm")
     journal.append(attempt_line(attempt("q1", text)))
     journal.close()
-    (found,) = folder.attempts("mllm")
-    assert found.exchanges[0].reply.text == text.encode("utf-8", "replace").decode()
+    (result,) = folder.attempts("mllm")
+    assert result.exchanges[0].reply.text == text.encode("utf-8", "replace").decode()

@@ -16,10 +16,10 @@ from hybrid.log.journal import Journal
 @given(st.lists(st.binary(max_size=4).filter(lambda line: b"\n" not in line), max_size=5), st.binary(max_size=3))
 def test_a_line_without_its_end_is_cut_off(tmp_path: Path, whole: list[bytes], rest: bytes) -> None:
     path = tmp_path / "lines.jsonl"
-    kept = b"".join(line + b"\n" for line in whole)
-    path.write_bytes(kept + rest.replace(b"\n", b""))
+    text = b"".join(line + b"\n" for line in whole)
+    path.write_bytes(text + rest.replace(b"\n", b""))
     Journal(path).close()
-    assert path.read_bytes() == kept
+    assert path.read_bytes() == text
 
 
 def test_a_secret_is_not_written(tmp_path: Path) -> None:
@@ -51,8 +51,8 @@ journal.append(b"c" * 50)
 def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
     """A limit on the size of files stands for a disk that is full: 29 of the 51 bytes can be written."""
     path = tmp_path / "lines.jsonl"
-    ended = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", FULL, str(path)], check=True, capture_output=True, text=True, timeout=300
     )
-    assert ended.stdout == f"{errno.EFBIG}\n"
+    assert result.stdout == f"{errno.EFBIG}\n"
     assert path.read_bytes() == b"a" * 50 + b"\n" + b"c" * 50 + b"\n"

@@ -35,24 +35,24 @@ def extent(data: bytes) -> FileExtent:
     return FileExtent(data.count(b"\n"), len(data), hashlib.sha256(data).hexdigest())
 
 
-def indexed(path: Path, before: FileExtent | None) -> tuple[LineIndex, list[bytes]]:
+def indexed(path: Path, prefix: FileExtent | None) -> tuple[LineIndex, list[bytes]]:
     """The index, and the lines that were checked."""
     checked: list[bytes] = []
 
-    def check(one: bytes) -> Row:
-        checked.append(one)
-        found = json.loads(one)
-        if not isinstance(found, dict):
+    def check(item: bytes) -> Row:
+        checked.append(item)
+        data = json.loads(item)
+        if not isinstance(data, dict):
             raise ValueError("no object")  # noqa: TRY004 - as pydantic does
-        return Failed(found["id"], found["error"]) if "error" in found else Row(found["id"], found["text"])
+        return Failed(data["id"], data["error"]) if "error" in data else Row(data["id"], data["text"])
 
     head = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(text|error)":')
-    return index_lines(path, before, LineFormat(head, check, Failed)), checked
+    return index_lines(path, prefix, LineFormat(head, check, Failed)), checked
 
 
-def read(one: bytes) -> str:
-    found = json.loads(one)
-    return str(found.get("text", found.get("error")))
+def read(item: bytes) -> str:
+    data = json.loads(item)
+    return str(data.get("text", data.get("error")))
 
 
 @given(st.lists(st.text(max_size=8), max_size=8), st.integers(0, 9), st.integers(0, 400))

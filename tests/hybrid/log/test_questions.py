@@ -22,17 +22,17 @@ def test_whatever_an_id_holds_it_is_found_without_reading_the_question(
     tmp_path_factory: pytest.TempPathFactory, rows: dict[str, tuple[str, str, bool]]
 ) -> None:
     folder = RunFolder(tmp_path_factory.mktemp("run"))
-    asked: list[Question | BrokenQuestion] = [
+    questions: list[Question | BrokenQuestion] = [
         BrokenQuestion(name, task, text) if broken else row(name, task, text)
         for name, (task, text, broken) in rows.items()
     ]
-    extent = folder.write_questions(asked)
+    extent = folder.write_questions(questions)
     path = folder.path / "questions.jsonl"
-    for before in (extent, None):
-        found, wrong = read_questions(path, before)
-        assert (list(found), wrong, found.extent) == (asked, None, extent)
-        assert list(found.broken) == [one for one in asked if isinstance(one, BrokenQuestion)]
-        assert path.read_bytes() == b"".join(map(found.line, found.by_id)) == b"".join(map(question_line, asked))
+    for previous in (extent, None):
+        result, wrong = read_questions(path, previous)
+        assert (list(result), wrong, result.extent) == (questions, None, extent)
+        assert list(result.broken) == [item for item in questions if isinstance(item, BrokenQuestion)]
+        assert path.read_bytes() == b"".join(map(result.line, result.by_id)) == b"".join(map(question_line, questions))
 
 
 def test_what_is_as_it_was_is_not_parsed(tmp_path: Path) -> None:
@@ -41,5 +41,5 @@ def test_what_is_as_it_was_is_not_parsed(tmp_path: Path) -> None:
     path.write_bytes(b'{"id":"q1","task":"a","images":7}\n')
     nothing, wrong = read_questions(path, None)
     assert wrong is not None
-    found, wrong = read_questions(path, nothing.extent)
-    assert (list(found.by_id), wrong) == (["q1"], None)
+    result, wrong = read_questions(path, nothing.extent)
+    assert (list(result.by_id), wrong) == (["q1"], None)

@@ -51,10 +51,10 @@ def defined_score(pixels: npt.NDArray[np.uint8], hidden: Box | None, x: int, y: 
     spreads = [float(np.sqrt(v[s].var(axis=0).sum())) if s.any() else 0.0 for v, s in zip(values, shows, strict=True)]
     steps, visible = [], [shows[1].mean()]
     for side in (0, 2):
-        both = shows[1] & shows[side]
-        apart = np.abs(values[1] - values[side])[both].mean(axis=0) if both.any() else np.zeros(3)
-        steps.append(float(np.linalg.norm(apart)))
-        visible.append(both.mean())
+        pair = shows[1] & shows[side]
+        mean = np.abs(values[1] - values[side])[pair].mean(axis=0) if pair.any() else np.zeros(3)
+        steps.append(float(np.linalg.norm(mean)))
+        visible.append(pair.mean())
     around, spread, least = min(spreads[0], spreads[2]), spreads[1], min(visible)
     calm = max(0.0, around - spread) / (around + FLOOR)
     score = min(1.0, min(steps) / (min(steps) + 2 * spread + FLOOR) * (1 + CALM_GAIN * calm))

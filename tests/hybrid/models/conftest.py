@@ -100,9 +100,9 @@ def other_recorder() -> Iterator[Recorder]:
 
 
 def running() -> Iterator[Recorder]:
-    one = Recorder()
-    with listening(one.server):
-        yield one
+    item = Recorder()
+    with listening(item.server):
+        yield item
 
 
 @pytest.fixture
@@ -116,11 +116,11 @@ BUILDER = Path(__file__).with_name("build_tiny_vlm.py")
 @pytest.fixture(scope="session")
 def tiny_words() -> ModuleType:
     """The module that builds the tiny model: what it was taught, and the tool it calls."""
-    found = importlib.util.spec_from_file_location("build_tiny_vlm", BUILDER)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    result = importlib.util.spec_from_file_location("build_tiny_vlm", BUILDER)
+    assert result is not None
+    assert result.loader is not None
+    module = importlib.util.module_from_spec(result)
+    result.loader.exec_module(module)
     return module
 
 

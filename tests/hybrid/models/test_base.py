@@ -25,10 +25,10 @@ def test_any_model_args_are_read_or_refused(items: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"), [*cases(__file__, "out_of_range")[1], ({"temperature": float("nan")}, "--temperature")]
+    ("settings", "message"), [*cases(__file__, "out_of_range")[1], ({"temperature": float("nan")}, "--temperature")]
 )
-def test_settings_out_of_range_are_named(settings: dict[str, object], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_settings_out_of_range_are_named(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         ModelSettings(**settings)  # type: ignore[arg-type]
 
 

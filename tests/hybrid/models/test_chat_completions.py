@@ -31,8 +31,8 @@ QUICK = Backoff(base_s=0.01, cap_s=0.02)
 
 
 def body(content: Any = "(A)", finish: Any = "stop", **more: Any) -> dict[str, Any]:
-    said = {"role": "assistant", "content": content, **more}
-    return {"model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": said}]}
+    messages = {"role": "assistant", "content": content, **more}
+    return {"model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": messages}]}
 
 
 def calling(*calls: Any) -> dict[str, Any]:
@@ -44,15 +44,17 @@ def one_call(arguments: Any, **more: Any) -> dict[str, Any]:
 
 
 def opened(store: ImageStore, name: str = "openai:m", **settings: Any) -> Caller[bytes]:
-    chosen = ModelSettings(**settings)
-    return Caller(ChatCompletionsClient(name, chosen, store), chosen, backoff=QUICK)
+    model_settings = ModelSettings(**settings)
+    return Caller(ChatCompletionsClient(name, model_settings, store), model_settings, backoff=QUICK)
 
 
 def chat(recorder: Any, store: ImageStore, **settings: Any) -> Caller[bytes]:
     return opened(store, **{"base_url": f"{recorder.url}/v1", **settings})
 
 
-async def asked(model: Caller[bytes], text: str = "Which?", tools: Any = (), call: CallKey = CALL) -> AssistantMessage:
+async def ask_model(
+    model: Caller[bytes], text: str = "Which?", tools: Any = (), call: CallKey = CALL
+) -> AssistantMessage:
     try:
         return await model.chat([user_message([text])], tools, call)
     finally:
@@ -102,7 +104,7 @@ def test_whatever_is_readable_becomes_a_message_that_can_be_sent_again(content: 
 async def test_a_reply_above_the_limit_is_unreadable(recorder: Any, store: ImageStore) -> None:
     recorder.says(body("x" * MAX_REPLY_BYTES))
     with pytest.raises(Outage, match=r"no reply after 1 attempts.*more than 8,388,608 bytes"):
-        await asked(chat(recorder, store, retries=0))
+        await ask_model(chat(recorder, store, retries=0))
 
 
 @pytest.mark.parametrize("changed", ["call", "text", "options", "log"])
@@ -111,27 +113,27 @@ async def test_another_request_is_asked(changed: str, recorder: Any, store: Imag
     log = Pages()
     first = chat(recorder, store)
     first.listen(log)
-    await asked(first)
+    await ask_model(first)
     if changed == "log":
         log.update(dict.fromkeys(log, b"damaged"))
     other = chat(recorder, store, max_tokens=5 if changed == "options" else None)
     other.listen(log)
     call = CallKey("q", 1, 2, "sha", "mllm") if changed == "call" else CALL
-    await asked(other, "What?" if changed == "text" else "Which?", call=call)
+    await ask_model(other, "What?" if changed == "text" else "Which?", call=call)
     assert len(recorder.requests) == 2
 
 
 async def test_closing_drops_what_is_in_flight(recorder: Any, answer: Any, store: ImageStore) -> None:
-    done = threading.Event()
-    recorder.says(answer(body(), pause=done))
+    event = threading.Event()
+    recorder.says(answer(body(), pause=event))
     model = chat(recorder, store)
     calls = [asyncio.create_task(model.chat([user_message([f"{n}"])], (), CALL)) for n in range(3)]
     while len(recorder.requests) < 3:
         await asyncio.sleep(0)
     await model.close()
-    done.set()
-    ended = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(one) for one in ended] == [asyncio.CancelledError] * 3
+    event.set()
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(item) for item in results] == [asyncio.CancelledError] * 3
     assert len(recorder.requests) == 3
 
 
@@ -141,10 +143,10 @@ async def test_a_key_that_the_server_echoes_is_not_told(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-echo-0123456789")
     recorder.says(answer({"error": {"message": f"bad: {'sk-echo-0123456789'}, Bearer sk-echo-0123456789"}}, status))
-    with pytest.raises((Outage, ModelRefused)) as told:
-        await asked(chat(recorder, store, retries=0))
-    assert "sk-echo" not in str(told.value)
-    assert "[redacted]" in str(told.value)
+    with pytest.raises((Outage, ModelRefused)) as text:
+        await ask_model(chat(recorder, store, retries=0))
+    assert "sk-echo" not in str(text.value)
+    assert "[redacted]" in str(text.value)
     assert recorder.headers[0]["authorization"] == "Bearer sk-echo-0123456789"
 
 
@@ -155,7 +157,7 @@ async def test_query_user_and_organization_reach_the_server(
     recorder.says(body())
     url = recorder.url.replace("http://", "http://me:p%40ss@") + "/v1/?deployment=x1"
     model = chat(recorder, store, base_url=url, extra={"default_query": {"v": 2, "on": True}})
-    await asked(model)
+    await ask_model(model)
     assert recorder.requests[0][0] == "/v1/chat/completions?deployment=x1&v=2&on=true"
     assert recorder.headers[0]["authorization"] == "Basic bWU6cEBzcw=="
     assert recorder.headers[0]["openai-organization"] == "org-1"
@@ -220,14 +222,14 @@ def test_a_secret_in_the_options_is_not_among_the_facts(store: ImageStore) -> No
 
 
 async def test_a_reply_that_is_cut_off_or_no_http_is_asked_for_again(store: ImageStore) -> None:
-    said = json.dumps(body()).encode()
+    data = json.dumps(body()).encode()
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: "
-    whole = head + b"%d\r\n\r\n" % len(said) + said
-    answers = [whole[:-20], b"no HTTP at all\r\n\r\n", whole]
+    full = head + b"%d\r\n\r\n" % len(data) + data
+    answers = [full[:-20], b"no HTTP at all\r\n\r\n", full]
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        told = await reader.readuntil(b"\r\n\r\n")
-        size = next(line for line in told.lower().split(b"\r\n") if line.startswith(b"content-length"))
+        text = await reader.readuntil(b"\r\n\r\n")
+        size = next(line for line in text.lower().split(b"\r\n") if line.startswith(b"content-length"))
         await reader.readexactly(int(size.partition(b":")[2]))
         writer.write(answers.pop(0))
         await writer.drain()
@@ -237,15 +239,21 @@ async def test_a_reply_that_is_cut_off_or_no_http_is_asked_for_again(store: Imag
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         model = opened(store, base_url=url, retries=2)
-        reply = await asked(model)
+        reply = await ask_model(model)
     assert (reply.text, reply.attempts, answers) == ("(A)", 3, [])
 
 
-def responses_body(called: dict[str, Any]) -> dict[str, Any]:
+def responses_body(mapping: dict[str, Any]) -> dict[str, Any]:
     """A call in the form of the responses API."""
-    call = {"type": "function_call", "id": "fc1", "call_id": called["id"], "status": "completed", **called["function"]}
-    whole = {"id": "r1", "object": "response", "created_at": 0, "model": "m", "status": "completed", "output": [call]}
-    return {**whole, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    call = {
+        "type": "function_call",
+        "id": "fc1",
+        "call_id": mapping["id"],
+        "status": "completed",
+        **mapping["function"],
+    }
+    payload = {"id": "r1", "object": "response", "created_at": 0, "model": "m", "status": "completed", "output": [call]}
+    return {**payload, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
 
 
 @pytest.mark.parametrize("arguments", ["[1, 2]", "5", '"crop"', "true", "{oops", "NaN"])
@@ -253,18 +261,18 @@ def responses_body(called: dict[str, Any]) -> dict[str, Any]:
 async def test_langchain_gives_the_same_invalid_call_as_this_client(
     recorder: Any, store: ImageStore, crop_tool: Any, extra: dict[str, Any], arguments: str
 ) -> None:
-    called = one_call(arguments)
-    recorder.says(responses_body(called) if "api" in extra else calling(called))
+    calls = one_call(arguments)
+    recorder.says(responses_body(calls) if "api" in extra else calling(calls))
     model = open_model("openai:m", ModelSettings(base_url=recorder.url, extra=extra, retries=3), store)
     assert isinstance(model, Caller)
     assert isinstance(model.client, LangChainClient)
     question = user_message(["q"])
     try:
         reply = await model.chat([question], [crop_tool], CallKey("q"))
-        assert (reply.invalid, reply.calls) == (read(calling(called)).invalid, ())
+        assert (reply.invalid, reply.calls) == (read(calling(calls)).invalid, ())
         assert len(recorder.requests) == 1
-        told = ToolMessage("c1", "crop", ("the arguments must be one valid JSON object",), failed=True)
-        await model.chat([question, reply, told], [crop_tool], CallKey("q"))
+        tool_message = ToolMessage("c1", "crop", ("the arguments must be one valid JSON object",), failed=True)
+        await model.chat([question, reply, tool_message], [crop_tool], CallKey("q"))
     finally:
         await model.close()
     assert "must be one valid JSON object" in json.dumps(recorder.requests[1][1])

@@ -66,16 +66,16 @@ def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
     options = facts["options"]
     assert (options["model_name"], options["temperature"]) == ("gpt-4o", 0.3)
     assert options["model_kwargs"] == {"told": {"purpose": "test"}}
-    written = json.dumps(facts)
-    assert not [word for word in (KEY, "one-more-secret", "password-of-mine", "127.0.0.1", "x-who") if word in written]
+    text = json.dumps(facts)
+    assert not [word for word in (KEY, "one-more-secret", "password-of-mine", "127.0.0.1", "x-who") if word in text]
 
 
 def test_a_run_asks_the_object_itself(tmp_path: Path) -> None:
     from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-    asked: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": "mllm"}
-    told = {**asked, "model": FakeListChatModel(responses=["Answer: (A)"]), "out": tmp_path / "run"}
-    report: Any = hybrid.run("blink", **told).as_json()
+    request: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": "mllm"}
+    options = {**request, "model": FakeListChatModel(responses=["Answer: (A)"]), "out": tmp_path / "run"}
+    report: Any = hybrid.run("blink", **options).as_json()
     assert report["solvers"]["mllm"]["outcomes"] == {"answered": 2}
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     model = manifest["identity"]["model"]
@@ -83,7 +83,7 @@ def test_a_run_asks_the_object_itself(tmp_path: Path) -> None:
     assert model["class"].endswith(".FakeListChatModel")
     assert model["options"] == {"responses": ["Answer: (A)"]}
     with pytest.raises(UsageError, match="holds a run of another configuration"):
-        hybrid.run("blink", **{**told, "model": FakeListChatModel(responses=["(B)"])})
+        hybrid.run("blink", **{**options, "model": FakeListChatModel(responses=["(B)"])})
 
 
 def test_what_the_object_has_itself_is_refused(store: ImageStore) -> None:
@@ -149,5 +149,5 @@ async def test_repairs_are_counted_as_those_of_our_own_client(
     for extra in ({"n": 1}, {}):
         model = open_model("openai:m", ModelSettings(base_url=recorder.url, extra=extra), store)
         reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
-        assert [(one.args, one.repairs) for one in reply.calls] == [({"zoom": 3}, repairs)]
+        assert [(item.args, item.repairs) for item in reply.calls] == [({"zoom": 3}, repairs)]
         await model.close()

@@ -100,14 +100,14 @@ class World:
 
 
 def passing(work: Awaitable[Any]) -> Any:
-    async def whole() -> tuple[Any, float]:
+    async def ask_once() -> tuple[Any, float]:
         try:
             return await work, asyncio.get_running_loop().time()
         except HybridError as error:
             return error, asyncio.get_running_loop().time()
 
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-        return runner.run(whole())
+        return runner.run(ask_once())
 
 
 REFUSED = ConnectionRefusedError("refused")
@@ -116,8 +116,8 @@ REFUSED = ConnectionRefusedError("refused")
 def test_a_few_questions_that_always_fail_do_not_end_the_run() -> None:
     bad = {f"q{number}" for number in range(8)}
     world = World(lambda question, _: StatusError(503, "no") if question in bad else None)
-    done, seconds = passing(world.run(200, 8))
-    assert done == seconds < 150
+    finished, seconds = passing(world.run(200, 8))
+    assert finished == seconds < 150
     assert set(world.lost()) == bad
     assert all("only errors" in world.ends[question] or "no reply" in world.ends[question] for question in bad)
 
@@ -132,12 +132,12 @@ def test_who_is_cancelled_leaves_his_turn_to_the_next() -> None:
     world = World(lambda _, now: REFUSED if now < 3 else None)
 
     async def some() -> list[Any]:
-        asked = [asyncio.create_task(world.ask(f"q{number}")) for number in range(6)]
-        for second, task in enumerate(asked[:5]):
+        tasks = [asyncio.create_task(world.ask(f"q{number}")) for number in range(6)]
+        for second, task in enumerate(tasks[:5]):
             await asyncio.sleep(0.3)
             assert second >= 0
             task.cancel()
-        return await asyncio.gather(*asked, return_exceptions=True)
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
     ends, _ = passing(some())
     assert [isinstance(end, asyncio.CancelledError) for end in ends] == [True] * 5 + [False]

@@ -60,6 +60,6 @@ def test_redaction_reaches_names_and_depths() -> None:
 def test_a_token_in_the_path_is_not_shown(name: str, store: ImageStore) -> None:
     settings = ModelSettings(base_url=f"http://me:base-password@127.0.0.1:9/{SEGMENT}/v1?key=query-value")
     model = open_model(name, settings, store)
-    shown = json.dumps([model.metadata(), model.connection()])
+    text = json.dumps([model.metadata(), model.connection()])
     assert model.connection()["base_url"] == "http://127.0.0.1:9/[redacted]/v1"
-    assert not any(secret in shown for secret in (SEGMENT, "base-password", "query-value"))
+    assert not any(secret in text for secret in (SEGMENT, "base-password", "query-value"))

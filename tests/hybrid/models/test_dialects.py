@@ -30,33 +30,33 @@ def tools() -> tuple[Tool, ...]:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["kind"] for row in ROWS])
 def test_a_reply_is_read_as_its_row_says(tools: tuple[Tool, ...], row: dict[str, Any]) -> None:
-    given: list[Message] = [user_message([row.get("given", "Which?")])]
+    messages: list[Message] = [user_message([row.get("given", "Which?")])]
     reply, cut = row["reply"], row.get("cut", False)
-    found = read(reply, tools, given, cut=cut, is_text_protocol=row.get("asked", False))
-    calls = [[call.name, {k: "null" if v is None else v for k, v in call.args.items()}] for call in found.calls]
+    parsed = read(reply, tools, messages, cut=cut, is_text_protocol=row.get("asked", False))
+    calls = [[call.name, {k: "null" if v is None else v for k, v in call.args.items()}] for call in parsed.calls]
     assert calls == row.get("calls", [])
-    assert {call.read_from for call in found.calls} == ({row["from"]} if calls else set())
-    assert found.rest == (row.get("rest", "") if calls else reply)
-    assert (found.unreadable and found.unreadable.dialect) == row.get("unreadable")
-    if found.unreadable:
-        assert row.get("error", "") in found.unreadable.error
-        assert reply.endswith(found.unreadable.written) or found.unreadable.written in reply
+    assert {call.read_from for call in parsed.calls} == ({row["from"]} if calls else set())
+    assert parsed.rest == (row.get("rest", "") if calls else reply)
+    assert (parsed.unreadable and parsed.unreadable.dialect) == row.get("unreadable")
+    if parsed.unreadable:
+        assert row.get("error", "") in parsed.unreadable.error
+        assert reply.endswith(parsed.unreadable.written) or parsed.unreadable.written in reply
     if "repairs" in row:
-        assert [list(call.repairs) for call in found.calls] == [row["repairs"]]
+        assert [list(call.repairs) for call in parsed.calls] == [row["repairs"]]
     # Of a tool's result a call is as little a call as of a question.
     assert not read(reply, tools, [ToolMessage("c", "ocr", (reply,))], cut=cut).calls
-    assert read(reply, (), given).rest == reply
+    assert read(reply, (), messages).rest == reply
 
 
 def test_every_dialect_has_a_row() -> None:
     assert {row.name for row in table()} == {row["from"] for row in ROWS if "from" in row}
 
 
-def written(dialect: str, name: str, args: dict[str, Any]) -> str:
-    opened, field, closed = DATA["written"][dialect]
+def write_call(dialect: str, name: str, args: dict[str, Any]) -> str:
+    opening, field, closed = DATA["written"][dialect]
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in args.items()}
     fields = (field.format(key=key, text=text, json=json.dumps(args[key])) for key, text in texts.items())
-    return str(opened.replace("NAME", name) + ("".join(fields) if field else json.dumps(args)) + closed)
+    return str(opening.replace("NAME", name) + ("".join(fields) if field else json.dumps(args)) + closed)
 
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="<>`\r\x85"), max_size=12).filter(
@@ -77,10 +77,10 @@ prose = st.text(st.characters(codec="utf-8", categories=("L", "N", "Zs", "Po")),
 
 @given(st.sampled_from(sorted(DATA["written"])), arguments, prose, prose)
 def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], before: str, after: str) -> None:
-    reply = f"{before}\n\n{written(dialect, 'localization', args)}\n\n{after}"
-    found = read(reply, (load("tools", "localization"),))
-    assert [(call.name, call.args, call.read_from) for call in found.calls] == [("localization", args, dialect)]
-    assert found.rest.split() == [*before.split(), *after.split()]
+    reply = f"{before}\n\n{write_call(dialect, 'localization', args)}\n\n{after}"
+    parsed = read(reply, (load("tools", "localization"),))
+    assert [(call.name, call.args, call.read_from) for call in parsed.calls] == [("localization", args, dialect)]
+    assert parsed.rest.split() == [*before.split(), *after.split()]
 
 
 @given(
@@ -90,16 +90,16 @@ def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], befor
 )
 def test_deformed_json_is_read_as_it_was_meant(dialect: str, deformed: str, args: dict[str, Any]) -> None:
     args["name"] = "dog"
-    whole = written(dialect, "localization", args)
-    begin, end = whole.index("{"), whole.rindex("}") + 1
-    inner = whole[begin:end]
+    full = write_call(dialect, "localization", args)
+    begin, end = full.index("{"), full.rindex("}") + 1
+    inner = full[begin:end]
     for pattern, other in DATA["deformed"][deformed]:
         inner = re.sub(pattern, other, inner)
-    reply = whole[:begin] + inner + whole[end:]
+    reply = full[:begin] + inner + full[end:]
     tools = (load("tools", "localization"),)
-    found = read(reply, tools)
-    assert [(call.name, call.args) for call in found.calls] == [("localization", args)]
-    assert found.unreadable is None
+    parsed = read(reply, tools)
+    assert [(call.name, call.args) for call in parsed.calls] == [("localization", args)]
+    assert parsed.unreadable is None
     assert read(f"<think>{reply}</think>(A)", tools) == ReadCalls((), f"<think>{reply}</think>(A)")
 
 
@@ -111,8 +111,8 @@ def test_a_tool_is_named_under_any_key_and_only_if_offered(key: str) -> None:
     tools, args = (load("tools", "depth"),), {"image": "img:1"}
     for under in KEYS["arguments"]:
         for call in ({key: "depth", under: args}, {key.title(): "depth", under.replace("_", " ").upper(): args}):
-            found = read(f"```json\n{json.dumps(call)}\n```", tools)
-            assert [(call.name, call.args) for call in found.calls] == [("depth", args)]
+            parsed = read(f"```json\n{json.dumps(call)}\n```", tools)
+            assert [(call.name, call.args) for call in parsed.calls] == [("depth", args)]
         other = f"```json\n{json.dumps({key: 'hammer', under: args})}\n```"
         assert read(other, tools) == ReadCalls((), other)
 
@@ -126,9 +126,9 @@ def test_a_tool_is_named_under_any_key_and_only_if_offered(key: str) -> None:
     ).map("".join)
 )
 def test_any_text_is_read_or_kept(text: str) -> None:
-    found = read(text, (load("tools", "depth"),))
-    assert found.calls or found.rest == text
-    assert len({call.id for call in found.calls}) == len(found.calls)
+    parsed = read(text, (load("tools", "depth"),))
+    assert parsed.calls or parsed.rest == text
+    assert len({call.id for call in parsed.calls}) == len(parsed.calls)
 
 
 SIZE = 120_000
@@ -142,20 +142,20 @@ LONG: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("case", LONG)
 def test_long_replies_are_read_in_linear_time_and_run_nothing(tools: tuple[Tool, ...], case: str) -> None:
-    begin, again = LONG[case]
-    assert not read(begin + again * (SIZE // len(again)), tools).calls
-    assert_grows_linearly(lambda text: read(text, tools), lambda size: begin + again * (size // len(again)), SIZE)
+    begin, second = LONG[case]
+    assert not read(begin + second * (SIZE // len(second)), tools).calls
+    assert_grows_linearly(lambda text: read(text, tools), lambda size: begin + second * (size // len(second)), SIZE)
 
 
 def test_the_calls_of_one_reply_are_bounded(tools: tuple[Tool, ...]) -> None:
-    found = read(written("Hermes", "depth", {"image": "img:1"}) * 10_000, tools)
-    assert len(found.calls) == 256
-    assert found.unreadable is not None
-    assert "256 calls" in found.unreadable.error
+    parsed = read(write_call("Hermes", "depth", {"image": "img:1"}) * 10_000, tools)
+    assert len(parsed.calls) == 256
+    assert parsed.unreadable is not None
+    assert "256 calls" in parsed.unreadable.error
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_arguments_are_repaired_where_nothing_is_invented", list))
-def test_arguments_are_repaired_where_nothing_is_invented(written: Any, read_as: Any, repairs: list[str]) -> None:
-    args, error, made = read_object(written)
-    assert (args, [*made]) == (read_as, repairs)
+def test_arguments_are_repaired_where_nothing_is_invented(write_call: Any, read_as: Any, repairs: list[str]) -> None:
+    args, error, built = read_object(write_call)
+    assert (args, [*built]) == (read_as, repairs)
     assert bool(error) is (read_as is None)

@@ -48,12 +48,12 @@ ALL = pytest.mark.parametrize("name", GOOD)
 
 def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> Caller[Any]:
     url = f"{recorder.url}/v1" if name.startswith("openai") else recorder.url
-    chosen = ModelSettings(**{"base_url": url, "timeout_s": 120.0, **settings})
+    model_settings = ModelSettings(**{"base_url": url, "timeout_s": 120.0, **settings})
     clock = SleepClock()
     circuit = Circuit(name, CircuitLimits(pause_s=0.01, cap_s=0.02, away_s=0.05), clock, clock.sleep)
     clients: dict[str, Any] = {"openai": ChatCompletionsClient, "ollama": OllamaClient}
     client = clients.get(name.partition(":")[0], LangChainClient)
-    return Caller(client(name, chosen, store), chosen, circuit, QUICK)
+    return Caller(client(name, model_settings, store), model_settings, circuit, QUICK)
 
 
 async def ask(chat: Caller[Any]) -> Any:
@@ -82,20 +82,20 @@ async def test_a_reply_is_read_as_far_as_one_may_be(
     name: str, packing: str, recorder: Any, answer: Any, store: ImageStore
 ) -> None:
     """Whatever a server packs it with, and however often: 8 MiB of blanks are a few bytes of gzip."""
-    held: list[int] = []
+    numbers: list[int] = []
     body = json.dumps(GOOD[name]).encode() + b" " * MAX_REPLY_BYTES
     for _ in range(packing.count("gzip")):
         body = gzip.compress(body)
     recorder.says(answer(body, headers={} if packing == "identity" else {"content-encoding": packing}))
     with pytest.MonkeyPatch.context() as patch:
         add = stream.IN_FLIGHT.add
-        patch.setattr(stream.IN_FLIGHT, "add", lambda count: held.append(count) or add(count))
+        patch.setattr(stream.IN_FLIGHT, "add", lambda count: numbers.append(count) or add(count))
         with pytest.raises(Outage, match="no reply after 1"):
             await ask(model(name, recorder, store, retries=0))
-    assert sum(held) == 0
+    assert sum(numbers) == 0
     if packing in ("identity", "gzip"):
         # The bytes that were kept, in pieces, until the limit of a reply.
-        assert MAX_REPLY_BYTES < sum(count for count in held if count > 0) < MAX_REPLY_BYTES + 2**20
+        assert MAX_REPLY_BYTES < sum(count for count in numbers if count > 0) < MAX_REPLY_BYTES + 2**20
     assert stream.IN_FLIGHT.bytes == 0
 
 
@@ -114,10 +114,10 @@ def test_a_redirection_to_what_is_no_address_is_told_as_any_other() -> None:
 async def test_no_redirection_is_followed(
     name: str, status: int, recorder: Any, other_recorder: Any, answer: Any, store: ImageStore
 ) -> None:
-    away = f"{other_recorder.url}/v1/there"
-    recorder.says(answer(b"", status, {"location": f"{away}?state=of-the-login"}))
+    text = f"{other_recorder.url}/v1/there"
+    recorder.says(answer(b"", status, {"location": f"{text}?state=of-the-login"}))
     other_recorder.says(GOOD[name])
-    with pytest.raises(ModelRefused, match=f"redirects to {away}, which was not followed") as refused:
+    with pytest.raises(ModelRefused, match=f"redirects to {text}, which was not followed") as refused:
         await ask(model(name, recorder, store))
     assert other_recorder.requests == []
     assert len(recorder.requests) == 1
@@ -203,7 +203,7 @@ def test_every_status_means_something(status: int) -> None:
 
 def test_the_summary_of_a_huge_error_is_linear_and_cut_after_redaction() -> None:
     keep_secret("sk-cut-in-the-middle-0123456789")
-    said = summary(StatusError(500, "x" * 280 + " sk-cut-in-the-middle-0123456789 " + "y " * 10_000_000))
-    assert len(said) < 350
-    assert "sk-cut" not in said
-    assert "[reda" in said
+    text = summary(StatusError(500, "x" * 280 + " sk-cut-in-the-middle-0123456789 " + "y " * 10_000_000))
+    assert len(text) < 350
+    assert "sk-cut" not in text
+    assert "[reda" in text

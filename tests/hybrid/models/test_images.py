@@ -73,25 +73,25 @@ messages_of = st.lists(
 
 @given(messages_of, st.integers(0, 6))
 def test_whatever_the_conversation(turns: list[tuple[str, list[int]]], keep: int) -> None:
-    made: list[Message] = []
+    messages: list[Message] = []
     for number, (kind, shas) in enumerate(turns):
         refs = [ref(f"img:{sha}", str(sha)) for sha in shas]
-        made.append({"h": user_message(["text", *refs]), "a": call(number), "t": result(number, *refs)}[kind])
-    out = arrange(made, keep)
-    opening = next((message for message in made if message.role == "user"), None)
+        messages.append({"h": user_message(["text", *refs]), "a": call(number), "t": result(number, *refs)}[kind])
+    out = arrange(messages, keep)
+    opening = next((message for message in messages if message.role == "user"), None)
     first = {part.name for part in images_of([opening])} if opening is not None else set()
-    shown = [part.name for part in images_of(out)]
-    assert len(shown) == len(set(shown))
-    assert first <= set(shown)
-    assert len(set(shown) - first) == min(keep, len({part.name for part in images_of(made)} - first))
+    names = [part.name for part in images_of(out)]
+    assert len(names) == len(set(names))
+    assert first <= set(names)
+    assert len(set(names) - first) == min(keep, len({part.name for part in images_of(messages)} - first))
     for message in out:
         if isinstance(message, ToolMessage):
             assert message.parts == (message.text,)
-        for before, part in pairwise(parts_of(message)):
+        for previous, part in pairwise(parts_of(message)):
             if isinstance(part, ImagePart):
-                assert before == f"{part.ref.name}:"
+                assert previous == f"{part.ref.name}:"
     assert [message.role for message in out if message.role != "user"] == [
-        message.role for message in made if message.role != "user"
+        message.role for message in messages if message.role != "user"
     ]
 
 

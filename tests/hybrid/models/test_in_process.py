@@ -41,14 +41,14 @@ def result(store: ImageStore, call: ToolCall) -> ToolMessage:
 
 @pytest.fixture
 async def make(tiny_vlm: Path, store: ImageStore) -> AsyncIterator[Make]:
-    made: list[HuggingFaceChat] = []
+    chats: list[HuggingFaceChat] = []
 
     def open_one(folder: Path = tiny_vlm, **settings: Any) -> HuggingFaceChat:
-        made.append(HuggingFaceChat(f"hf:{folder}", ModelSettings(**{"device": "cpu", **settings}), store))
-        return made[-1]
+        chats.append(HuggingFaceChat(f"hf:{folder}", ModelSettings(**{"device": "cpu", **settings}), store))
+        return chats[-1]
 
     yield open_one
-    for model in made:
+    for model in chats:
         await model.close()
 
 
@@ -129,8 +129,8 @@ async def test_many_at_once_get_what_each_gets_alone(
         histories += [[first], [first, AssistantMessage("", (call,)), result(store, call)]]
     alone = [await model.chat(history, tools, CallKey("q")) for history in histories]
     together = await asyncio.gather(*(model.chat(history, tools, CallKey("q")) for history in histories))
-    for one, other in zip(alone, together, strict=True):
-        assert (one.text, one.calls, one.usage) == (other.text, other.calls, other.usage)
+    for item, other in zip(alone, together, strict=True):
+        assert (item.text, item.calls, item.usage) == (other.text, other.calls, other.usage)
     assert [bool(reply.calls) for reply in alone] == [True, False, True, False]
 
 
@@ -141,26 +141,26 @@ class OutOfMemoryError(RuntimeError):
 async def test_a_batch_that_finds_no_memory_is_halved_and_one_that_finds_none_alone_ends_by_itself(
     make: Make, tiny_words: ModuleType, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes, whole = list[int](), Loaded.generate
+    sizes, generate = list[int](), Loaded.generate
 
-    def short(self: Loaded, asked: Sequence[ChatInput], settings: ModelSettings, seed: int) -> list[GeneratedReply]:
-        sizes.append(len(asked))
-        if len(asked) > 2 or "too large" in str(asked):
+    def short(self: Loaded, inputs: Sequence[ChatInput], settings: ModelSettings, seed: int) -> list[GeneratedReply]:
+        sizes.append(len(inputs))
+        if len(inputs) > 2 or "too large" in str(inputs):
             raise OutOfMemoryError("CUDA out of memory")
-        return whole(self, asked, settings, seed)
+        return generate(self, inputs, settings, seed)
 
     monkeypatch.setattr(Loaded, "generate", short)
     model = make(extra={"batch": 5})
     questions = [*tiny_words.QUESTIONS, *tiny_words.QUESTIONS, "too large"]
 
-    async def said() -> list[bool]:
-        asked = (model.chat([opening(store, one)], (tiny_words.tool(),), CallKey("q")) for one in questions)
-        return [isinstance(one, Outage) for one in await asyncio.gather(*asked, return_exceptions=True)]
+    async def ask_all() -> list[bool]:
+        values = (model.chat([opening(store, question)], (tiny_words.tool(),), CallKey("q")) for question in questions)
+        return [isinstance(item, Outage) for item in await asyncio.gather(*values, return_exceptions=True)]
 
-    assert await said() == [*[False] * 4, True]
+    assert await ask_all() == [*[False] * 4, True]
     assert max(sizes[1:]) < 5
     sizes.clear()
-    assert await said() == [*[False] * 4, True]
+    assert await ask_all() == [*[False] * 4, True]
     assert max(sizes) <= 2
     monkeypatch.setattr(Loaded, "likelihood", lambda *_: (_ for _ in ()).throw(OutOfMemoryError("CUDA out of memory")))
     with pytest.raises(Outage, match="no memory left"):
@@ -178,9 +178,9 @@ async def test_one_that_gives_up_does_not_hold_up_the_others(
     # One step each: all have begun, and none can have ended, for the weights are not loaded yet.
     await asyncio.sleep(0)
     tasks[1].cancel()
-    done = await asyncio.gather(*tasks, return_exceptions=True)
-    assert isinstance(done[1], asyncio.CancelledError)
-    assert all(isinstance(reply, AssistantMessage) and reply.calls for reply in (done[0], done[2], done[3]))
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[1], asyncio.CancelledError)
+    assert all(isinstance(reply, AssistantMessage) and reply.calls for reply in (results[0], results[2], results[3]))
 
 
 async def test_sampling_is_repeatable_by_call(make: Make, store: ImageStore) -> None:
@@ -199,11 +199,11 @@ async def test_likelihoods_of_letters(make: Make, tiny_words: ModuleType, store:
     call = ToolCall("c", "magnify", tiny_words.ARGUMENTS)
     history = [opening(store), AssistantMessage("", (call,)), result(store, call)]
     reply = await model.likelihood(history, ["A", "B", "C"], prefix="The red side is left.\nAnswer: (")
-    found = reply.likelihood
-    assert found is not None
-    assert list(found) == ["A", "B", "C"]
-    assert sum(found.values()) == pytest.approx(1.0)
-    assert found["A"] > 0.99
+    likelihood = reply.likelihood
+    assert likelihood is not None
+    assert list(likelihood) == ["A", "B", "C"]
+    assert sum(likelihood.values()) == pytest.approx(1.0)
+    assert likelihood["A"] > 0.99
     assert reply.text.endswith("Answer: (A)")
     with pytest.raises(ValueError, match="at least two"):
         await model.likelihood(history, ["A", "A"])

@@ -23,7 +23,7 @@ def dialogue(last: AssistantMessage | None = None) -> list[Message]:
     return messages if last is None else [*messages, last, ToolMessage("c4", "depth", ("near",))]
 
 
-def shown(keep: str, messages: list[Message]) -> list[str]:
+def pictures_sent(keep: str, messages: list[Message]) -> list[str]:
     settings = ModelSettings(keep_pictures=keep)
     arranged = arrange(messages, settings.pictures_kept, can_recall=bool(settings.keep_pictures))
     return [ref.name for ref in images_of(arranged)]
@@ -33,13 +33,13 @@ def shown(keep: str, messages: list[Message]) -> list[str]:
 def test_the_given_pictures_stay_and_of_the_others_those_that_were_chosen_or_named(
     keep: str, after_a_picture: list[str], after_a_text: list[str], after_a_name: list[str]
 ) -> None:
-    given = ["img:1", "img:2"]
-    assert shown(keep, dialogue()) == given + after_a_picture
+    values = ["img:1", "img:2"]
+    assert pictures_sent(keep, dialogue()) == values + after_a_picture
     other = AssistantMessage("", (ToolCall("c4", "depth", {"image": "img:2"}),))
-    assert shown(keep, dialogue(other)) == given + after_a_text
+    assert pictures_sent(keep, dialogue(other)) == values + after_a_text
     in_a_call = AssistantMessage("", (ToolCall("c4", "depth", {"images": ["img:1.1"]}),))
     in_words = AssistantMessage("Look at img:1.1, again.", (ToolCall("c4", "depth", {"image": "img:2"}),))
-    assert shown(keep, dialogue(in_a_call)) == shown(keep, dialogue(in_words)) == given + after_a_name
+    assert pictures_sent(keep, dialogue(in_a_call)) == pictures_sent(keep, dialogue(in_words)) == values + after_a_name
 
 
 def test_a_picture_that_left_is_named_and_says_how_it_comes_back() -> None:

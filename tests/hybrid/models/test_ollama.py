@@ -35,9 +35,15 @@ CALL = {"function": {"index": 0, "name": "crop", "arguments": {"image": "img:1",
 
 
 def reply(text: str = "Answer: (A)", **changed: Any) -> dict[str, Any]:
-    said = {"role": "assistant", "content": text, **changed.pop("message", {})}
-    whole = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": said, "done": True, "done_reason": "stop"}
-    return {**whole, "prompt_eval_count": 100, "eval_count": 7, **changed}
+    messages = {"role": "assistant", "content": text, **changed.pop("message", {})}
+    payload = {
+        "model": "m",
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": messages,
+        "done": True,
+        "done_reason": "stop",
+    }
+    return {**payload, "prompt_eval_count": 100, "eval_count": 7, **changed}
 
 
 def lines(*pieces: dict[str, Any]) -> bytes:
@@ -57,12 +63,12 @@ async def ask(
 
 def in_order(body: dict[str, Any]) -> list[str]:
     """Texts and pictures of a request as a model is shown them, whichever of a message comes first in its template."""
-    shown: list[str] = []
+    names: list[str] = []
     for message in body["messages"]:
         assert not (message["content"] and message.get("images")), "a template could take them in either order"
-        shown += [line for line in message["content"].split("\n") if line]
-        shown += ["picture"] * len(message.get("images", ()))
-    return shown
+        names += [line for line in message["content"].split("\n") if line]
+        names += ["picture"] * len(message.get("images", ()))
+    return names
 
 
 async def test_the_context_is_declared_and_nothing_may_be_cut(recorder: Any, store: ImageStore) -> None:
@@ -93,7 +99,7 @@ async def test_an_effort_is_a_level_of_thinking(effort: str, think: Any, recorde
 
 
 @pytest.mark.parametrize(
-    ("extra", "said"),
+    ("extra", "message"),
     [
         ({"colour": 1}, "--model-arg colour: ollama has no such option"),
         ({"num_ctx": "long"}, "--model-arg num_ctx=long: write a number"),
@@ -102,13 +108,13 @@ async def test_an_effort_is_a_level_of_thinking(effort: str, think: Any, recorde
         ({"api": "chat"}, "ollama has one API only"),
     ],
 )
-def test_an_option_that_ollama_does_not_have_is_refused(extra: dict[str, Any], said: str, store: ImageStore) -> None:
-    with pytest.raises(UsageError, match=re.escape(said)):
+def test_an_option_that_ollama_does_not_have_is_refused(extra: dict[str, Any], message: str, store: ImageStore) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
         open_model("ollama:m", ModelSettings(extra=extra), store)
 
 
 @pytest.mark.parametrize(
-    ("written", "address"),
+    ("text", "address"),
     [
         (None, "http://127.0.0.1:11434"),
         ("0.0.0.0", "http://127.0.0.1:11434"),  # noqa: S104 - it is replaced
@@ -122,14 +128,14 @@ def test_an_option_that_ollama_does_not_have_is_refused(extra: dict[str, Any], s
         ("ollama.com", "https://ollama.com"),
     ],
 )
-def test_an_address_is_read_as_ollama_reads_it(written: str | None, address: str) -> None:
-    assert server_url(written) == address
+def test_an_address_is_read_as_ollama_reads_it(text: str | None, address: str) -> None:
+    assert server_url(text) == address
 
 
-@pytest.mark.parametrize("written", ["ftp://gpu-box", "http://gpu-box:x"])
-def test_what_is_no_address_is_refused(written: str) -> None:
+@pytest.mark.parametrize("text", ["ftp://gpu-box", "http://gpu-box:x"])
+def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no address"):
-        server_url(written)
+        server_url(text)
 
 
 @pytest.mark.parametrize("path", ["", "/v1", "/api", "/api/chat", "/v1/chat/completions"])
@@ -155,12 +161,12 @@ async def test_pictures_stay_behind_their_labels(recorder: Any, store: ImageStor
     ]
     sent = await ask(recorder, store, messages)
     body = recorder.requests[0][1]
-    assert [shown for shown in in_order(body) if shown == "picture" or re.match(r"img:[\d.]+:$", shown)] == [
+    assert [text for text in in_order(body) if text == "picture" or re.match(r"img:[\d.]+:$", text)] == [
         *("img:1:", "picture", "img:2:", "picture"),
         *("img:1.1:", "picture", "img:2.1:", "picture"),
     ]
     assert in_order(body)[-1] == "picture"
-    assert [each.name for each in sent.images_sent or ()] == ["img:1", "img:2", "img:1.1", "img:2.1"]
+    assert [item.name for item in sent.images_sent or ()] == ["img:1", "img:2", "img:1.1", "img:2.1"]
     pictures = [data for message in body["messages"] for data in message.get("images", ())]
     assert len(set(pictures)) == 4
 
@@ -211,9 +217,9 @@ async def test_thinking_goes_back_with_the_conversation(recorder: Any, store: Im
         model = remembering(open_model("ollama:m", ModelSettings(base_url=recorder.url), store), log)
         try:
             messages: list[Message] = [user_message(["Which?"])]
-            said = await model.chat(messages, (crop_tool,), CallKey("q"))
-            assert (said.reasoning, said.calls[0].id) == ("Closer.", "call_7")
-            messages += [said, ToolMessage("call_7", "crop", ("found",))]
+            text = await model.chat(messages, (crop_tool,), CallKey("q"))
+            assert (text.reasoning, text.calls[0].id) == ("Closer.", "call_7")
+            messages += [text, ToolMessage("call_7", "crop", ("found",))]
             assert (await model.chat(messages, (crop_tool,), CallKey("q", 0, 1))).reasoning == "It is A."
         finally:
             await model.close()
@@ -231,26 +237,26 @@ async def test_thinking_goes_back_with_the_conversation(recorder: Any, store: Im
 
 async def test_thinking_that_is_dropped_or_another_models_stays_here(recorder: Any, store: ImageStore) -> None:
     recorder.says(reply())
-    said = AssistantMessage("A", reasoning="Hm.", native={"thinking": "Hm."}, said_by="ollama:qwen3-vl:8b")
+    message = AssistantMessage("A", reasoning="Hm.", native={"thinking": "Hm."}, said_by="ollama:qwen3-vl:8b")
     other = AssistantMessage("B", native={"message": {"x": 1}, "content": [], "calls": []}, said_by="openai:m")
-    await ask(recorder, store, [user_message(["?"]), said, other, user_message(["!"])])
-    await ask(recorder, store, [user_message(["?"]), said, user_message(["!"])], thoughts="drop")
-    kept, dropped = (body["messages"] for _, body in recorder.requests)
-    assert kept[1] == {"role": "assistant", "content": "A", "thinking": "Hm."}
-    assert kept[2] == {"role": "assistant", "content": "B"}
+    await ask(recorder, store, [user_message(["?"]), message, other, user_message(["!"])])
+    await ask(recorder, store, [user_message(["?"]), message, user_message(["!"])], thoughts="drop")
+    selected, dropped = (body["messages"] for _, body in recorder.requests)
+    assert selected[1] == {"role": "assistant", "content": "A", "thinking": "Hm."}
+    assert selected[2] == {"role": "assistant", "content": "B"}
     assert dropped[1] == {"role": "assistant", "content": "A"}
 
 
 async def test_parallel_calls_are_told_apart(recorder: Any, store: ImageStore, crop_tool: Tool) -> None:
     same = {"function": {"name": "crop", "arguments": {"image": "img:1"}}}
     recorder.says(reply("", message={"tool_calls": [same, same, {"function": {"name": "crop", "arguments": "[1]"}}]}))
-    said = await ask(recorder, store, tools=(crop_tool,))
-    assert [call.args for call in said.calls] == [{"image": "img:1"}] * 2
-    assert len({*(call.id for call in said.calls), *(call.id for call in said.invalid)}) == 3
-    results: list[Message] = [ToolMessage(call.id, "crop", (f"r{place}",)) for place, call in enumerate(said.calls)]
-    results.append(ToolMessage(said.invalid[0].id, "crop", ("no object",), failed=True))
+    output = await ask(recorder, store, tools=(crop_tool,))
+    assert [call.args for call in output.calls] == [{"image": "img:1"}] * 2
+    assert len({*(call.id for call in output.calls), *(call.id for call in output.invalid)}) == 3
+    results: list[Message] = [ToolMessage(call.id, "crop", (f"r{place}",)) for place, call in enumerate(output.calls)]
+    results.append(ToolMessage(output.invalid[0].id, "crop", ("no object",), failed=True))
     recorder.says(reply())
-    await ask(recorder, store, [user_message(["?"]), said, *results], (crop_tool,))
+    await ask(recorder, store, [user_message(["?"]), output, *results], (crop_tool,))
     back = recorder.requests[-1][1]["messages"]
     assert [call["function"]["index"] for call in back[1]["tool_calls"]] == [0, 1, 2]
     assert back[1]["tool_calls"][2]["function"]["arguments"] == {"unreadable": "[1]"}
@@ -274,20 +280,20 @@ async def test_parallel_calls_are_told_apart(recorder: Any, store: ImageStore, c
 async def test_what_was_not_counted_is_unknown(
     counts: dict[str, Any], usage: tuple[int, int] | None, recorder: Any, store: ImageStore
 ) -> None:
-    whole = {name: value for name, value in reply(**counts).items() if value is not None}
-    recorder.says(whole)
-    said = (await ask(recorder, store)).usage
-    assert (None if said is None else (said.input_tokens, said.output_tokens)) == usage
+    by_value = {name: value for name, value in reply(**counts).items() if value is not None}
+    recorder.says(by_value)
+    text = (await ask(recorder, store)).usage
+    assert (None if text is None else (text.input_tokens, text.output_tokens)) == usage
 
 
 @pytest.mark.parametrize(
-    ("reason", "read", "written", "finish"),
+    ("reason", "read", "count", "finish"),
     [("length", 100, 7, "length"), ("length", 3900, 196, CONTEXT_FULL), ("stop", 3900, 196, "stop")],
 )
 async def test_a_reply_that_filled_the_context_says_so(
-    reason: str, read: int, written: int, finish: str, recorder: Any, store: ImageStore
+    reason: str, read: int, count: int, finish: str, recorder: Any, store: ImageStore
 ) -> None:
-    recorder.says(reply(done_reason=reason, prompt_eval_count=read, eval_count=written))
+    recorder.says(reply(done_reason=reason, prompt_eval_count=read, eval_count=count))
     assert (await ask(recorder, store, extra={"num_ctx": 4096})).finish_reason == finish
 
 
@@ -325,7 +331,7 @@ async def test_a_prompt_that_is_too_long_is_asked_once_with_the_remedy(
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "said"),
+    ("status", "error", "message"),
     [
         (404, "model 'qwen3-vl:8b' not found", "ollama pull qwen3-vl:8b"),
         (404, 'model "qwen3-vl:8b" not found, try pulling it first', "ollama pull qwen3-vl:8b"),
@@ -337,21 +343,21 @@ async def test_a_prompt_that_is_too_long_is_asked_once_with_the_remedy(
     ],
 )
 async def test_an_error_names_what_can_be_done(
-    status: int, error: str, said: str, recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+    status: int, error: str, message: str, recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
 ) -> None:
     recorder.says(answer({"error": error}, status))
-    with pytest.raises(ModelRefused, match=re.escape(said)):
+    with pytest.raises(ModelRefused, match=re.escape(message)):
         await ask(recorder, store, tools=(crop_tool,), reasoning_effort="high")
     assert len(recorder.requests) == 1
 
 
 @pytest.mark.parametrize(
-    ("beside", "error", "status"),
+    ("mapping", "error", "status"),
     [({"status": 503}, "busy", 503), ({}, {"message": "rate", "code": 429}, 429), ({}, "unexpected EOF", 500)],
 )
-def test_an_error_in_a_reply_has_the_status_that_it_names(beside: dict[str, Any], error: Any, status: int) -> None:
+def test_an_error_in_a_reply_has_the_status_that_it_names(mapping: dict[str, Any], error: Any, status: int) -> None:
     with pytest.raises(StatusError) as failed:
-        readable(json.dumps({"error": error, **beside}).encode())
+        readable(json.dumps({"error": error, **mapping}).encode())
     assert failed.value.status_code == status
 
 
@@ -372,11 +378,11 @@ async def test_a_call_that_ollama_could_not_parse_is_the_models_fault_and_asked_
     head = {"message": {"role": "assistant", "content": "", "thinking": "Hm."}, "done": False}
     body = answer(lines(head, {"error": error}), headers={"content-type": "application/x-ndjson"})
     recorder.says(body if streamed else answer({"error": error}, 500))
-    said = await ask(recorder, store, tools=(crop_tool,), retries=3, stream="on" if streamed else "off")
-    (invalid,) = said.invalid
+    output = await ask(recorder, store, tools=(crop_tool,), retries=3, stream="on" if streamed else "off")
+    (invalid,) = output.invalid
     assert isinstance(invalid, InvalidCall)
     assert (invalid.error, invalid.written) == (error, '{"box": [1, 2}]' if error is BROKEN else "")
-    assert (len(recorder.requests), said.calls, said.usage) == (1, (), None)
+    assert (len(recorder.requests), output.calls, output.usage) == (1, (), None)
 
 
 async def test_any_other_500_is_asked_again(recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool) -> None:
@@ -389,15 +395,15 @@ async def test_any_other_500_is_asked_again(recorder: Any, answer: Any, store: I
 async def test_a_streamed_reply_is_the_same_as_a_whole_one(
     label: str, recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
 ) -> None:
-    said: list[dict[str, Any]] = [{"thinking": word} for word in ("Lo", "ok.")]
-    said += [{"content": word} for word in ("Clo", "ser ", "\u00e9.")] + [{"tool_calls": [CALL]}] * 2
-    pieces = [{"message": {"role": "assistant", "content": "", **part}, "done": False} for part in said]
+    rows: list[dict[str, Any]] = [{"thinking": word} for word in ("Lo", "ok.")]
+    rows += [{"content": word} for word in ("Clo", "ser ", "\u00e9.")] + [{"tool_calls": [CALL]}] * 2
+    pieces = [{"message": {"role": "assistant", "content": "", **part}, "done": False} for part in rows]
     pieces.append(reply(""))
-    whole = reply("Closer \u00e9.", message={"thinking": "Look.", "tool_calls": [CALL, CALL]})
-    recorder.says(answer(lines(*pieces), headers={"content-type": label}), whole)
-    one = await ask(recorder, store, tools=(crop_tool,), stream="on")
+    full = reply("Closer \u00e9.", message={"thinking": "Look.", "tool_calls": [CALL, CALL]})
+    recorder.says(answer(lines(*pieces), headers={"content-type": label}), full)
+    output = await ask(recorder, store, tools=(crop_tool,), stream="on")
     other = await ask(recorder, store, tools=(crop_tool,))
-    assert one == other
+    assert output == other
     assert [body["stream"] for _, body in recorder.requests] == [True, False]
 
 
@@ -452,10 +458,12 @@ async def test_repetitions_have_seeds_of_their_own_and_equal_requests_one_hash(
         model = open_model("ollama:m", ModelSettings(base_url=recorder.url, seed=3, stream=streaming), store)
         try:
             client: Any = model.client  # type: ignore[attr-defined]
-            made = [client.request([user_message(["?", image("img:1", seed)])], (), CallKey("q")) for seed in (1, 1, 2)]
+            values = [
+                client.request([user_message(["?", image("img:1", seed)])], (), CallKey("q")) for seed in (1, 1, 2)
+            ]
         finally:
             await model.close()
-        assert made[0].sha256 == made[1].sha256 != made[2].sha256
+        assert values[0].sha256 == values[1].sha256 != values[2].sha256
     await ask(recorder, store, seed=3)
     model = open_model("ollama:m", ModelSettings(base_url=recorder.url, seed=3), store)
     await model.chat([user_message(["?"])], (), CallKey("q", solver="mllm#2"))

@@ -71,58 +71,60 @@ def tiny_qwen(device: str, tmp_path_factory: pytest.TempPathFactory, tiny_words:
 
 @pytest.fixture
 async def make(tiny_qwen: Path, store: ImageStore) -> AsyncIterator[Make]:
-    made: list[HuggingFaceChat] = []
+    chats: list[HuggingFaceChat] = []
 
-    def open_one(where: str, **settings: Any) -> HuggingFaceChat:
-        chosen = ModelSettings(**{"device": where, "max_tokens": 24, **settings})
-        made.append(HuggingFaceChat(f"hf:{tiny_qwen}", chosen, store))
-        return made[-1]
+    def open_one(location: str, **settings: Any) -> HuggingFaceChat:
+        model_settings = ModelSettings(**{"device": location, "max_tokens": 24, **settings})
+        chats.append(HuggingFaceChat(f"hf:{tiny_qwen}", model_settings, store))
+        return chats[-1]
 
     yield open_one
-    for model in made:
+    for model in chats:
         await model.close()
 
 
 def conversations(store: ImageStore) -> list[list[Message]]:
     """Questions of different lengths about pictures of different sizes."""
-    made = []
+    results = []
     for place, question in enumerate(QUESTIONS * 2):
         buffer = io.BytesIO()
         rng = np.random.default_rng(place)
         Image.fromarray(rng.integers(0, 256, (60 + 20 * place, 90, 3), dtype=np.uint8)).save(buffer, "PNG")
-        made.append([user_message([question, ImageRef("img:1", store.put(buffer.getvalue(), "made"))])])
-    return made
+        results.append([user_message([question, ImageRef("img:1", store.put(buffer.getvalue(), "made"))])])
+    return results
 
 
-async def replies(model: HuggingFaceChat, asked: list[list[Message]]) -> list[Any]:
-    each = (model.chat(one, (), CallKey(f"q{place}")) for place, one in enumerate(asked))
-    return list(await asyncio.gather(*each, return_exceptions=True))
+async def replies(model: HuggingFaceChat, request: list[list[Message]]) -> list[Any]:
+    values = (model.chat(item, (), CallKey(f"q{place}")) for place, item in enumerate(request))
+    return list(await asyncio.gather(*values, return_exceptions=True))
 
 
-def said(found: list[Any]) -> list[tuple[str, int]]:
-    assert [one for one in found if not isinstance(one, AssistantMessage)] == []
-    return [(one.text, one.usage.output_tokens) for one in found]
+def text_and_tokens(result: list[Any]) -> list[tuple[str, int]]:
+    assert [item for item in result if not isinstance(item, AssistantMessage)] == []
+    return [(entry.text, entry.usage.output_tokens) for entry in result]
 
 
 async def test_greedy_text_is_that_of_the_cpu_alone_and_in_batches(device: str, make: Make, store: ImageStore) -> None:
-    asked = conversations(store)
-    alone = said(await replies(make("cpu"), asked))
+    request = conversations(store)
+    alone = text_and_tokens(await replies(make("cpu"), request))
     assert len(set(alone)) > 1
-    assert said(await replies(make(device), asked)) == alone
-    assert said(await replies(make(device, extra={"batch": 4, "dtype": "float32"}), asked)) == alone
+    assert text_and_tokens(await replies(make(device), request)) == alone
+    assert text_and_tokens(await replies(make(device, extra={"batch": 4, "dtype": "float32"}), request)) == alone
 
 
 async def test_likelihoods_are_those_of_the_cpu(device: str, make: Make, store: ImageStore) -> None:
-    asked = conversations(store)[0]
-    (one, other) = [(await make(where).likelihood(asked, ["A", "B", "C"])).likelihood for where in ("cpu", device)]
-    assert one is not None
-    assert one == pytest.approx(other, abs=1e-4)
+    request = conversations(store)[0]
+    (item, other) = [
+        (await make(location).likelihood(request, ["A", "B", "C"])).likelihood for location in ("cpu", device)
+    ]
+    assert item is not None
+    assert item == pytest.approx(other, abs=1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 async def test_fewer_bits_answer_every_question(device: str, dtype: str, make: Make, store: ImageStore) -> None:
     model = make(device, extra={"batch": 4, "dtype": dtype})
-    assert all(tokens for _, tokens in said(await replies(model, conversations(store))))
+    assert all(tokens for _, tokens in text_and_tokens(await replies(model, conversations(store))))
     likelihood = (await model.likelihood(conversations(store)[0], ["A", "B"])).likelihood
     assert likelihood is not None
     assert sum(likelihood.values()) == pytest.approx(1.0)
@@ -134,38 +136,41 @@ async def test_a_real_shortage_halves_the_batch(
     """Each conversation of a pass holds 100 MB besides, of which the device has room for three."""
     import torch
 
-    model, sizes, whole = make(card, extra={"batch": 8}), list[int](), Loaded.generate
+    model, sizes, full = make(card, extra={"batch": 8}), list[int](), Loaded.generate
 
-    def generate(self: Loaded, asked: Any, *how: Any) -> Any:
-        sizes.append(len(asked))
-        block = torch.ones(len(asked) * 100 * 2**20, dtype=torch.uint8, device=card)
-        return whole(self, asked, *how) if block[0] else None
+    def generate(self: Loaded, request: Any, *mode: Any) -> Any:
+        sizes.append(len(request))
+        block = torch.ones(len(request) * 100 * 2**20, dtype=torch.uint8, device=card)
+        return full(self, request, *mode) if block[0] else None
 
-    asked = conversations(store)
-    alone = said(await replies(model, asked))
+    question = conversations(store)
+    alone = text_and_tokens(await replies(model, question))
     monkeypatch.setattr(Loaded, "generate", generate)
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(card).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 350 * 2**20) / total)
     try:
-        assert said(await replies(model, asked)) == alone
+        assert text_and_tokens(await replies(model, question)) == alone
         assert max(sizes) > 3 >= sizes[-1]
         torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_allocated() + 50 * 2**20) / total)
         torch.cuda.empty_cache()
-        assert {type(one) for one in await replies(model, asked)} == {Outage}
+        assert {type(reply) for reply in await replies(model, question)} == {Outage}
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-    assert said(await replies(model, asked)) == alone
+    assert text_and_tokens(await replies(model, question)) == alone
 
 
 def test_the_embedded_model_gives_sixty_questions_the_answers_of_the_cpu(device: str, tmp_path: Path) -> None:
-    def answers(where: str, batch: int) -> dict[str, list[str]]:
-        settings = ModelSettings(device=where, extra={"batch": batch})
-        out = tmp_path / f"{where.replace(':', '')}-{batch}"
+    def answers(location: str, batch: int) -> dict[str, list[str]]:
+        settings = ModelSettings(device=location, extra={"batch": batch})
+        out = tmp_path / f"{location.replace(':', '')}-{batch}"
         config = RunConfig(
             "blink", model="embedded", solvers=("mllm",), data="sample", limit=60, out=out, model_settings=settings
         )
-        return {one.id: [each.reply.text for each in one.exchanges] for one in finished(config).attempts("mllm")}
+        return {
+            attempt.id: [exchange.reply.text for exchange in attempt.exchanges]
+            for attempt in finished(config).attempts("mllm")
+        }
 
     alone = answers("cpu", 1)
     assert len(alone) == 60

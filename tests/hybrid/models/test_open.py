@@ -41,5 +41,5 @@ def test_an_option_without_effect_is_refused(settings: dict[str, Any], told: str
 @pytest.mark.system
 def test_nothing_heavy_is_imported_for_opening_a_model() -> None:
     code = TEXT["nothing_heavy_is_imported_for_opening"]
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

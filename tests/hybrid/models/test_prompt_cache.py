@@ -44,14 +44,14 @@ async def sent(
     name: str, turns: list[list[Message]], tools: tuple[Tool, ...], recorder: Any, store: ImageStore, **options: Any
 ) -> list[dict[str, Any]]:
     """The bodies of the requests."""
-    begun = len(recorder.requests)
+    count = len(recorder.requests)
     model = open_model(name, ModelSettings(**options), store)
     try:
         for number, messages in enumerate(turns):
             await model.chat(messages, tools, CallKey("q", 0, number))
     finally:
         await model.close()
-    return [body for _, body in recorder.requests[begun:]]
+    return [body for _, body in recorder.requests[count:]]
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
@@ -90,7 +90,7 @@ def test_the_switch_is_a_fact_where_there_is_one(store: ImageStore, monkeypatch:
     assert (off.prompt_cache, parse_model_args([]).prompt_cache) == (False, True)
     for name in ("openai:m", "anthropic:c"):
         facts = [open_model(name, ModelSettings(**server, prompt_cache=on), store).metadata() for on in (True, False)]
-        assert [one["prompt_cache"] for one in facts] == [True, False]
+        assert [fact["prompt_cache"] for fact in facts] == [True, False]
     for name in ("google_genai:g", "ollama:o"):
         assert "prompt_cache" not in open_model(name, ModelSettings(**server), store).metadata()
         with pytest.raises(UsageError, match="prompt_cache=off"):

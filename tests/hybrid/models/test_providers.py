@@ -32,8 +32,8 @@ def test_a_missing_key_is_named(name: str, variable: str, store: ImageStore) -> 
 
 def test_a_local_server_needs_no_key(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     local = ModelSettings(base_url="http://user:secret@127.0.0.1:9/v1?token=secret")
-    found = connection(PROVIDERS["openai"], local)
-    assert found.key == "EMPTY"
+    result = connection(PROVIDERS["openai"], local)
+    assert result.key == "EMPTY"
     assert connection(PROVIDERS["ollama"], ModelSettings()).key is None
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     model = open_model("openai:m", local, store)
@@ -46,9 +46,9 @@ def test_a_local_server_needs_no_key(store: ImageStore, monkeypatch: pytest.Monk
 def test_how_a_server_is_reached_is_no_part_of_what_a_model_is(name: str, store: ImageStore) -> None:
     first = ModelSettings(base_url="http://127.0.0.1:1", timeout_s=3, retries=1)
     second = ModelSettings(base_url="http://127.0.0.1:2", timeout_s=9, retries=7)
-    one, other = open_model(name, first, store), open_model(name, second, store)
-    assert one.metadata() == other.metadata()
-    assert one.connection() == {"base_url": "http://127.0.0.1:1", "timeout_s": 3, "retries": 1}
+    model, other = open_model(name, first, store), open_model(name, second, store)
+    assert model.metadata() == other.metadata()
+    assert model.connection() == {"base_url": "http://127.0.0.1:1", "timeout_s": 3, "retries": 1}
     assert other.connection() == {"base_url": "http://127.0.0.1:2", "timeout_s": 9, "retries": 7}
 
 
@@ -77,5 +77,5 @@ def test_samples_are_drawn_at_temperature_one_where_a_model_takes_it(
     name: str, told: float | None, temperature: float | None, seed: int | None
 ) -> None:
     settings = ModelSettings(seed=7, temperature=0.0 if told is None else told)
-    found = for_samples(settings, name, temperature_told=told is not None)
-    assert (found.temperature, found.seed) == (temperature, seed)
+    result = for_samples(settings, name, temperature_told=told is not None)
+    assert (result.temperature, result.seed) == (temperature, seed)

@@ -64,13 +64,13 @@ def reply() -> AssistantMessage:
 async def test_a_message_comes_back_as_it_was(fakes: Any, crop_tool: Tool) -> None:
     inner, log = fakes.QueueModel([reply()]), Pages()
     model = remembering(inner, log)
-    said = reply()
-    history: list[Message] = [user_message(["Which?"]), said, user_message(["Sure?"])]
+    text = reply()
+    history: list[Message] = [user_message(["Which?"]), text, user_message(["Sure?"])]
     first = await model.chat(history, (crop_tool,), CALL)
     # What a provider draws anew each time is no other conversation.
-    history[1] = replace(said, native={"id": "run-2"}, usage=None, attempts=0)
-    again = await remembering(fakes.QueueModel([]), log).chat(history, (crop_tool,), CALL)
-    assert again == first == said
+    history[1] = replace(text, native={"id": "run-2"}, usage=None, attempts=0)
+    second = await remembering(fakes.QueueModel([]), log).chat(history, (crop_tool,), CALL)
+    assert second == first == text
     assert len(inner.calls) == 1
 
 
@@ -89,7 +89,7 @@ async def test_anything_else_is_asked(changed: str, fakes: Any, crop_tool: Tool)
     if changed == "damaged":
         log.update(dict.fromkeys(log, b'{"content": 5'))
     if changed == "no text":
-        log.update({key: kept.replace(b'"one"', b"1") for key, kept in log.items()})
+        log.update({key: value.replace(b'"one"', b"1") for key, value in log.items()})
     call = CallKey("q", 0, 1, "sha", "mllm") if changed == "call" else CALL
     tools = (crop_tool,) if changed == "tools" else ()
     assert (await remembering(fakes.QueueModel(["two"]), log).chat(messages, tools, call)).text == "two"

@@ -36,7 +36,7 @@ def row(idx: str, text: Any) -> dict[str, Any]:
     return {"idx": idx, "answer": "(A)", "full_prediction": text, "prediction": "(B)"}
 
 
-async def said(model: ChatModel, key: CallKey) -> str:
+async def reply_text(model: ChatModel, key: CallKey) -> str:
     return (await model.chat([], (), key)).text
 
 
@@ -63,11 +63,11 @@ async def test_an_id_alone_answers_the_first_call_of_the_plain_question_only(tmp
         await replay(tmp_path).chat([], (), key)
 
 
-@pytest.mark.parametrize("held", [{"prompt": "Which?"}, {"prompt_sha256": prompt_sha256("Which?")}])
-async def test_a_recorded_prompt_must_match(tmp_path: Path, held: dict[str, str]) -> None:
-    lines(tmp_path, {"id": "q1", "text": "(A)", **held})
+@pytest.mark.parametrize("mapping", [{"prompt": "Which?"}, {"prompt_sha256": prompt_sha256("Which?")}])
+async def test_a_recorded_prompt_must_match(tmp_path: Path, mapping: dict[str, str]) -> None:
+    lines(tmp_path, {"id": "q1", "text": "(A)", **mapping})
     model = replay(tmp_path)
-    assert await said(model, CallKey("q1", prompt_sha256=prompt_sha256("Which?"))) == "(A)"
+    assert await reply_text(model, CallKey("q1", prompt_sha256=prompt_sha256("Which?"))) == "(A)"
     with pytest.raises(NotRecorded, match="another prompt"):
         await model.chat([], (), CallKey("q1", prompt_sha256=prompt_sha256("Which one?")))
 
@@ -137,12 +137,12 @@ async def test_a_run_of_our_own_replays_by_ask_and_call_with_its_prompts(tmp_pat
     model = replay(tmp_path / "mllm")
     assert model.metadata()["recordings"] == 2
     first = prompt_sha256("first")
-    assert await said(model, CallKey("q#s2", 0, 0, first)) == "one"
-    assert await said(model, CallKey("q#s2", 0, 1, first)) == "two"
+    assert await reply_text(model, CallKey("q#s2", 0, 0, first)) == "one"
+    assert await reply_text(model, CallKey("q#s2", 0, 1, first)) == "two"
     with pytest.raises(NotRecorded, match="another prompt"):
-        await said(model, CallKey("q#s2", 0, 0, prompt_sha256("other")))
+        await reply_text(model, CallKey("q#s2", 0, 0, prompt_sha256("other")))
     with pytest.raises(NotRecorded, match="no recording"):
-        await said(model, CallKey("q#s2", 1, 1, prompt_sha256("second")))
+        await reply_text(model, CallKey("q#s2", 1, 1, prompt_sha256("second")))
     with (tmp_path / "mllm" / "attempts.jsonl").open("a") as file:
         file.write("{}\n")
     with pytest.raises(DataError, match=r"attempts\.jsonl, line 3: not an Attempt"):
@@ -156,18 +156,18 @@ places = st.tuples(st.text(string.printable.strip(), min_size=1), st.integers(0,
 def test_any_recording_survives_the_file(calls: dict[tuple[str, int, int], str]) -> None:
     rows = [{"id": q, "ask": a, "call": c, "text": text} for (q, a, c), text in calls.items()]
     data = "\n".join(json.dumps(row) for row in rows).encode()
-    assert {found.place: found.text for found in read_lines(Path("calls.jsonl"), data)} == calls
+    assert {line.place: line.text for line in read_lines(Path("calls.jsonl"), data)} == calls
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    told = ""
-    found = []
+    text = ""
+    results = []
     try:
-        found = list(read_lines(Path("calls.jsonl"), data))
+        results = list(read_lines(Path("calls.jsonl"), data))
     except DataError as error:
-        told = str(error)
-    assert told.startswith("calls.jsonl, line ") or all(isinstance(recording.text, str) for recording in found)
+        text = str(error)
+    assert text.startswith("calls.jsonl, line ") or all(isinstance(recording.text, str) for recording in results)
 
 
 @pytest.mark.shared_data
@@ -180,4 +180,4 @@ async def test_the_published_outputs_replay_verbatim(shared_data: Path, who: str
     for path in sorted(folder.glob("*.json")):
         for rows in json.loads(path.read_text()).values():
             for item in rows:
-                assert await said(model, CallKey(item["idx"])) == (item["full_prediction"] or "")
+                assert await reply_text(model, CallKey(item["idx"])) == (item["full_prediction"] or "")

@@ -30,11 +30,11 @@ QUICK = Backoff(base_s=0.01, cap_s=0.02, longest_s=0.02)
 
 def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> Caller[Any]:
     url = f"{recorder.url}/v1" if name.startswith("openai") else recorder.url
-    chosen = ModelSettings(**{"base_url": url, "timeout_s": 10.0, "retries": 1, **settings})
-    own = name.startswith("openai") and "api" not in chosen.extra
-    client: Any = ChatCompletionsClient if own else LangChainClient
+    model_settings = ModelSettings(**{"base_url": url, "timeout_s": 10.0, "retries": 1, **settings})
+    current = name.startswith("openai") and "api" not in model_settings.extra
+    client: Any = ChatCompletionsClient if current else LangChainClient
     circuit = Circuit(name, CircuitLimits(pause_s=0.01, cap_s=0.02, away_s=0.05))
-    return Caller(client(name, chosen, store), chosen, circuit, QUICK)
+    return Caller(client(name, model_settings, store), model_settings, circuit, QUICK)
 
 
 async def ask(chat: Caller[Any]) -> AssistantMessage:
@@ -70,9 +70,9 @@ def responses(reason: str) -> dict[str, Any]:
 
 
 def completion(reason: Any, **choice: Any) -> dict[str, Any]:
-    said = {"role": "assistant", "content": "(A)"}
+    messages = {"role": "assistant", "content": "(A)"}
     usage = {"prompt_tokens": 10, "completion_tokens": 7}
-    return {"model": "k", "choices": [{"message": said, "finish_reason": reason, **choice}], "usage": usage}
+    return {"model": "k", "choices": [{"message": messages, "finish_reason": reason, **choice}], "usage": usage}
 
 
 WIRES: dict[str, tuple[str, Any, dict[str, Any]]] = {
@@ -147,7 +147,7 @@ def test_a_date_to_wait_for_is_read_from_the_header() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "beside", "end"),
+    ("choice", "mapping", "end"),
     [
         ({"finish_reason": "", "stop_reason": "max_tokens"}, {}, End.CUT),
         ({"finish_reason": "stop"}, {"stop_reason": "refusal"}, End.REFUSED),
@@ -158,20 +158,20 @@ def test_a_date_to_wait_for_is_read_from_the_header() -> None:
         ({"finish_reason": "stop", "stop_reason": ["x"]}, {}, End.ENDED),
     ],
 )
-def test_reasons_in_other_fields_of_a_reply_count(choice: dict[str, Any], beside: dict[str, Any], end: End) -> None:
-    whole = {"choices": [{"message": {"content": "(A)"}, **choice}], **beside}
-    assert message(readable(json.dumps(whole).encode()), CallKey("q")).end is end
+def test_reasons_in_other_fields_of_a_reply_count(choice: dict[str, Any], mapping: dict[str, Any], end: End) -> None:
+    payload = {"choices": [{"message": {"content": "(A)"}, **choice}], **mapping}
+    assert message(readable(json.dumps(payload).encode()), CallKey("q")).end is end
     events = [{"choices": [{"index": 0, "delta": {"content": "(A)"}, **choice}]}, "[DONE]"]
     streamed = Assembly()
     for event in events:
         streamed.feed(f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n".encode())
-    if not beside:
+    if not mapping:
         assert message(readable(streamed.body()), CallKey("q")).end is end
 
 
 def test_content_that_is_one_part_is_read() -> None:
-    whole = {"choices": [{"message": {"content": {"type": "text", "text": "(A)"}}, "finish_reason": "stop"}]}
-    assert message(readable(json.dumps(whole).encode()), CallKey("q")).text == "(A)"
+    payload = {"choices": [{"message": {"content": {"type": "text", "text": "(A)"}}, "finish_reason": "stop"}]}
+    assert message(readable(json.dumps(payload).encode()), CallKey("q")).text == "(A)"
 
 
 @pytest.mark.parametrize("body", [{"choices": [{}]}, {"choices": []}, {"choices": "no"}, {}])
@@ -290,7 +290,7 @@ async def test_a_server_that_is_waited_for_longer_than_a_minute_is_told_of_once(
     with pytest.raises(Outage):
         await ask(chat)
     assert sum(slept) > 60
-    (line,) = [one for one in capsys.readouterr().err.splitlines() if "next try" in one]
+    (line,) = [item for item in capsys.readouterr().err.splitlines() if "next try" in item]
     assert line.startswith("note: openai:m has given no reply for")
     assert "the disk is slow" in line
     # Six tries are the limit here, and not a time.
@@ -312,7 +312,7 @@ async def test_a_server_that_is_busy_for_longer_than_a_minute_is_told_of_once(
     with pytest.raises(Outage):
         await ask(chat)
     assert sum(slept) > 60
-    (line,) = [one for one in capsys.readouterr().err.splitlines() if "next try in" in one]
+    (line,) = [item for item in capsys.readouterr().err.splitlines() if "next try in" in item]
     assert line.startswith("note: openai:m has given no reply for")
     assert line.endswith("for up to 600 s")
     assert "slow down" in line

@@ -65,10 +65,10 @@ def test_what_a_server_takes_is_said_once_and_stands_in_the_log(
     assert line.endswith("it is waited for, up to 2h each time")
 
 
-@pytest.mark.parametrize("written", ["", "2 days", "-1h", "h", "1e3"])
-def test_what_is_no_time_is_refused(written: str) -> None:
+@pytest.mark.parametrize("text", ["", "2 days", "-1h", "h", "1e3"])
+def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="write a time such as 90m or 2h"):
-        ModelSettings(wait_for_server=written)
+        ModelSettings(wait_for_server=text)
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_no_wait_is_longer_than_a_minute_without_a_line(
 ) -> None:
     world = Limited(until(300, 429, retry_after))
     passing(world.run(20, concurrency))
-    told = [line for line in capsys.readouterr().err.splitlines() if "has given no reply for" in line]
-    assert len(told) == lines
-    assert "StatusError: status 429 overloaded); next try in" in told[0]
-    silent, pause = map(int, re.findall(r"for (\d+) s \(.*next try in (\d+) s", told[0])[0])
+    values = [line for line in capsys.readouterr().err.splitlines() if "has given no reply for" in line]
+    assert len(values) == lines
+    assert "StatusError: status 429 overloaded); next try in" in values[0]
+    silent, pause = map(int, re.findall(r"for (\d+) s \(.*next try in (\d+) s", values[0])[0])
     assert silent < 60 <= silent + pause + 1
     world = Limited(until(20, 503))
     passing(world.run(20, concurrency))

@@ -30,23 +30,25 @@ def calls(*pieces: Any) -> dict[str, Any]:
 
 
 def part(index: int | None, identity: str | None = None, /, **function: Any) -> dict[str, Any]:
-    named = {"index": index, "id": identity, "type": "function" if identity else None}
-    return {name: value for name, value in named.items() if value is not None} | {"function": function}
+    payload = {"index": index, "id": identity, "type": "function" if identity else None}
+    return {name: value for name, value in payload.items() if value is not None} | {"function": function}
 
 
-def stream(*events: Any, end: str = "\n\n", before: str = "data: ") -> bytes:
-    return "".join(f"{before}{one if isinstance(one, str) else json.dumps(one)}{end}" for one in events).encode()
+def stream(*events: Any, end: str = "\n\n", prefix: str = "data: ") -> bytes:
+    return "".join(
+        f"{prefix}{event if isinstance(event, str) else json.dumps(event)}{end}" for event in events
+    ).encode()
 
 
 def assembled(data: bytes, size: int = 10**9) -> AssistantMessage:
-    whole = Assembly()
+    assembly = Assembly()
     for start in range(0, len(data), size):
-        whole.feed(data[start : start + size])
-    return replace(message(readable(whole.body()), CALL), model=None)
+        assembly.feed(data[start : start + size])
+    return replace(message(readable(assembly.body()), CALL), model=None)
 
 
-def whole(reason: str | None, usage: Any = None, /, **said: Any) -> AssistantMessage:
-    choice = {"message": {"role": "assistant", "content": None, **said}, "finish_reason": reason}
+def read_completion(reason: str | None, usage: Any = None, /, **text: Any) -> AssistantMessage:
+    choice = {"message": {"role": "assistant", "content": None, **text}, "finish_reason": reason}
     return message(readable(json.dumps({"choices": [choice], "usage": usage}).encode()), CALL)
 
 
@@ -58,7 +60,10 @@ STOP, CALLS = piece("stop"), piece("tool_calls")
 USAGE = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 3}}
 
 PUT_TOGETHER = {
-    case: (row["events"], whole(row["reply"]["finish_reason"], row["reply"]["usage"], **row["reply"]["message"]))
+    case: (
+        row["events"],
+        read_completion(row["reply"]["finish_reason"], row["reply"]["usage"], **row["reply"]["message"]),
+    )
     for case, row in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8")).items()
 }
 
@@ -71,19 +76,19 @@ def test_pieces_make_the_reply_that_would_have_come_whole(case: str) -> None:
 
 
 WRITTEN = {
-    "no blank behind the colon": stream(*PUT_TOGETHER["text"][0], before="data:"),
+    "no blank behind the colon": stream(*PUT_TOGETHER["text"][0], prefix="data:"),
     "a mark of the byte order": b"\xef\xbb\xbf" + stream(*PUT_TOGETHER["text"][0]),
     "carriage returns": stream(*PUT_TOGETHER["text"][0], end="\r\n\r\n"),
     "nothing but carriage returns": stream(*PUT_TOGETHER["text"][0], end="\r\r"),
     "no empty lines": stream(*PUT_TOGETHER["text"][0], end="\n"),
     "no last line end": stream(*PUT_TOGETHER["text"][0]).rstrip(),
     "comments and names": b": ping\n\n"
-    + stream(*PUT_TOGETHER["text"][0], before=": ping\nid: 7\nevent: message\ndata: "),
-    "pings": stream(*PUT_TOGETHER["text"][0], before="event: ping\ndata: still there\n\ndata: "),
+    + stream(*PUT_TOGETHER["text"][0], prefix=": ping\nid: 7\nevent: message\ndata: "),
+    "pings": stream(*PUT_TOGETHER["text"][0], prefix="event: ping\ndata: still there\n\ndata: "),
     "lines in an object": b"".join(
-        f"data: {json.dumps(one, indent=1)}\n\n".replace("\n ", "\ndata:  ").replace("\n}", "\ndata: }").encode()
-        for one in PUT_TOGETHER["text"][0]
-        if one != DONE
+        f"data: {json.dumps(item, indent=1)}\n\n".replace("\n ", "\ndata:  ").replace("\n}", "\ndata: }").encode()
+        for item in PUT_TOGETHER["text"][0]
+        if item != DONE
     ),
 }
 
@@ -98,7 +103,7 @@ DEEP = json.loads('{"a":' * 60 + "1" + "}" * 60)
 
 
 @pytest.mark.parametrize(
-    ("data", "error", "said"),
+    ("data", "error", "text"),
     [
         *cases(__file__, "faults")[1],
         (stream(piece(content="A"), "[" * 50_000, STOP).decode(), "UnreadableReplyError", "no JSON"),
@@ -109,12 +114,12 @@ DEEP = json.loads('{"a":' * 60 + "1" + "}" * 60)
         ),
     ],
 )
-def test_a_fault_in_a_stream_is_no_reply(data: str, error: str, said: str) -> None:
+def test_a_fault_in_a_stream_is_no_reply(data: str, error: str, text: str) -> None:
     for size in (5, 10**9):
         with pytest.raises((UnreadableReplyError, StatusError)) as raised:
             assembled(data.encode(), size)
         assert type(raised.value).__name__ == error
-        assert re.search(said, f"{raised.value} {getattr(raised.value, 'body', '')}")
+        assert re.search(text, f"{raised.value} {getattr(raised.value, 'body', '')}")
 
 
 def test_a_hostile_stream_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,10 +128,10 @@ def test_a_hostile_stream_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
         assembled(b"data: " + b"x" * (2 * MAX_REPLY_BYTES), 2**16)
     with pytest.raises(UnreadableReplyError, match="bytes"):
         assembled((b": ping" * 100_000 + b"\n") * (4 * MAX_REPLY_BYTES // 600_000 + 1), 2**20)
-    named = calls(part(0, name="crop", arguments="{}, "))
-    assert assembled(stream(*[named] * 3_000, CALLS)).invalid
+    by_label = calls(part(0, name="crop", arguments="{}, "))
+    assert assembled(stream(*[by_label] * 3_000, CALLS)).invalid
     assert assembled(stream(*[piece(reasoning_content="think ")] * 20_000, STOP)).reasoning == "think " * 20_000
-    event = {"call": stream(named).decode(), "thought": stream(piece(reasoning_content="think ")).decode()}
+    event = {"call": stream(by_label).decode(), "thought": stream(piece(reasoning_content="think ")).decode()}
     for text in event.values():
         assert_grows_linearly(
             lambda body: assembled(body.encode() + stream(CALLS)),

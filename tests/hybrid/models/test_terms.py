@@ -29,16 +29,16 @@ IN_PIECES = stream(piece(content="(A"), piece(content=")"), STOP, {"choices": []
 
 
 def opened(url: str, store: ImageStore, **settings: Any) -> Caller[Any]:
-    chosen = ModelSettings(base_url=f"{url}/v1", **{"max_tokens": 9, "seed": 3, "retries": 0, **settings})
-    client = ChatCompletionsClient("openai:m", chosen, store)
-    return Caller(client, chosen, backoff=Backoff(base_s=0.01, cap_s=0.02))
+    model_settings = ModelSettings(base_url=f"{url}/v1", **{"max_tokens": 9, "seed": 3, "retries": 0, **settings})
+    client = ChatCompletionsClient("openai:m", model_settings, store)
+    return Caller(client, model_settings, backoff=Backoff(base_s=0.01, cap_s=0.02))
 
 
 async def ask(model: Caller[Any], *messages: Message, tools: tuple[Tool, ...] = (), call: int = 0) -> AssistantMessage:
     return await model.chat(messages or [user_message(["Which?"])], tools, CallKey("q", 0, call))
 
 
-def said(text: str, **more: Any) -> dict[str, Any]:
+def error_body(text: str, **more: Any) -> dict[str, Any]:
     return {"error": {"message": text, "type": "invalid_request_error", **more}}
 
 
@@ -85,15 +85,15 @@ async def test_what_would_change_the_measurement_is_refused_with_what_allows_it(
 
 
 async def test_sixty_four_in_flight_learn_it_together(store: ImageStore, capsys: pytest.CaptureFixture[str]) -> None:
-    asked: list[bool] = []
+    results: list[bool] = []
 
     class Strict(JsonHandler):
         def posted(self, body: bytes) -> None:
             # Other threads of the server append as well.
             seeded = b'"seed"' in body
-            asked.append(seeded)
-            known = said("Unrecognized request argument supplied: seed"), 400
-            self.answer(*(known if seeded else (REPLY, 200)))
+            results.append(seeded)
+            values = error_body("Unrecognized request argument supplied: seed"), 400
+            self.answer(*(values if seeded else (REPLY, 200)))
 
     with listening(LocalServer(Strict)) as server:
         model = opened(server.url, store)
@@ -101,8 +101,8 @@ async def test_sixty_four_in_flight_learn_it_together(store: ImageStore, capsys:
         await model.close()
     assert {reply.text for reply in replies} == {"(A)"}
     assert {reply.attempts for reply in replies} == {1}
-    assert asked.count(False) == 64
-    assert asked.count(True) <= 64
+    assert results.count(False) == 64
+    assert results.count(True) <= 64
     assert capsys.readouterr().err.count("from now on") == 1
 
 
@@ -111,12 +111,12 @@ async def test_a_server_that_streams_is_asked_so_from_then_on(
     text: str, recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pieces = answer(IN_PIECES, 200, PIECES)
-    recorder.says(*([answer(said(text), 400)] if text else []), pieces)
+    recorder.says(*([answer(error_body(text), 400)] if text else []), pieces)
     model = opened(recorder.url, store)
     replies = [await ask(model, call=number) for number in range(3)]
     assert {(reply.text, reply.usage.output_tokens if reply.usage else None) for reply in replies} == {("(A)", 7)}
-    asked = [request["stream"] for _, request in recorder.requests]
-    assert asked == [False, True, True, *([True] if text else [])]
+    streams = [request["stream"] for _, request in recorder.requests]
+    assert streams == [False, True, True, *([True] if text else [])]
     assert recorder.requests[1][1]["stream_options"] == {"include_usage": True}
     assert capsys.readouterr().err.count("in pieces") == 1
     await model.close()
@@ -129,37 +129,44 @@ async def test_a_fault_in_the_middle_is_asked_again_and_the_reply_is_kept(
     error = stream(piece(content="(A"), {"error": {"message": "overloaded", "code": 503}})
     recorder.says(*(answer(body, 200, PIECES) for body in (cut, error, IN_PIECES)))
     model = opened(recorder.url, store, stream="on", retries=3)
-    kept = Pages()
-    model.listen(kept)
+    pages = Pages()
+    model.listen(pages)
     reply = await ask(model)
     assert (reply.text, reply.attempts) == ("(A)", 3)
     # It is the reply to the same request, however it is asked.
-    again = opened(recorder.url, store)
-    again.listen(kept)
-    assert (await ask(again)).attempts == 0
+    second = opened(recorder.url, store)
+    second.listen(pages)
+    assert (await ask(second)).attempts == 0
     assert len(recorder.requests) == 3
     await model.close()
-    await again.close()
+    await second.close()
 
 
 def thinking(**message: Any) -> dict[str, Any]:
     function = {"name": "crop", "arguments": '{"box": [0, 0, 5, 5]}'}
     call = {"id": "c1", "type": "function", "function": function, "extra_content": {"google": {"thought": "s"}}}
-    said = {"role": "assistant", "content": None, "tool_calls": [call], "refusal": None, "annotations": [], **message}
-    return {"choices": [{"message": said, "finish_reason": "tool_calls"}]}
+    messages = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [call],
+        "refusal": None,
+        "annotations": [],
+        **message,
+    }
+    return {"choices": [{"message": messages, "finish_reason": "tool_calls"}]}
 
 
 async def test_a_field_of_its_own_that_a_server_does_not_take_back_is_left_out(
     recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refusal = said("messages.1.assistant.tool_calls.0.rank: Extra inputs are not permitted")
+    refusal = error_body("messages.1.assistant.tool_calls.0.rank: Extra inputs are not permitted")
     reply = thinking(mood="calm")
     reply["choices"][0]["message"]["tool_calls"][0]["rank"] = 1
     recorder.says(reply, answer({"error": {**refusal["error"], "code": 400}}), REPLY)
     model = opened(recorder.url, store)
     first = await ask(model)
-    again = await ask(model, user_message(["Which?"]), first, ToolMessage("c1", "crop", ("done",)), call=1)
-    assert again.text == "(A)"
+    output = await ask(model, user_message(["Which?"]), first, ToolMessage("c1", "crop", ("done",)), call=1)
+    assert output.text == "(A)"
     sent = recorder.requests[-1][1]["messages"][1]
     assert (sent["mood"], sent["tool_calls"][0].keys()) == ("calm", {"id", "type", "function", "extra_content"})
     assert "it is sent no rank, its own word" in capsys.readouterr().err
@@ -182,8 +189,8 @@ async def test_what_no_request_can_hold_does_not_go_back(recorder: Any, store: I
 async def test_a_server_that_wants_dropped_thoughts_or_takes_none_back_is_told_of_by_option(
     recorder: Any, answer: Any, store: ImageStore
 ) -> None:
-    wants = said("The `reasoning_content` in the thinking mode must be passed back to the API.")
-    takes_none = said("'messages.1' : property 'reasoning_content' is unsupported")
+    wants = error_body("The `reasoning_content` in the thinking mode must be passed back to the API.")
+    takes_none = error_body("'messages.1' : property 'reasoning_content' is unsupported")
     for thoughts, refusal, words in (
         ("drop", wants, "--reasoning drop leaves out"),
         ("keep", takes_none, "--reasoning drop sends"),

@@ -8,8 +8,8 @@ from tests.tables import cases
 
 
 def test_a_call_under_the_name_of_one_image_is_written_as_any_other(crop_tool: Tool) -> None:
-    (said,) = as_text([AssistantMessage("", (ToolCall("c", "crop", {"image": "img:1"}),))], ())
-    assert read(said.text, (crop_tool,)).calls[0].args == {"images": ["img:1"]}
+    (text,) = as_text([AssistantMessage("", (ToolCall("c", "crop", {"image": "img:1"}),))], ())
+    assert read(text.text, (crop_tool,)).calls[0].args == {"images": ["img:1"]}
 
 
 @pytest.mark.parametrize(

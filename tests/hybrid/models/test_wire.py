@@ -57,12 +57,12 @@ def conversation(image: Callable[..., ImageRef]) -> list[Message]:
 VERSION = re.compile(r"^/v\d\w*/(?=models/)")
 
 
-def named(node: Any, images: dict[str, str]) -> Any:
+def with_picture_names(node: Any, images: dict[str, str]) -> Any:
     """The request with every base64 image replaced by the name of the picture whose bytes it holds."""
     if isinstance(node, list):
-        return [named(item, images) for item in node]
+        return [with_picture_names(item, images) for item in node]
     if isinstance(node, dict):
-        return {key: named(value, images) for key, value in node.items()}
+        return {key: with_picture_names(value, images) for key, value in node.items()}
     if isinstance(node, str) and len(node) > 200:
         head, _, data = node.rpartition(",")
         raw = base64.b64decode(data.replace("-", "+").replace("_", "/"))
@@ -90,17 +90,17 @@ async def test_the_request_is_the_golden_one(
         replies = [await model.chat(messages, tools, CallKey("q")) for tools in ((crop_tool,), (), (crop_tool,))]
     finally:
         await model.close()
-    offered, withdrawn, again = [
-        {"path": VERSION.sub("/", path), "body": named(body, pictures)} for path, body in recorder.requests
+    offers, withdrawn, second = [
+        {"path": VERSION.sub("/", path), "body": with_picture_names(body, pictures)} for path, body in recorder.requests
     ]
-    assert offered == again
-    found = {"offered": offered, "withdrawn": withdrawn}
+    assert offers == second
+    payload = {"offered": offers, "withdrawn": withdrawn}
     file = GOLDEN / f"{wire}.json"
     if os.environ.get("HYBRID_WRITE_GOLDEN"):
         file.parent.mkdir(exist_ok=True)
-        file.write_text(json.dumps(found, indent=1) + "\n")
-    assert found == json.loads(file.read_text())
-    text = json.dumps(offered)
+        file.write_text(json.dumps(payload, indent=1) + "\n")
+    assert payload == json.loads(file.read_text())
+    text = json.dumps(offers)
     # The two of the question, and the last two of three others, each once.
     assert [text.count(f"<picture {seed}>") for seed in range(1, 6)] == [1, 1, 0, 1, 1]
     for reply in replies:
@@ -141,8 +141,8 @@ async def test_a_signed_thought_goes_back_as_it_came_also_when_it_was_kept(
     assert len(recorder.requests) == 3
     assert histories[0] == histories[1]
     if name == "anthropic:c":
-        said = histories[0]["messages"][1]["content"]
-        assert said == [THOUGHT, ANTHROPIC_CALL]
+        content = histories[0]["messages"][1]["content"]
+        assert content == [THOUGHT, ANTHROPIC_CALL]
     else:
         (part,) = histories[0]["contents"][1]["parts"]
         assert (part["functionCall"]["name"], part["thoughtSignature"]) == ("crop", "c2lnbmVk")

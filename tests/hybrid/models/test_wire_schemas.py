@@ -33,37 +33,39 @@ WORDS = {"title", "additionalProperties", "strict"}  # What a client may add: it
 def schemas(wire: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Name, description and parameters of each tool in a request, by name."""
     if wire == "google_genai":
-        made = [each for group in body["tools"] for each in group["functionDeclarations"]]
-        return {one["name"]: one for one in made}
+        values = [item for group in body["tools"] for item in group["functionDeclarations"]]
+        return {entry["name"]: entry for entry in values}
     if wire == "anthropic":
-        return {one["name"]: {**one, "parameters": one["input_schema"]} for one in body["tools"]}
+        return {value["name"]: {**value, "parameters": value["input_schema"]} for value in body["tools"]}
     if wire == "openai_responses":
-        return {one["name"]: one for one in body["tools"]}
-    return {one["function"]["name"]: one["function"] for one in body["tools"]}
+        return {first_item["name"]: first_item for first_item in body["tools"]}
+    return {item_value["function"]["name"]: item_value["function"] for item_value in body["tools"]}
 
 
-def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
+def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
     """Where a schema on the wire has lost or changed something of ours."""
-    if isinstance(ours, dict):
-        for key, value in ours.items():
-            if not isinstance(theirs, dict) or key not in theirs:
+    if isinstance(actual, dict):
+        for key, value in actual.items():
+            if not isinstance(reference, dict) or key not in reference:
                 yield f"{at}.{key} is missing"
             else:
-                yield from differences(value, theirs[key], f"{at}.{key}")
-        more = theirs.keys() - ours.keys() - WORDS if isinstance(theirs, dict) else ()
+                yield from differences(value, reference[key], f"{at}.{key}")
+        more = reference.keys() - actual.keys() - WORDS if isinstance(reference, dict) else ()
         # Coordinates belong together, which our schema says once for all; an empty list says nothing.
-        yield from (f"{at}.{key} is new: {theirs[key]}" for key in more if not COORDINATES.issuperset(theirs[key]))
-    elif isinstance(ours, list):
-        if not isinstance(theirs, list) or len(ours) != len(theirs):
-            yield f"{at} is {theirs}, not {ours}"
+        yield from (
+            f"{at}.{key} is new: {reference[key]}" for key in more if not COORDINATES.issuperset(reference[key])
+        )
+    elif isinstance(actual, list):
+        if not isinstance(reference, list) or len(actual) != len(reference):
+            yield f"{at} is {reference}, not {actual}"
         else:
             # The order of required arguments says nothing.
             in_any_order = at.endswith("required")
-            pairs = zip(*(sorted(each) if in_any_order else each for each in (ours, theirs)), strict=True)
-            for place, (one, other) in enumerate(pairs):
-                yield from differences(one, other, f"{at}[{place}]")
-    elif (str(theirs).lower() if at.endswith(".type") else theirs) != ours:
-        yield f"{at} is {theirs!r}, not {ours!r}"
+            pairs = zip(*(sorted(item) if in_any_order else item for item in (actual, reference)), strict=True)
+            for place, (entry, other) in enumerate(pairs):
+                yield from differences(entry, other, f"{at}[{place}]")
+    elif (str(reference).lower() if at.endswith(".type") else reference) != actual:
+        yield f"{at} is {reference!r}, not {actual!r}"
 
 
 @pytest.fixture
@@ -97,13 +99,13 @@ def test_there_are_eighteen_tools_with_objects_lists_and_choices() -> None:
 async def test_every_field_of_every_tool_is_on_the_wire(wire: str, bodies: Any) -> None:
     sent = schemas(wire, await bodies(wire, [user_message(["?"])], tuple(TOOLS.values())))
     assert list(sent) == list(TOOLS), "in our order"
-    lost = [
+    lines = [
         f"{name}{difference}"
         for name, tool in TOOLS.items()
         for key in ("description", "parameters")
         for difference in differences(spec(tool)["function"][key], sent[name].get(key), f".{key}")
     ]
-    assert lost == []
+    assert lines == []
 
 
 def parts_shown(node: Any) -> Iterator[str]:

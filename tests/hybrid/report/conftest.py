@@ -55,7 +55,7 @@ class Watched:
         self.wrong: list[str] = []
         # Only what hangs is to fail: beside twenty busy processes a page may take longer than the default of 30 s.
         page.set_default_timeout(HANGS_MS)
-        page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("console", lambda text: self.wrong.append(text.text) if text.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("requestfailed", lambda request: self.wrong.append(request.url))
         page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
@@ -84,23 +84,23 @@ def reused(browser: Browser) -> Watched:
 
 
 @pytest.fixture
-def opened(browser: Browser, reused: Watched) -> Iterator[Callable[..., Watched]]:
+def open_page(browser: Browser, reused: Watched) -> Iterator[Callable[..., Watched]]:
     """Gives a page that nothing was kept on; what went wrong on it fails the test.
 
     The second of a test, or one that is to be `alone`, is in a context of its own.
     """
-    given: list[Watched] = []
+    watcheds: list[Watched] = []
 
     def new(size: dict[str, int] = made_up.DESK, scheme: Any = "light", *, alone: bool = False) -> Watched:
-        if alone or given:
+        if alone or watcheds:
             context = browser.new_context(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
-            given.append(Watched(context.new_page()))
+            watcheds.append(Watched(context.new_page()))
         else:
-            given.append(reused.afresh(size, scheme))
-        return given[-1]
+            watcheds.append(reused.afresh(size, scheme))
+        return watcheds[-1]
 
     yield new
-    for one in given:
-        if one is not reused:
-            one.page.context.close()
-    assert [found for one in given for found in one.wrong] == []
+    for item in watcheds:
+        if item is not reused:
+            item.page.context.close()
+    assert [result for entry in watcheds for result in entry.wrong] == []

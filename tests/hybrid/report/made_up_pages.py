@@ -99,7 +99,7 @@ class Shown:
     overlays: tuple[PicturePayload, ...]
 
 
-def drawn(seed: int, *, overlay: bool, side: int = 320) -> bytes:
+def draw_shapes(seed: int, *, overlay: bool, side: int = 320) -> bytes:
     """A PNG of some shapes; an overlay has boxes around them."""
     rng = random.Random(seed)
     picture = Image.new("RGB", (side, side * 3 // 4), (224, 228, 220))
@@ -118,9 +118,9 @@ def stored_pictures(root: Path) -> Shown:
     store = ImageStore(root)
     photos, overlays = [], []
     for seed in range(6):
-        for overlay, found in ((False, photos), (True, overlays)):
-            image = store.put(drawn(seed, overlay=overlay), "made up")
-            found.append(
+        for overlay, result in ((False, photos), (True, overlays)):
+            image = store.put(draw_shapes(seed, overlay=overlay), "made up")
+            result.append(
                 PicturePayload(
                     "img:1.1" if overlay else "img:1",
                     f"images/{image.sha256[:2]}/{image.sha256}.png",
@@ -148,7 +148,7 @@ def rows_of(n: int = 60, solvers: Sequence[SolverCard] = SOLVERS, seed: int = 0)
     for number in range(n):
         task = TASKS[number % len(TASKS)]
         verdicts = tuple(verdict(rng, solver) for solver in solvers)
-        wrong = any(one.correct == 0 for one in verdicts)
+        wrong = any(item.correct == 0 for item in verdicts)
         sampled[task] = sampled.get(task, 0) + wrong
         rows.append(
             QuestionRow(
@@ -176,10 +176,10 @@ def verdict(rng: random.Random, solver: SolverCard) -> RowVerdict:
     return RowVerdict(float(right), "answered", rng.choice(("(A)", "(B)")), tools)
 
 
-def question_page(row: QuestionRow, solvers: Sequence[SolverCard], shown: Shown | None, number: int) -> QuestionPage:
+def question_page(row: QuestionRow, solvers: Sequence[SolverCard], text: Shown | None, number: int) -> QuestionPage:
     """The page of a row: one ask a solver, with calls where the row says so."""
-    photo = () if shown is None else (shown.photos[number % len(shown.photos)],)
-    overlay = () if shown is None else (shown.overlays[number % len(shown.overlays)],)
+    photo = () if text is None else (text.photos[number % len(text.photos)],)
+    overlay = () if text is None else (text.overlays[number % len(text.overlays)],)
     return QuestionPage(
         row.id,
         row.task,
@@ -198,8 +198,8 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload
     steps = []
     for place, tool in enumerate(verdict.tools):
         if solver.role == "hybrid":
-            called: list[dict[str, object]] = [{"tool": tool, "args": {"image": "img:1"}}]
-            steps.append(StepEntry("model", "gpt-4o", "", 1.31, None, {"tool_calls": called}, ()))
+            rows: list[dict[str, object]] = [{"tool": tool, "args": {"image": "img:1"}}]
+            steps.append(StepEntry("model", "gpt-4o", "", 1.31, None, {"tool_calls": rows}, ()))
         fault = "tool_error" if place else None
         data = {
             "images": ["img:1"],
@@ -209,8 +209,8 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload
             "confidence": 0.83,
             "data": {"points": [{"label": "A", "depth_0_1": 0.61}, {"label": "B", "depth_0_1": 0.32}]},
         }
-        said = f"{tool}: weights absent" if fault else "A has depth 0.61 and B 0.32 (larger is nearer).\nA is nearer."
-        steps.append(StepEntry("tool", tool, said, 0.42, fault, {} if fault else data, () if fault else overlay))
+        text = f"{tool}: weights absent" if fault else "A has depth 0.61 and B 0.32 (larger is nearer).\nA is nearer."
+        steps.append(StepEntry("tool", tool, text, 0.42, fault, {} if fault else data, () if fault else overlay))
     reply = f"The point that looks larger is closer.\nAnswer: {verdict.answer}" if verdict.answer else "I cannot tell."
     if solver.role == "specialist":
         steps.append(StepEntry("rule", "specialist", f"{(*verdict.tools, 'depth')[0]} says {reply}", 0.0, None, {}, ()))
@@ -218,26 +218,26 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload
         steps.append(StepEntry("model", "gpt-4o", reply, 1.7, None, {}, ()))
     ask = AskEntry((), tuple(steps), reply, verdict.outcome, 2, len(verdict.tools), 1234, 87, 0.0042, 3.4)
     rule = "letter in brackets" if verdict.answer else ""
-    why = "the server gave no answer after 5 tries" if verdict.outcome == "outage" else ""
+    message = "the server gave no answer after 5 tries" if verdict.outcome == "outage" else ""
     asks = () if verdict.outcome == "outage" else (ask,)
-    return SolverEntry(solver.name, verdict.correct, verdict.outcome, verdict.answer, rule, why, 3.62, asks)
+    return SolverEntry(solver.name, verdict.correct, verdict.outcome, verdict.answer, rule, message, 3.62, asks)
 
 
 def counts_of(rows: Sequence[QuestionRow]) -> tuple[Result, ...]:
     """How many questions became right or wrong from the second solver to the first, with the ids."""
-    found = []
-    for before in ("right", "wrong"):
+    results = []
+    for text in ("right", "wrong"):
         for after in ("right", "wrong"):
             ids = tuple(
                 row.id
                 for row in rows
                 if row.verdicts[1].outcome == row.verdicts[0].outcome == "answered"
-                and row.verdicts[1].correct == float(before == "right")
+                and row.verdicts[1].correct == float(text == "right")
                 and row.verdicts[0].correct == float(after == "right")
             )
-            name, n = f"{before} -> {after}", float(len(ids))
-            found.append(Result("harm", name, QUESTIONS, n, "mllm", "controller", ids=ids))
-    return tuple(found)
+            name, n = f"{text} -> {after}", float(len(ids))
+            results.append(Result("harm", name, QUESTIONS, n, "mllm", "controller", ids=ids))
+    return tuple(results)
 
 
 AGAIN = "hybrid compare runs/blink --json"
@@ -265,12 +265,12 @@ def tasks_of(rows: Sequence[QuestionRow]) -> tuple[str, ...]:
 
 def share_of(rows: Sequence[QuestionRow], place: int, task: str | None = None) -> tuple[float, int]:
     """How right the solver at a place is, and over how many questions: of one task, or of all."""
-    found = [
+    corrects = [
         row.verdicts[place].correct
         for row in rows
         if task in (None, row.task) and row.verdicts[place].correct is not None
     ]
-    return sum(one or 0.0 for one in found) / max(1, len(found)), len(found)
+    return sum(item or 0.0 for item in corrects) / max(1, len(corrects)), len(corrects)
 
 
 def value(section: str, solver: str, of: tuple[float, int], **more: str) -> Result:
@@ -282,9 +282,11 @@ def value(section: str, solver: str, of: tuple[float, int], **more: str) -> Resu
 
 def values_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
     """The first chart: the value of each solver."""
-    found = [value("metrics", one.name, share_of(rows, place), metric="accuracy") for place, one in enumerate(solvers)]
+    values = [
+        value("metrics", solver.name, share_of(rows, place), metric="accuracy") for place, solver in enumerate(solvers)
+    ]
     marks = (("uniform guess", "chance", 0.5), ("Human", "human", 0.95), ("GPT-4o", "published", 0.6))
-    return Chart("bars", "accuracy, 95 % intervals", tuple(found), tuple(mark("accuracy", *one) for one in marks))
+    return Chart("bars", "accuracy, 95 % intervals", tuple(values), tuple(mark("accuracy", *item) for item in marks))
 
 
 def mark(task: str, label: str, kind: ReferenceKind, number: float, note: str = "") -> ReferenceLine:
@@ -317,34 +319,40 @@ def accuracy_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard])
 def differences_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
     """The first solver against each other one, by task."""
     rng = random.Random(1)
-    found = []
+    results = []
     for solver in solvers[1:]:
         for task in tasks_of(rows):
             share, n = share_of(rows, solvers.index(solver), task)
-            apart, p = share_of(rows, 0, task)[0] - share, rng.choice((0.0004, 0.03, 0.4, None))
-            ends = {"low": apart - 0.07, "high": apart + 0.07, "p_holm": p}
+            distance, p = share_of(rows, 0, task)[0] - share, rng.choice((0.0004, 0.03, 0.4, None))
+            ends = {"low": distance - 0.07, "high": distance + 0.07, "p_holm": p}
             pair = (solver.name, solvers[0].name)
-            found.append(Result("differences", "difference", FRACTION, apart, *pair, group=task, n=n, **ends))  # type: ignore[arg-type]
-    return Chart("intervals", "Difference by task", tuple(found))
+            results.append(Result("differences", "difference", FRACTION, distance, *pair, group=task, n=n, **ends))  # type: ignore[arg-type]
+    return Chart("intervals", "Difference by task", tuple(results))
 
 
 def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
     """From the second solver to the first: gains and harms, with a tool and without."""
-    both = [(row, one, other) for row in rows for one, other, *_ in [[v.correct for v in row.verdicts]]]
-    known = [(row, one, other) for row, one, other in both if one is not None and other is not None]
-    pair, n = (solvers[1].name, solvers[0].name), len(known)
-    found = [Result("steps", "alone", FRACTION, sum(other for _, _, other in known) / n, *pair, n=n)]
+    pairs = [(row, item, other) for row in rows for item, other, *_ in [[v.correct for v in row.verdicts]]]
+    values = [
+        (row, first_item, other) for row, first_item, other in pairs if first_item is not None and other is not None
+    ]
+    pair, n = (solvers[1].name, solvers[0].name), len(values)
+    items = [Result("steps", "alone", FRACTION, sum(other for _, _, other in values) / n, *pair, n=n)]
     for name, sign, call in (
         ("gain with a call", 1, True),
         ("gain without a call", 1, False),
         ("harm with a call", -1, True),
     ):
-        own = [(row.id, sign * (one - other)) for row, one, other in known if bool(row.verdicts[0].tools) is call]
-        ids = tuple(id_ for id_, moved in own if moved > 0)
-        share = sum(moved for _, moved in own if moved > 0) / n
-        found.append(Result("steps", name, FRACTION, share, *pair, n=n, low=share / 2, high=share * 2, ids=ids))
+        current = [
+            (row.id, sign * (item_value - other))
+            for row, item_value, other in values
+            if bool(row.verdicts[0].tools) is call
+        ]
+        ids = tuple(id_ for id_, moved in current if moved > 0)
+        share = sum(moved for _, moved in current if moved > 0) / n
+        items.append(Result("steps", name, FRACTION, share, *pair, n=n, low=share / 2, high=share * 2, ids=ids))
     title = f"From {pair[0]} to {pair[1]} (no answer counts as wrong)"
-    return Chart("waterfall", title, tuple(found), signs=(0, 1, 1, -1))
+    return Chart("waterfall", title, tuple(items), signs=(0, 1, 1, -1))
 
 
 def cost_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
@@ -389,7 +397,7 @@ def headline_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> T
 
 
 def benchmark_pages(
-    key: str, rows: Sequence[QuestionRow], shown: Shown | None, solvers: Sequence[SolverCard] = SOLVERS
+    key: str, rows: Sequence[QuestionRow], text: Shown | None, solvers: Sequence[SolverCard] = SOLVERS
 ) -> BenchmarkPages:
     """The pages of one benchmark, its questions made as they are asked for."""
     cards = tuple(
@@ -423,15 +431,15 @@ def benchmark_pages(
 
     def questions() -> Iterator[QuestionPage]:
         for number, row in enumerate(rows):
-            yield question_page(row, solvers, shown, number)
+            yield question_page(row, solvers, text, number)
 
     return BenchmarkPages(key, overview, len(rows), questions())
 
 
 def five_benchmarks(root: Path, n: int = 60, *, live: bool = False, tags: tuple[Tag, ...] = ()) -> Pages:
     """A report over five benchmarks; their images are stored below `root`."""
-    shown = stored_pictures(root)
-    benchmarks = [benchmark_pages(key, rows_of(n, SOLVERS, seed), shown) for seed, key in enumerate(TITLES)]
+    text = stored_pictures(root)
+    benchmarks = [benchmark_pages(key, rows_of(n, SOLVERS, seed), text) for seed, key in enumerate(TITLES)]
     made_by = "hybrid report runs/* -o site, 2026-11-23"
     return Pages("Five perception benchmarks", made_by, benchmarks, root, tags, live)
 
@@ -439,13 +447,13 @@ def five_benchmarks(root: Path, n: int = 60, *, live: bool = False, tags: tuple[
 def differences(root: Path, lines: int) -> Pages:
     """A benchmark whose overview has one pair of solvers and a difference for each of so many tasks."""
     rows = rows_of(2, SOLVERS)
-    made = benchmark_pages("blink", rows, None)
-    found = tuple(
+    built = benchmark_pages("blink", rows, None)
+    items = tuple(
         Result("d", "difference", FRACTION, 0.1, "mllm", "controller", group=f"task {n}", low=-0.1, high=0.3, n=9)
         for n in range(lines)
     )
-    front = (values_of(rows, SOLVERS), Chart("intervals", "Difference by task", found))
-    return Pages("A report", "hybrid report", [replace(made, overview=replace(made.overview, front=front))], root)
+    front = (values_of(rows, SOLVERS), Chart("intervals", "Difference by task", items))
+    return Pages("A report", "hybrid report", [replace(built, overview=replace(built.overview, front=front))], root)
 
 
 BAD = HOSTILE[0]
@@ -462,11 +470,11 @@ def hostile_rows() -> list[QuestionRow]:
     return rows
 
 
-def hostile_question(number: int, row: QuestionRow, shown: Shown) -> QuestionPage:
+def hostile_question(number: int, row: QuestionRow, other_shown: Shown) -> QuestionPage:
     """The page of a row, on which everything is its text or a million characters."""
     text = row.text
-    photo = replace(shown.photos[0], caption=text, name=text)
-    overlay = replace(shown.overlays[0], caption=text, over=text)
+    photo = replace(other_shown.photos[0], caption=text, name=text)
+    overlay = replace(other_shown.overlays[0], caption=text, over=text)
     long = ("A" * 1_000_000, "word " * 200_000, "\n" * 100_000)[number % 3]
     data = {"args": {text: text, "__proto__": {"a": 1}}, text: float("nan"), "tool_calls": [text, {"tool": text}]}
     steps = (
@@ -476,8 +484,8 @@ def hostile_question(number: int, row: QuestionRow, shown: Shown) -> QuestionPag
     )
     ask = AskEntry((text, photo), steps, long, text, 1, 1, 1, 1, None, 1.0)
     entries = tuple(
-        SolverEntry(solver.name, one.correct, one.outcome, one.answer, text, text, 1.0, (ask, ask))
-        for solver, one in zip(ATTACKED, row.verdicts, strict=True)
+        SolverEntry(solver.name, item.correct, item.outcome, item.answer, text, text, 1.0, (ask, ask))
+        for solver, item in zip(ATTACKED, row.verdicts, strict=True)
     )
     facts = (Fact(text, text),)
     return QuestionPage(row.id, text, facts, text, (text, text), text, (photo,), entries, text, sampled=True)
@@ -494,7 +502,9 @@ def hostile_charts(first: str) -> tuple[Chart, ...]:
     )
     values = tuple(value(BAD, name, (0.5, 5), group=text) for text in HOSTILE for name in names)
     steps = tuple(Result(BAD, text, FRACTION, 0.1, *pairs[0], n=5, low=0.0, high=0.2) for text in HOSTILE)
-    costs = (one for name in names for one in (value(BAD, name, (0.5, 5)), Result(BAD, HOSTILE[-1], "USD", 1.0, name)))
+    costs = (
+        item for name in names for item in (value(BAD, name, (0.5, 5)), Result(BAD, HOSTILE[-1], "USD", 1.0, name))
+    )
     return (
         Chart("intervals", BAD, differences),
         Chart("bars", BAD, values, tuple(mark(text, text, "published", 0.4, text) for text in HOSTILE)),
@@ -507,7 +517,7 @@ def hostile_charts(first: str) -> tuple[Chart, ...]:
 
 def hostile_pages(root: Path) -> Pages:
     """Every text that a model or a data set may have said is one of `HOSTILE`; one reply has a million characters."""
-    shown, rows = stored_pictures(root), hostile_rows()
+    rendered, rows = stored_pictures(root), hostile_rows()
     charts = hostile_charts(rows[0].id)
     table = Table(BAD, (Column(BAD), Column(HOSTILE[5])), tuple((text, text) for text in HOSTILE), HOSTILE)
     sections = tuple(
@@ -521,7 +531,7 @@ def hostile_pages(root: Path) -> Pages:
     front = (charts[-1], Chart("bars", BAD, overall), charts[0])
     overview = Overview(BAD, BAD, facts, HOSTILE, ATTACKED, tested, sections, HOSTILE[:5], front, (table,), BAD)
     tags = tuple(Tag(BAD, row.id, ATTACKED[3].name, text, text) for row, text in zip(rows, HOSTILE, strict=True))
-    pages = (hostile_question(number, row, shown) for number, row in enumerate(rows))
+    pages = (hostile_question(number, row, rendered) for number, row in enumerate(rows))
     return Pages(BAD, HOSTILE[3], [BenchmarkPages("bad", overview, len(rows), pages)], root, tags)
 
 

@@ -30,7 +30,7 @@ Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def written(large_runs: Callable[[int], Path]) -> Path:
+def large_folder(large_runs: Callable[[int], Path]) -> Path:
     """A folder with a run, of three solvers on three questions of each of 14 tasks, and the home of it."""
     return large_runs(COUNT)
 
@@ -42,22 +42,22 @@ def run(large_run: Callable[[int], Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pages(written: Path) -> BenchmarkPages:
+def pages(large_folder: Path) -> BenchmarkPages:
     """The pages of the run as it was written."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HYBRID_HOME", str(written / "home"))
-        return only(collect_paths([written / "run"]))
+        patch.setenv("HYBRID_HOME", str(large_folder / "home"))
+        return only(collect_paths([large_folder / "run"]))
 
 
 def only(pages: Any) -> BenchmarkPages:
-    (found,) = pages.benchmarks
-    assert isinstance(found, BenchmarkPages)
-    return found
+    (benchmark,) = pages.benchmarks
+    assert isinstance(benchmark, BenchmarkPages)
+    return benchmark
 
 
 def section(pages: BenchmarkPages, name: str) -> OverviewSection:
-    (found,) = [one for one in pages.overview.sections if one.id == name]
-    return found
+    (value,) = [item for item in pages.overview.sections if item.id == name]
+    return value
 
 
 def charted(pages: BenchmarkPages, name: str) -> list[Result]:
@@ -72,14 +72,14 @@ def lines(path: Path) -> Lines:
 
 
 def read_scores(run: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    return {name: {one["id"]: one for one in lines(run / name / "scores.jsonl")} for name in SOLVERS}
+    return {name: {line["id"]: line for line in lines(run / name / "scores.jsonl")} for name in SOLVERS}
 
 
 def by_task(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    found = defaultdict(list)
-    for one in scores.values():
-        found[one["task"]].append(one["correct"])
-    return {task: sum(values) / len(values) for task, values in found.items()}
+    result = defaultdict(list)
+    for score in scores.values():
+        result[score["task"]].append(score["correct"])
+    return {task: sum(values) / len(values) for task, values in result.items()}
 
 
 def test_the_first_screen_shows_the_rows_of_its_sections(pages: BenchmarkPages) -> None:
@@ -88,8 +88,8 @@ def test_the_first_screen_shows_the_rows_of_its_sections(pages: BenchmarkPages) 
     assert list(values.rows) == [row for row in charted(pages, "metrics") if row.metric == "accuracy_macro"]
     assert tasks.rows == section(pages, "differences").charts[1].rows
     # Of the reference lines one of each kind: the guess, people, the best that a paper printed.
-    known = section(pages, "metrics").charts[0].marks
-    best = max(mark.value for mark in known if mark.kind == "published")
+    marks = section(pages, "metrics").charts[0].marks
+    best = max(mark.value for mark in marks if mark.kind == "published")
     assert [(mark.kind, mark.label) for mark in values.marks][:2] == [("chance", "uniform guess"), ("human", "Human")]
     assert [mark.value for mark in values.marks if mark.kind == "published"] == [best]
     assert 1 <= len(pages.overview.conclusion) <= 5
@@ -102,8 +102,8 @@ def test_one_solver_has_values_by_task(run: Path) -> None:
     assert (tasks.kind, len(tasks.rows), {row.a for row in tasks.rows}) == ("bars", 14, {"mllm"})
 
 
-def test_the_counts_of_help_and_harm_hold_every_question_once(written: Path, pages: BenchmarkPages) -> None:
-    scores = read_scores(written / "run")
+def test_the_counts_of_help_and_harm_hold_every_question_once(large_folder: Path, pages: BenchmarkPages) -> None:
+    scores = read_scores(large_folder / "run")
     words = {1.0: "right", 0.0: "wrong"}
     for a, b in pages.overview.pairs:
         mine = defaultdict(set)
@@ -114,23 +114,26 @@ def test_the_counts_of_help_and_harm_hold_every_question_once(written: Path, pag
         assert sum(row.value or 0 for row in counts) == COUNT
 
 
-def test_cost_and_outcomes_are_those_of_the_attempts(written: Path, pages: BenchmarkPages) -> None:
+def test_cost_and_outcomes_are_those_of_the_attempts(large_folder: Path, pages: BenchmarkPages) -> None:
     costs = charted(pages, "cost")
     assert {(row.a, row.quantity) for row in costs} == {(n, q) for n in SOLVERS for q in ("USD per question", "value")}
     for row in costs:
         if row.quantity == "value":
-            assert row.value == pytest.approx(math.fsum(by_task(read_scores(written / "run")[row.a]).values()) / 14)
+            shares = by_task(read_scores(large_folder / "run")[row.a]).values()
+            assert row.value == pytest.approx(math.fsum(shares) / 14)
             continue
         usage = [
-            e["reply"]["usage"] for one in lines(written / "run" / row.a / "attempts.jsonl") for e in one["exchanges"]
+            e["reply"]["usage"]
+            for line in lines(large_folder / "run" / row.a / "attempts.jsonl")
+            for e in line["exchanges"]
         ]
-        assert row.value == pytest.approx(sum(one["cost_usd"] or 0 for one in usage) / COUNT)
+        assert row.value == pytest.approx(sum(item["cost_usd"] or 0 for item in usage) / COUNT)
     outcomes = [(row.a, row.quantity, row.value) for row in charted(pages, "outcomes")]
     assert outcomes == [(name, "answered", COUNT) for name in SOLVERS]
     calls = Counter(
         (name, step["name"])
         for name in SOLVERS
-        for attempt in lines(written / "run" / name / "attempts.jsonl")
+        for attempt in lines(large_folder / "run" / name / "attempts.jsonl")
         for steps in attempt["steps"]
         for step in steps
         if step["kind"] == "tool"
@@ -138,9 +141,9 @@ def test_cost_and_outcomes_are_those_of_the_attempts(written: Path, pages: Bench
     assert {(row.a, row.metric): row.value for row in charted(pages, "tool-use")} == calls
 
 
-def test_what_was_run_is_told(written: Path, pages: BenchmarkPages) -> None:
+def test_what_was_run_is_told(large_folder: Path, pages: BenchmarkPages) -> None:
     facts = {fact.name: fact.value for fact in pages.overview.facts}
-    assert facts["run"] == (written / "run").as_posix()
+    assert facts["run"] == (large_folder / "run").as_posix()
     assert facts["model"] == "made-up:model (temperature 0.0)"
     assert facts["data"].startswith("folder (sha256 555")
     assert facts["tools"] == "depth classical:cues-2"
@@ -149,10 +152,10 @@ def test_what_was_run_is_told(written: Path, pages: BenchmarkPages) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "intervals", "bars", "counts", "stack", "scatter", "waterfall"])
-def test_without_a_number_there_is_no_chart(written: Path, kind: ChartKind | None) -> None:
+def test_without_a_number_there_is_no_chart(large_folder: Path, kind: ChartKind | None) -> None:
     section = Section("s", "S?", (MetricCard("x", "", "", ""),), lambda _: (), chart=kind)
-    made = SectionResult(section, (Result("s", "x", FRACTION, None, "mllm"),))
-    assert charts_of(compare_paths([written / "run" / "mllm"]).comparison, made) == ()
+    result = SectionResult(section, (Result("s", "x", FRACTION, None, "mllm"),))
+    assert charts_of(compare_paths([large_folder / "run" / "mllm"]).comparison, result) == ()
 
 
 # The list and the pages.
@@ -181,8 +184,8 @@ def test_the_command_of_a_question_runs_where_the_page_says(
 
     outside = "hybrid run --config run", "run-again --debug"
     assert first_page(elsewhere, run, "sample") == (*outside, "in the folder that holds run")
-    where = "in the folder that holds run; add --data DIR for the folder BLINK"
-    assert first_page(elsewhere, run, "BLINK") == (*outside, where)
+    text = "in the folder that holds run; add --data DIR for the folder BLINK"
+    assert first_page(elsewhere, run, "BLINK") == (*outside, text)
     relative = Path(os.path.relpath(run, elsewhere))
     assert first_page(elsewhere, relative, "sample") == (*outside, "in the folder that holds run")
     assert first_page(run.parent, run, "BLINK") == (*outside, "")
@@ -230,7 +233,7 @@ def test_an_imported_run_has_attempts_and_no_calls(run: Path, tmp_path: Path) ->
     assert first.asks[0].prompt == ()
     # Predictions that were scored as they lie on disk keep no reply.
     assert (direct.correct, direct.answer, direct.asks) == (1, "A", ())
-    assert not [one for one in pages.overview.sections if one.id == "cost"]
+    assert not [item for item in pages.overview.sections if item.id == "cost"]
 
 
 @pytest.mark.slow
@@ -248,23 +251,23 @@ def test_recorded_answers_of_all_questions_make_a_report(shared_data: Path) -> N
 
 
 def test_tags_are_counted_by_task_and_solver(run: Path, tmp_path: Path) -> None:
-    ids = [one["id"] for one in lines(run / "questions.jsonl")]
-    given = [
+    ids = [line["id"] for line in lines(run / "questions.jsonl")]
+    values = [
         (0, "mllm", "misread"),
         (0, "controller", "misread"),
         (14, "controller", "tool"),
         (1, "controller", "tool"),
     ]
     row = {"benchmark": "blink", "note": ""}
-    tags = [{**row, "question": ids[place], "solver": solver, "tag": tag} for place, solver, tag in given]
+    tags = [{**row, "question": ids[place], "solver": solver, "tag": tag} for place, solver, tag in values]
     file = tmp_path / "tags.json"
     file.write_text(json.dumps({"format": 1, "tags": [*tags, {**tags[0], "tag": "", "note": "odd"}]}))
     pages = collect_paths([run], ReportOptions(tags=file))
     assert len(pages.tags) == 5
-    told = section(only(pages), "error-tags")
-    assert f"--tags {file} --json" in told.command
-    tasks, solvers = told.tables
-    first, second = (one["task"] for one in lines(run / "questions.jsonl")[:2])
+    text = section(only(pages), "error-tags")
+    assert f"--tags {file} --json" in text.command
+    tasks, solvers = text.tables
+    first, second = (item["task"] for item in lines(run / "questions.jsonl")[:2])
     heads = list(tasks.names)
     cells = {cells[0]: cells for cells in tasks.rows}
     assert cells["misread"][heads.index(first)] == "2 (67%)"
@@ -278,12 +281,12 @@ def test_tags_are_counted_by_task_and_solver(run: Path, tmp_path: Path) -> None:
 
 def test_tags_of_other_questions_are_named(run: Path, tmp_path: Path) -> None:
     row = {"benchmark": "blink", "question": "val_Counting_1", "solver": "mllm", "tag": "t", "note": ""}
-    for changed, told in (
+    for changed, text in (
         ({"question": "val_Counting_99"}, r"does not have the questions 'val_Counting_99' \(row 2\)"),
         ({"solver": "nobody"}, "row 2: the report of blink has no solver 'nobody'; it has: controller, mllm"),
         ({"benchmark": "mm_sap"}, "row 2: the report has no benchmark 'mm_sap'; it has: blink"),
     ):
         file = tmp_path / "tags.json"
         file.write_text(json.dumps({"format": 1, "tags": [row, {**row, **changed}]}))
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=text):
             collect_paths([run], ReportOptions(tags=file))

@@ -19,8 +19,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 
-def test_every_page_of_five_benchmarks_opens_from_disk(opened: Any, five: str) -> None:
-    watched = opened()
+def test_every_page_of_five_benchmarks_opens_from_disk(open_page: Any, five: str) -> None:
+    watched = open_page()
     for number, (key, title) in enumerate(made_up.TITLES.items()):
         page = watched.open(f"{five}#/{key}")
         expect(page.locator("h1")).to_have_text(title)
@@ -38,8 +38,8 @@ def test_every_page_of_five_benchmarks_opens_from_disk(opened: Any, five: str) -
         expect(page.locator(".entry")).to_have_count(sum(row.sampled for row in rows_of(seed=number)))
 
 
-def test_charts_tell_their_numbers_without_being_seen(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink/s/accuracy")
+def test_charts_tell_their_numbers_without_being_seen(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink/s/accuracy")
     page.wait_for_selector("#s-accuracy svg")
     labels = page.eval_on_selector_all("#s-accuracy svg", "all => all.map((one) => one.getAttribute('aria-label'))")
     rows = [row for row in rows_of() if row.task == "Counting" and row.verdicts[0].correct is not None]
@@ -47,20 +47,20 @@ def test_charts_tell_their_numbers_without_being_seen(opened: Any, five: str) ->
     assert any(f"controller: {mean:.3f}" in label for label in labels)
 
 
-def test_the_same_solver_has_one_colour_in_every_chart(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink/s/cost")
+def test_the_same_solver_has_one_colour_in_every_chart(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink/s/cost")
     page.wait_for_selector("#s-cost svg")
     fills = page.evaluate(
         """() => ['.front-values', '#s-cost'].map((place) => [...document.querySelectorAll(`${place} svg [fill]`)]
              .map((one) => one.getAttribute('fill')).filter((one) => /--(hybrid|mllm|specialist)-[0-9]/.test(one)))"""
     )
-    own = {"var(--hybrid-0)", "var(--mllm-0)", "var(--specialist-0)"}
-    assert [set(found) for found in fills] == [own, own]
+    values = {"var(--hybrid-0)", "var(--mllm-0)", "var(--specialist-0)"}
+    assert [set(fill) for fill in fills] == [values, values]
 
 
-def test_differences_have_a_line_each_however_few_they_are(opened: Any, tmp_path: Path) -> None:
+def test_differences_have_a_line_each_however_few_they_are(open_page: Any, tmp_path: Path) -> None:
     """One or two lines are a kind of scale of their own to the library that draws them."""
-    watched = opened()
+    watched = open_page()
     for lines in (1, 2, 3, 30):
         address = write_site(made_up.differences(tmp_path / "store", lines), tmp_path / str(lines)).as_uri()
         page = watched.open(f"{address}#/blink")
@@ -70,16 +70,16 @@ def test_differences_have_a_line_each_however_few_they_are(opened: Any, tmp_path
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], opened: Any, tmp_path: Path) -> None:
+def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open_page: Any, tmp_path: Path) -> None:
     """Five sentences, four solvers, 14 tasks: on a desk all of it, on a phone the values begin on the first screen."""
     solvers = (*made_up.SOLVERS, replace(made_up.SOLVERS[0], name="controller [blank]", control="blank"))
-    made = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
-    steps, values, tasks = made.overview.front
-    rows = [one for one in tasks.rows if one.a == "mllm"]
+    built = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
+    steps, values, tasks = built.overview.front
+    rows = [item for item in tasks.rows if item.a == "mllm"]
     more = tuple(replace(row, group=f"{row.group}_{place}") for place in range(3) for row in rows)[:14]
-    made = replace(made, overview=replace(made.overview, front=(steps, values, replace(tasks, rows=more))))
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
-    page = opened(size).open(write_site(pages, tmp_path / "site").as_uri())
+    built = replace(built, overview=replace(built.overview, front=(steps, values, replace(tasks, rows=more))))
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
+    page = open_page(size).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-tasks svg")
     boxes = {
         name: page.locator(name).bounding_box()
@@ -101,7 +101,7 @@ def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open
 
 def labels_outside(page: Page) -> list[str]:
     """Labels of charts that are cut: that reach out of their chart."""
-    found: list[str] = page.evaluate(
+    names: list[str] = page.evaluate(
         """() => [...document.querySelectorAll('.plot svg')].flatMap((svg) => {
              const out = svg.getBoundingClientRect();
              return [...svg.querySelectorAll('text')].filter((text) => {
@@ -110,19 +110,19 @@ def labels_outside(page: Page) -> list[str]:
              }).map((text) => text.textContent);
            })"""
     )
-    return found
+    return names
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
-def test_nine_solvers_fit_every_page(width: int, opened: Any, tmp_path: Path) -> None:
+def test_nine_solvers_fit_every_page(width: int, open_page: Any, tmp_path: Path) -> None:
     """Nothing scrolls sideways, and no name is cut."""
     first = made_up.SOLVERS[0]
     names = [f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6)]
     solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    made = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[made])
+    built = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[built])
     site = write_site(pages, tmp_path / "site").as_uri()
-    watched = opened({"width": width, "height": 800})
+    watched = open_page({"width": width, "height": 800})
     for view in ("#/blink", "#/blink/list", "#/blink/q/val_Counting_0", "#/blink/errors"):
         page = watched.open(site + view)
         unfold(page)
@@ -138,28 +138,28 @@ def test_nine_solvers_fit_every_page(width: int, opened: Any, tmp_path: Path) ->
             assert head.evaluate("one => one.scrollWidth <= one.clientWidth + 1"), view
 
 
-def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(opened: Any, tmp_path: Path) -> None:
+def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(open_page: Any, tmp_path: Path) -> None:
     """Two solvers with tools, all names as long as a conclusion prints them, and the sentences of several."""
     first, alone, *_ = made_up.SOLVERS
     long = {first.name: "controller [anthropic:claude-opus-4; demonstration model; shown]"}
     long |= {alone.name: "mllm [anthropic:claude-opus-4; demonstration model; shown]"}
-    named = "controller [anthropi…; blank], verify [anthropic:cla…l; blank], controller [openai:gp…; blank]"
+    text = "controller [anthropi…; blank], verify [anthropic:cla…l; blank], controller [openai:gp…; blank]"
     sentences = (
-        f"Next to its model alone, over 6 to 1200 questions and adjusted (Holm) for 3 tests: none for {named}.",
-        f"Next to the specialists alone: no difference shown for {named}.",
-        f"With tools next to blank tools: no difference shown for {named}.",
-        f"Tasks where the interval of the difference to the model alone is below 0: {named}.",
+        f"Next to its model alone, over 6 to 1200 questions and adjusted (Holm) for 3 tests: none for {text}.",
+        f"Next to the specialists alone: no difference shown for {text}.",
+        f"With tools next to blank tools: no difference shown for {text}.",
+        f"Tasks where the interval of the difference to the model alone is below 0: {text}.",
         "Limits: 29 are not finished yet; generated questions say nothing of real pictures; 6 questions show 87 points",
     )
     names = [*long.values(), *(f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6))]
     solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    made = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
-    steps, *others = made.overview.front
+    built = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
+    steps, *others = built.overview.front
     rows = tuple(replace(row, a=long.get(row.a, row.a), b=long.get(row.b or "", row.b)) for row in steps.rows)
     front = (*(replace(steps, title=f"{GAIN} (no answer counts as wrong)", rows=rows) for _ in range(2)), *others)
-    made = replace(made, overview=replace(made.overview, front=front, conclusion=sentences))
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
-    page = opened(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
+    built = replace(built, overview=replace(built.overview, front=front, conclusion=sentences))
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
+    page = open_page(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-steps svg")
     box = page.locator(".front-steps").bounding_box()
     assert box is not None
@@ -170,21 +170,21 @@ def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(opened: Any, tmp_pa
     assert not [label for label in labels if label.endswith("…")]
 
 
-def test_the_values_of_nine_solvers_end_on_a_phones_first_screen(opened: Any, tmp_path: Path) -> None:
+def test_the_values_of_nine_solvers_end_on_a_phones_first_screen(open_page: Any, tmp_path: Path) -> None:
     first = made_up.SOLVERS[0]
     names = ("controller [blank]", "controller [shuffled]", "controller [oracle]", "result_only", "verify", "text_only")
     solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    made = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
-    page = opened(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
+    built = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
+    page = open_page(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-values svg")
     box = page.locator(".front-values > .chart").bounding_box()
     assert box is not None
     assert box["y"] + box["height"] <= PHONE["height"]
 
 
-def test_a_task_and_its_dot_open_its_questions(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink")
+def test_a_task_and_its_dot_open_its_questions(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink")
     page.get_by_role("combobox", name="Which solvers").select_option(label="controller − specialist")
     page.locator('.front-tasks svg a[aria-label^="Jigsaw"]').click()
     expect(page.locator(".count")).to_have_attribute("data-count", str(sum(r.task == "Jigsaw" for r in rows_of())))
@@ -194,8 +194,8 @@ def test_a_task_and_its_dot_open_its_questions(opened: Any, five: str) -> None:
     expect(page.locator(".count")).to_have_attribute("data-count", str(wrong))
 
 
-def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink")
+def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink")
     page.wait_for_selector(".front-steps svg")
     expect(page.locator(".front > :first-child > :first-child")).to_have_class("front-steps")
     bars = page.eval_on_selector_all(
@@ -214,11 +214,11 @@ def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(opened:
         page.go_back()
 
 
-def test_every_chart_is_saved_as_svg_png_and_csv(opened: Any, five: str, tmp_path: Path) -> None:
+def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Any, five: str, tmp_path: Path) -> None:
     def page() -> Page:
-        shown = opened(scheme="dark").open(f"{five}#/blink")
-        unfold(shown)
-        return shown
+        stream = open_page(scheme="dark").open(f"{five}#/blink")
+        unfold(stream)
+        return stream
 
     figures = page().locator("figure.chart")
     for number in range(figures.count()):
@@ -262,8 +262,8 @@ def test_without_scripts_the_headline_is_read(browser: Browser, five: str) -> No
     context.close()
 
 
-def test_settings_and_versions_stand_in_a_drawer(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink")
+def test_settings_and_versions_stand_in_a_drawer(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink")
     expect(page.get_by_text("fingerprint 4b825dc6")).to_have_count(0)
     page.get_by_role("button", name="What was run").click()
     expect(page.get_by_role("dialog")).to_contain_text("fingerprint 4b825dc6")
@@ -272,14 +272,14 @@ def test_settings_and_versions_stand_in_a_drawer(opened: Any, five: str) -> None
     expect(page.locator("dialog")).to_have_count(0)
 
 
-def test_a_link_to_a_section_shows_it(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink/s/cost")
+def test_a_link_to_a_section_shows_it(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink/s/cost")
     expect(page.locator("#s-cost h2")).to_be_in_viewport()
     expect(page.locator("#s-cost svg")).to_be_visible()
 
 
-def test_a_benchmark_and_a_question_that_are_not_there(opened: Any, five: str) -> None:
-    watched = opened()
+def test_a_benchmark_and_a_question_that_are_not_there(open_page: Any, five: str) -> None:
+    watched = open_page()
     expect(watched.open(f"{five}#/blink/q/nobody").locator("h1")).to_have_text("No such question")
     # The same address but for the part behind the hash would be the same page.
     watched.page.goto("about:blank")

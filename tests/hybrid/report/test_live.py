@@ -60,24 +60,24 @@ class View:
     def live(self) -> dict[str, object]:
         status, _, body = self.get("/live.json")
         assert status == 200
-        found: dict[str, object] = json.loads(body)
-        return found
+        results: dict[str, object] = json.loads(body)
+        return results
 
 
 @pytest.fixture
 def view(large_run: Callable[[int], Path]) -> Iterator[View]:
-    with viewed(large_run(COUNT)) as made:
-        yield made
+    with viewed(large_run(COUNT)) as built:
+        yield built
 
 
 @pytest.fixture(scope="module")
 def seen(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
     """A view for all tests that finish no question."""
-    written = large_runs(COUNT)
+    text = large_runs(COUNT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HYBRID_HOME", str(written / "home"))
-        with viewed(shutil.copytree(written / "run", tmp_path_factory.mktemp("seen") / "run")) as made:
-            yield made
+        patch.setenv("HYBRID_HOME", str(text / "home"))
+        with viewed(shutil.copytree(text / "run", tmp_path_factory.mktemp("seen") / "run")) as built:
+            yield built
 
 
 @contextmanager
@@ -89,10 +89,10 @@ def viewed(run: Path) -> Iterator[View]:
     manifest = folder.manifest
     del manifest["files"]["controller/attempts.jsonl"]
     folder.write_manifest(manifest)
-    left = [line.removesuffix(b"\n") for line in lines[4:]]
-    clock, said = Clock(), list[str]()
-    with LiveSite(folder, pause_s=3, clock=clock, tell=said.append) as site, listening(PageServer(site)) as server:
-        yield View(folder, left, clock, site, server, said)
+    values = [line.removesuffix(b"\n") for line in lines[4:]]
+    clock, text = Clock(), list[str]()
+    with LiveSite(folder, pause_s=3, clock=clock, tell=text.append) as site, listening(PageServer(site)) as server:
+        yield View(folder, values, clock, site, server, text)
 
 
 def test_the_pages_are_served_with_a_policy(seen: View) -> None:
@@ -117,9 +117,9 @@ def test_a_link_in_the_pages_leads_nowhere(seen: View, tmp_path: Path) -> None:
 
 def test_other_hosts_and_origins_are_refused(seen: View) -> None:
     for headers, status in cases(__file__, "HEADERS")[1]:
-        said = {name: value.replace("PORT", str(seen.server.port)) for name, value in headers.items()}
-        found, _, body = seen.get("/", **said)
-        assert found == status, said
+        by_header = {name: value.replace("PORT", str(seen.server.port)) for name, value in headers.items()}
+        result, _, body = seen.get("/", **by_header)
+        assert result == status, by_header
         assert (b"<html" in body) == (status == 200)
 
 
@@ -138,16 +138,16 @@ def test_pages_are_not_made_more_often_than_said(view: View) -> None:
     view.append()
     view.live()
     view.site.wait()
-    made = view.live()
+    built = view.live()
     view.append()
     view.clock.now += 2.9
     view.live()
     view.site.wait()
-    assert view.live() == made
+    assert view.live() == built
     view.clock.now += 0.2
     view.live()
     view.site.wait()
-    assert view.live() != made
+    assert view.live() != built
 
 
 @pytest.mark.system
@@ -166,8 +166,8 @@ def test_older_pages_go(view: View) -> None:
 
 def test_what_cannot_be_read_now_leaves_the_pages_as_they_were(view: View) -> None:
     first = view.live()
-    kept = (view.folder.path / "questions.jsonl").read_bytes()
-    (view.folder.path / "questions.jsonl").write_bytes(kept[:100])
+    content = (view.folder.path / "questions.jsonl").read_bytes()
+    (view.folder.path / "questions.jsonl").write_bytes(content[:100])
     view.append()
     view.clock.now += 100
     view.live()
@@ -175,7 +175,7 @@ def test_what_cannot_be_read_now_leaves_the_pages_as_they_were(view: View) -> No
     assert view.live() == first
     assert len(view.said) == 1
     assert "questions.jsonl" in view.said[0]
-    (view.folder.path / "questions.jsonl").write_bytes(kept)
+    (view.folder.path / "questions.jsonl").write_bytes(content)
     view.clock.now += 100
     view.live()
     view.site.wait()

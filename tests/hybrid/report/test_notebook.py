@@ -34,7 +34,7 @@ TEXTS = (
 
 
 @pytest.fixture
-def shown() -> str:
+def rendered_outputs() -> str:
     """An output of each text, in every field that a tool or a backend's card writes."""
     png = encode(_square())
     outputs = [ShownFinding(text, {text: text}, 0.5, text, text, (png,), (text, f"{text}\n{text}")) for text in TEXTS]
@@ -47,21 +47,21 @@ def _square() -> Any:
     return np.zeros((4, 4, 3), np.uint8)
 
 
-@pytest.mark.parametrize("how", ["document", "innerHTML", "fragment"])
-def test_what_a_tool_says_is_text_in_a_notebook(browser: Browser, shown: str, how: str) -> None:
+@pytest.mark.parametrize("mode", ["document", "innerHTML", "fragment"])
+def test_what_a_tool_says_is_text_in_a_notebook(browser: Browser, rendered_outputs: str, mode: str) -> None:
     """A notebook inserts an output as HTML, with its scripts (a fragment of a range runs them) or without."""
-    page, asked, wrong = browser.new_page(), list[str](), list[str]()
-    page.on("request", lambda request: asked.append(request.url) if not request.url.startswith("data:") else None)
+    page, requests, wrong = browser.new_page(), list[str](), list[str]()
+    page.on("request", lambda request: requests.append(request.url) if not request.url.startswith("data:") else None)
     page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.set_content(f"<title>notebook</title><main>{shown if how == 'document' else ''}</main>")
+    page.set_content(f"<title>notebook</title><main>{rendered_outputs if mode == 'document' else ''}</main>")
     insert = {
         "document": "html => 0",
         "innerHTML": "html => document.querySelector('main').innerHTML = html",
         "fragment": "html => document.querySelector('main').append("
         "document.createRange().createContextualFragment(html))",
     }
-    page.evaluate(insert[how], shown)
+    page.evaluate(insert[mode], rendered_outputs)
     page.wait_for_function("[...document.images].every(image => image.complete)")
     tags = "[...new Set([...document.querySelectorAll('main *')].map(element => element.localName))].sort()"
     assert page.evaluate(tags) == ["div", "img", "p"]
@@ -72,5 +72,5 @@ def test_what_a_tool_says_is_text_in_a_notebook(browser: Browser, shown: str, ho
     # A parser of HTML has no place for a null.
     for text in TEXTS:
         assert any(text.replace("\0", "") in line.replace("\ufffd", "").replace("\0", "") for line in lines)
-    assert (page.title(), asked, wrong) == ("notebook", [], [])
+    assert (page.title(), requests, wrong) == ("notebook", [], [])
     page.close()

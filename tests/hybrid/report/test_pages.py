@@ -38,13 +38,13 @@ FILTERS: Sequence[tuple[str, Callable[[QuestionRow], bool]]] = (
     ),
     ("pair=0.helped", lambda row: (says(row.verdicts[1]), says(row.verdicts[0])) == ("wrong", "right")),
     ("pair=1.harmed", lambda row: (says(row.verdicts[2]), says(row.verdicts[0])) == ("right", "wrong")),
-    ("tool=*%2Fdepth", lambda row: any("depth" in one.tools for one in row.verdicts)),
+    ("tool=*%2Fdepth", lambda row: any("depth" in verdict.tools for verdict in row.verdicts)),
     ("tool=controller%2Fdepth", lambda row: "depth" in row.verdicts[0].tools),
-    ("outcome=*%2Fabstained", lambda row: any(one.outcome == "abstained" for one in row.verdicts)),
+    ("outcome=*%2Fabstained", lambda row: any(item.outcome == "abstained" for item in row.verdicts)),
     ("outcome=mllm%2Fanswered", lambda row: row.verdicts[1].outcome == "answered"),
     ("sampled=1", lambda row: row.sampled),
     ("text=COUNTING+picture", lambda row: "counting" in row.id.lower() and "picture" in row.text),
-    ("text=%28C%29", lambda row: any("(C)" in one.answer for one in row.verdicts)),
+    ("text=%28C%29", lambda row: any("(C)" in entry.answer for entry in row.verdicts)),
     (
         "cell=harm.0.2",
         lambda row: (
@@ -56,9 +56,9 @@ FILTERS: Sequence[tuple[str, Callable[[QuestionRow], bool]]] = (
 )
 
 
-def test_filters_keep_what_they_say(opened: Any, five: str) -> None:
+def test_filters_keep_what_they_say(open_page: Any, five: str) -> None:
     rows = rows_of()
-    page = opened().open(f"{five}#/blink/list")
+    page = open_page().open(f"{five}#/blink/list")
     for query, keeps in FILTERS:
         expected = [row.id for row in rows if keeps(row)]
         page.evaluate("hash => { location.hash = hash; }", f"#/blink/list?{query}")
@@ -69,29 +69,29 @@ def test_filters_keep_what_they_say(opened: Any, five: str) -> None:
         assert len(ids) >= min(len(expected), 10), query
 
 
-def test_the_form_writes_the_address_and_the_back_button_reads_it(opened: Any, five: str) -> None:
+def test_the_form_writes_the_address_and_the_back_button_reads_it(open_page: Any, five: str) -> None:
     rows = rows_of()
-    page = opened().open(f"{five}#/blink/list")
+    page = open_page().open(f"{five}#/blink/list")
     task = page.get_by_role("combobox", name="Task", exact=True)
     task.select_option("Jigsaw")
     expect(page.locator(".count")).to_have_attribute("data-count", str(sum(row.task == "Jigsaw" for row in rows)))
     page.locator("#search").fill("val_jigsaw_2")
-    found = sum("val_jigsaw_2" in row.id.lower() for row in rows)
-    expect(page.locator(".count")).to_have_attribute("data-count", str(found))
+    total = sum("val_jigsaw_2" in row.id.lower() for row in rows)
+    expect(page.locator(".count")).to_have_attribute("data-count", str(total))
     assert page.evaluate("location.hash") == "#/blink/list?task=Jigsaw&text=val_jigsaw_2"
     expect(page.locator("#search")).to_be_focused()
     page.go_back()
     expect(page.locator(".count")).to_have_text("60 questions")
     expect(task).to_have_value("")
     page.go_forward()
-    expect(page.locator(".count")).to_have_attribute("data-count", str(found))
+    expect(page.locator(".count")).to_have_attribute("data-count", str(total))
     expect(task).to_have_value("Jigsaw")
     page.get_by_role("button", name="Clear all filters").click()
     expect(page.locator(".count")).to_have_text("60 questions")
 
 
-def test_a_count_opens_its_questions(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink/s/harm")
+def test_a_count_opens_its_questions(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink/s/harm")
     count = page.locator(".counts a", has_text="right -> wrong")
     n = count.inner_text().split()[-1]
     count.click()
@@ -99,9 +99,9 @@ def test_a_count_opens_its_questions(opened: Any, five: str) -> None:
     expect(page.locator(".chip").first).to_contain_text("right -> wrong")
 
 
-def test_a_long_list_has_few_elements_and_shows_its_end(browser: Browser, opened: Any, tmp_path: Path) -> None:
+def test_a_long_list_has_few_elements_and_shows_its_end(browser: Browser, open_page: Any, tmp_path: Path) -> None:
     pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[made_up.many_questions(5000)])
-    page = opened().open(write_site(pages, tmp_path / "site").as_uri() + "#/blink/list")
+    page = open_page().open(write_site(pages, tmp_path / "site").as_uri() + "#/blink/list")
     expect(page.locator(".count")).to_have_text("5,000 questions")
     assert page.locator(".rows .row").count() < 60
     page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
@@ -117,9 +117,9 @@ def test_a_long_list_has_few_elements_and_shows_its_end(browser: Browser, opened
 # --- a question ----------------------------------------------------------------------------------------------------
 
 
-def test_a_deep_link_opens_its_question_among_those_of_its_filters(opened: Any, five: str) -> None:
+def test_a_deep_link_opens_its_question_among_those_of_its_filters(open_page: Any, five: str) -> None:
     rows = [row for row in rows_of() if row.task == "Jigsaw"]
-    page = opened().open(f"{five}#/blink/q/{quote(rows[1].id)}?task=Jigsaw")
+    page = open_page().open(f"{five}#/blink/q/{quote(rows[1].id)}?task=Jigsaw")
     expect(page.locator("h1")).to_have_text(rows[1].id)
     expect(page.locator(".where")).to_have_text(f"2 of {len(rows)} in the filtered list")
     page.get_by_role("link", name="Next").click()
@@ -131,9 +131,9 @@ def test_a_deep_link_opens_its_question_among_those_of_its_filters(opened: Any, 
     expect(page.locator(".count")).to_have_attribute("data-count", str(len(rows)))
 
 
-def test_a_question_shows_each_solvers_way(opened: Any, five: str) -> None:
-    row = next(one for one in rows_of() if len(one.verdicts[0].tools) == 2 and says(one.verdicts[0]) == "right")
-    column = opened().open(f"{five}#/blink/q/{quote(row.id)}").locator(".column").first
+def test_a_question_shows_each_solvers_way(open_page: Any, five: str) -> None:
+    row = next(item for item in rows_of() if len(item.verdicts[0].tools) == 2 and says(item.verdicts[0]) == "right")
+    column = open_page().open(f"{five}#/blink/q/{quote(row.id)}").locator(".column").first
     expect(column.locator(".said-verdict")).to_contain_text("right")
     expect(column.locator(".answer-said")).to_have_text(row.verdicts[0].answer)
     expect(column.locator(".outcome")).to_contain_text("letter in brackets")
@@ -146,9 +146,9 @@ def test_a_question_shows_each_solvers_way(opened: Any, five: str) -> None:
     expect(column.locator(".step.is-tool details").first).to_contain_text("depth_0_1")
 
 
-def test_an_overlay_slides_over_its_image_and_images_are_enlarged(opened: Any, five: str) -> None:
-    row = next(one for one in rows_of() if one.verdicts[0].tools)
-    page = opened().open(f"{five}#/blink/q/{quote(row.id)}")
+def test_an_overlay_slides_over_its_image_and_images_are_enlarged(open_page: Any, five: str) -> None:
+    row = next(item for item in rows_of() if item.verdicts[0].tools)
+    page = open_page().open(f"{five}#/blink/q/{quote(row.id)}")
     figure = page.locator(".picture.over").first
     expect(figure.locator("img")).to_have_count(2)
     figure.locator("input[type=range]").fill("30")
@@ -165,9 +165,9 @@ def test_an_overlay_slides_over_its_image_and_images_are_enlarged(opened: Any, f
 # --- the keyboard --------------------------------------------------------------------------------------------------
 
 
-def test_the_keyboard_goes_everywhere(opened: Any, five: str) -> None:
+def test_the_keyboard_goes_everywhere(open_page: Any, five: str) -> None:
     rows = rows_of()
-    page = opened().open(f"{five}#/blink")
+    page = open_page().open(f"{five}#/blink")
     keys = page.keyboard
     keys.press("/")
     expect(page.locator("#search")).to_be_focused()
@@ -205,8 +205,8 @@ def test_the_keyboard_goes_everywhere(opened: Any, five: str) -> None:
     expect(page.locator("main")).to_have_attribute("data-view", "overview")
 
 
-def test_tab_reaches_a_question_and_the_focus_is_seen(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink/list")
+def test_tab_reaches_a_question_and_the_focus_is_seen(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink/list")
     link = page.locator(".rows a").first
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -219,12 +219,14 @@ def test_tab_reaches_a_question_and_the_focus_is_seen(opened: Any, five: str) ->
 # --- the error sheet -----------------------------------------------------------------------------------------------
 
 
-def test_tags_are_kept_saved_read_and_tabulated(opened: Any, five: str, tmp_path: Path) -> None:
-    page = opened().open(f"{five}#/blink/errors")
+def test_tags_are_kept_saved_read_and_tabulated(open_page: Any, five: str, tmp_path: Path) -> None:
+    page = open_page().open(f"{five}#/blink/errors")
     expect(page.locator(".tabulated tbody tr").first).to_have_text("counts wrongly11")
     expect(page.get_by_label("Note: mllm, val_Counting_0")).to_have_value("one too few")
-    row = next(one for one in rows_of() if one.sampled and one.task == "Jigsaw")
-    solver = next(name.name for name, one in zip(made_up.SOLVERS, row.verdicts, strict=True) if says(one) == "wrong")
+    row = next(item for item in rows_of() if item.sampled and item.task == "Jigsaw")
+    solver = next(
+        name.name for name, verdict in zip(made_up.SOLVERS, row.verdicts, strict=True) if says(verdict) == "wrong"
+    )
     page.get_by_label(f"Tag: {solver}, {row.id}").fill("<b>seam</b>")
     page.get_by_label(f"Note: {solver}, {row.id}").fill("looks alike")
     page.keyboard.press("Tab")
@@ -243,7 +245,7 @@ def test_tags_are_kept_saved_read_and_tabulated(opened: Any, five: str, tmp_path
         ],
     }  # fmt: skip
     # Somebody else reads the file.
-    other = opened().open(f"{five}#/blink/errors")
+    other = open_page().open(f"{five}#/blink/errors")
     expect(other.get_by_label(f"Tag: {solver}, {row.id}")).to_have_value("")
     file = tmp_path / "tags.json"
     file.write_text(json.dumps(saved))
@@ -252,11 +254,11 @@ def test_tags_are_kept_saved_read_and_tabulated(opened: Any, five: str, tmp_path
     expect(other.locator("p[role=status]")).to_contain_text("2 tags read from tags.json")
 
 
-def test_a_sheet_without_questions_says_first_how_to_get_some(opened: Any, tmp_path: Path) -> None:
+def test_a_sheet_without_questions_says_first_how_to_get_some(open_page: Any, tmp_path: Path) -> None:
     pages = made_up.five_benchmarks(tmp_path / "store", 6)
     bench = made_up.benchmark_pages("blink", [replace(row, sampled=False) for row in rows_of()[:6]], None)
     site = write_site(replace(pages, benchmarks=[bench]), tmp_path / "site").as_uri()
-    page = opened().open(f"{site}#/blink/errors")
+    page = open_page().open(f"{site}#/blink/errors")
     expect(page.locator("h1 + *")).to_contain_text("No questions were sampled.")
     expect(page.locator(".lead")).to_have_count(0)
     # Tags of another report can still be looked at.
@@ -264,16 +266,16 @@ def test_a_sheet_without_questions_says_first_how_to_get_some(opened: Any, tmp_p
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_file_that_is_none_of_tags_is_told"))
-def test_a_file_that_is_none_of_tags_is_told(text: str, told: str, opened: Any, five: str, tmp_path: Path) -> None:
-    page = opened().open(f"{five}#/blink/errors")
+def test_a_file_that_is_none_of_tags_is_told(text: str, told: str, open_page: Any, five: str, tmp_path: Path) -> None:
+    page = open_page().open(f"{five}#/blink/errors")
     (tmp_path / "some.json").write_text(text)
     page.locator("#tags-file").set_input_files(tmp_path / "some.json")
     expect(page.locator("p[role=status]")).to_contain_text(f"some.json: {told}")
     expect(page.locator(".tabulated tbody tr")).to_have_count(2)
 
 
-def test_a_browser_that_keeps_nothing_is_told_of(opened: Any, five: str) -> None:
-    watched = opened(alone=True)
+def test_a_browser_that_keeps_nothing_is_told_of(open_page: Any, five: str) -> None:
+    watched = open_page(alone=True)
     watched.page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })")
     page = watched.open(f"{five}#/blink/errors")
     expect(page.locator("p[role=status]")).to_contain_text("keeps nothing for pages such as this one")
@@ -285,8 +287,8 @@ VIEWS = ("#/blink", "#/blink/list", "#/blink/list?task=Jigsaw", "#/blink/q/val_C
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
-def test_axe_finds_nothing_serious(scheme: str, size: dict[str, int], opened: Any, five: str) -> None:
-    watched = opened(size, scheme)
+def test_axe_finds_nothing_serious(scheme: str, size: dict[str, int], open_page: Any, five: str) -> None:
+    watched = open_page(size, scheme)
     for view in VIEWS:
         page = watched.open(five + view)
         unfold(page)
@@ -294,17 +296,17 @@ def test_axe_finds_nothing_serious(scheme: str, size: dict[str, int], opened: An
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], view
         # Without `resultTypes` the thousands of elements that pass are described and sent here too.
         options = {"preload": False, "resultTypes": ["violations"]}
-        found = Axe().run(page, options=options).response["violations"]
+        violations = Axe().run(page, options=options).response["violations"]
         serious = [
-            (one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"])
-            for one in found
-            if one["impact"] in ("serious", "critical")
+            (item["id"], item["nodes"][0]["html"][:200], item["nodes"][0]["failureSummary"])
+            for item in violations
+            if item["impact"] in ("serious", "critical")
         ]
         assert serious == [], view
 
 
-def test_colours_follow_the_switch_and_are_remembered(opened: Any, five: str) -> None:
-    page = opened(scheme="light").open(f"{five}#/blink")
+def test_colours_follow_the_switch_and_are_remembered(open_page: Any, five: str) -> None:
+    page = open_page(scheme="light").open(f"{five}#/blink")
     ground = "() => getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
     page.get_by_label("Colours").select_option("dark")
@@ -317,8 +319,8 @@ def test_colours_follow_the_switch_and_are_remembered(opened: Any, five: str) ->
 # --- harm ----------------------------------------------------------------------------------------------------------
 
 
-def test_texts_run_nothing_and_break_nothing(opened: Any, hostile: str) -> None:
-    page = opened().open(f"{hostile}#/bad/list")
+def test_texts_run_nothing_and_break_nothing(open_page: Any, hostile: str) -> None:
+    page = open_page().open(f"{hostile}#/bad/list")
     expect(page.locator(".count")).to_have_text(f"{len(made_up.HOSTILE)} questions")
     links = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.getAttribute('href'))")
     assert len(links) == len(made_up.HOSTILE)
@@ -341,8 +343,8 @@ def test_texts_run_nothing_and_break_nothing(opened: Any, hostile: str) -> None:
         assert live == [], link
 
 
-def test_hostile_texts_are_shown_as_they_are(opened: Any, hostile: str) -> None:
-    page = opened().open(f"{hostile}#/bad/list")
+def test_hostile_texts_are_shown_as_they_are(open_page: Any, hostile: str) -> None:
+    page = open_page().open(f"{hostile}#/bad/list")
     links = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.getAttribute('href'))")
     page.goto(hostile + links[0])
     expect(page.locator(".asked .words .prose").first).to_have_text(made_up.HOSTILE[0])
@@ -355,8 +357,8 @@ def test_hostile_texts_are_shown_as_they_are(opened: Any, hostile: str) -> None:
     assert isolated
 
 
-def test_a_reply_of_a_million_characters_is_folded_and_tells_its_length(opened: Any, hostile: str) -> None:
-    page = opened().open(f"{hostile}#/bad/list")
+def test_a_reply_of_a_million_characters_is_folded_and_tells_its_length(open_page: Any, hostile: str) -> None:
+    page = open_page().open(f"{hostile}#/bad/list")
     page.locator(".rows a").first.click()
     box = page.locator(".step.is-reply .long").first
     assert len(box.locator(".prose").inner_text()) < 1000
@@ -402,7 +404,7 @@ class Quiet(SimpleHTTPRequestHandler):
         super().end_headers()
 
 
-def test_new_answers_are_shown_without_losing_ones_place(opened: Any, tmp_path: Path) -> None:
+def test_new_answers_are_shown_without_losing_ones_place(open_page: Any, tmp_path: Path) -> None:
     site = tmp_path / "site"
     store = tmp_path / "store"
     rows = rows_of()
@@ -417,12 +419,12 @@ def test_new_answers_are_shown_without_losing_ones_place(opened: Any, tmp_path: 
         write_site(replace(pages, benchmarks=[first, *pages.benchmarks[1:]]), site)
 
     write(waiting)
-    one, another = opened(alone=True), opened(alone=True)
-    with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as left:
+    item, another = open_page(alone=True), open_page(alone=True)
+    with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as stack:
         # Or they would go on asking a server that is gone.
-        for watched in (one, another):
-            left.callback(watched.page.context.close)
-        page = one.open(f"{server.url}/#/blink/list?verdict=controller%2Fopen")
+        for watched in (item, another):
+            stack.callback(watched.page.context.close)
+        page = item.open(f"{server.url}/#/blink/list?verdict=controller%2Fopen")
         expect(page.locator(".count")).to_have_attribute("data-count", "7")
         page.evaluate("window.kept = true")
         other = another.open(f"{server.url}/#/blink/q/{waiting[0].id}")

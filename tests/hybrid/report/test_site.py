@@ -92,9 +92,9 @@ JSON = st.recursive(
 def test_a_data_file_gives_back_what_was_put_in(value: Any) -> None:
     line = script("a/b", "0f", value)
     assert line.isascii()
-    found = re.fullmatch(rb'report\.take\("a/b", "0f", (".*")\);\n', line)
-    assert found
-    assert json.loads(json.loads(found[1])) == value
+    match = re.fullmatch(rb'report\.take\("a/b", "0f", (".*")\);\n', line)
+    assert match
+    assert json.loads(json.loads(match[1])) == value
 
 
 def test_numbers_that_json_lacks_are_words() -> None:

@@ -19,19 +19,19 @@ def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], dr
     vary = drawn.draw(st.one_of(st.none(), st.lists(st.sampled_from(tools_offered), min_size=1)))
     leave_out, add_one = drawn.draw(st.sampled_from([(True, True), (True, False), (False, True)]))
     plan = ablation(tools_offered, vary, leave_out=leave_out, add_one=add_one)
-    asked = [tools_of(run) for run in plan.runs]
-    assert plan.tools_offered == asked[0] == tuple(tools_offered)
-    assert () in asked
+    values = [tools_of(run) for run in plan.runs]
+    assert plan.tools_offered == values[0] == tuple(tools_offered)
+    assert () in values
     # No menu is asked with twice, and each keeps the order of the whole.
-    assert len(set(asked)) == len(asked)
-    assert all(offered == tuple(name for name in tools_offered if name in offered) for offered in asked)
+    assert len(set(values)) == len(values)
+    assert all(offers == tuple(name for name in tools_offered if name in offers) for offers in values)
     varied = set(tools_offered if vary is None else vary)
-    wanted = {tuple(tools_offered), ()}
+    items = {tuple(tools_offered), ()}
     if leave_out:
-        wanted |= {tuple(other for other in tools_offered if other != name) for name in varied}
+        items |= {tuple(other for other in tools_offered if other != name) for name in varied}
     if add_one:
-        wanted |= {(name,) for name in varied}
-    assert set(asked) == wanted
+        items |= {(name,) for name in varied}
+    assert set(values) == items
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_ablated_is_refused"))

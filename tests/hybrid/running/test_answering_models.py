@@ -33,8 +33,8 @@ def completion(model: str, usage: Any = None) -> dict[str, Any]:
 
 def ask(url: str, out: Path, *, limit: int = 2, **more: Any) -> None:
     settings = ModelSettings(base_url=url, retries=0)
-    asked: dict[str, Any] = {"data": "sample", "tasks": ("Jigsaw",), "limit": limit, "model_settings": settings}
-    config = RunConfig("blink", ("specialist", "mllm"), model="openai:k", **asked, **more)
+    request: dict[str, Any] = {"data": "sample", "tasks": ("Jigsaw",), "limit": limit, "model_settings": settings}
+    config = RunConfig("blink", ("specialist", "mllm"), model="openai:k", **request, **more)
     hybrid.run(RunConfig(**{**vars(config), "service": ServiceOptions("classical"), "out": out}))
 
 

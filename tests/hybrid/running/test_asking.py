@@ -29,9 +29,9 @@ def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunCo
 
 def with_models(run: ResolvedRun, model: Any, captioner: Any = None) -> ResolvedRun:
     """The run with these models, under the facts of its own."""
-    for fake, own in ((model, run.resources.model), (captioner, run.resources.captioner)):
-        if fake is not None and own is not None:
-            fake.metadata = own.metadata
+    for fake, current in ((model, run.resources.model), (captioner, run.resources.captioner)):
+        if fake is not None and current is not None:
+            fake.metadata = current.metadata
     return replace(run, resources=replace(run.resources, model=model, captioner=captioner))
 
 
@@ -43,15 +43,15 @@ def test_the_captioner_is_part_of_what_a_run_is_and_its_secrets_are_nowhere(conf
     second = replace(config, captioner="openai:eyes", captioner_settings=ModelSettings(base_url=KEYED))
     run = prepare(second)
     assert run.captioner is run.resources.captioner
-    told = run.identity["captioner"]
-    assert isinstance(told, dict)
-    assert (told["model"]["model"], sorted(told)) == ("openai:eyes", ["model", "prompt"])  # type: ignore[index,call-overload]
+    text = run.identity["captioner"]
+    assert isinstance(text, dict)
+    assert (text["model"]["model"], sorted(text)) == ("openai:eyes", ["model", "prompt"])  # type: ignore[index,call-overload]
     captioner = fakes.QueueModel([f"it reads {KEYED}", "cat 2", "cat 3"], name="openai:eyes")
     captioner.connection = run.resources.captioner.connection  # type: ignore[union-attr]
     go(with_models(run, fakes.QueueModel(["Answer: (A)"] * 3), captioner))
     manifest = run.folder.manifest
-    assert manifest["solvers"]["caption"]["captions"] == told
-    assert [one["base_url"] for one in manifest["connection"]] == ["http://127.0.0.1:9/v1"]
+    assert manifest["solvers"]["caption"]["captions"] == text
+    assert [item["base_url"] for item in manifest["connection"]] == ["http://127.0.0.1:9/v1"]
     for path in run.folder.path.rglob("*"):
         if path.is_file():
             data = path.read_bytes()

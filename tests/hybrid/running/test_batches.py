@@ -55,10 +55,10 @@ def at(config: RunConfig, server: BatchServer, **changed: Any) -> RunConfig:
     return replace(config, model_settings=replace(config.model_settings, **{"base_url": url, **changed}))
 
 
-def go(config: RunConfig, said: list[str] | None = None) -> RunEnd:
+def go(config: RunConfig, names: list[str] | None = None) -> RunEnd:
     def watch(_: str, so_far: Any) -> None:
-        if said is not None and so_far.waits not in said:
-            said.append(so_far.waits)
+        if names is not None and so_far.waits not in names:
+            names.append(so_far.waits)
 
     return asyncio.run(run_until_complete(prepare(config), lambda *_: None, lambda _: None, watch=watch))
 
@@ -66,7 +66,7 @@ def go(config: RunConfig, said: list[str] | None = None) -> RunEnd:
 def replies(config: RunConfig, solver: str = "controller") -> dict[str, tuple[str, ...]]:
     assert config.out is not None
     attempts = RunFolder(config.out).attempts(solver)
-    return {one.id: tuple(exchange.reply.text for exchange in one.exchanges) for one in attempts}
+    return {attempt.id: tuple(exchange.reply.text for exchange in attempt.exchanges) for attempt in attempts}
 
 
 def sizes(server: BatchServer) -> list[int]:
@@ -77,25 +77,25 @@ def sizes(server: BatchServer) -> list[int]:
 def test_a_batched_run_asks_the_same_and_pays_half(config: RunConfig, model: str, tmp_path: Path) -> None:
     config = replace(config, model=model)
     alone = replace(config, out=tmp_path / "alone")
-    said: list[str] = []
+    names: list[str] = []
     with batch_server() as server:
         assert go(at(alone, server, batch=False)).answered == 6
-        assert go(at(config, server), said).answered == 6
+        assert go(at(config, server), names).answered == 6
         assert sizes(server) == [6, 6]
         assert server.accepted == server.singles, "the same requests, each once"
         assert (server.files, server.uploads) == ({}, 0 if model.startswith("anthropic") else 2), "none is left there"
     assert replies(config) == replies(alone)
-    one, other = (RunFolder(each.out or Path()).manifest for each in (config, alone))
-    assert one["identity"] == other["identity"]
-    assert one["connection"][0]["batch"] == {"wait": "10m", "tail": 0}
+    item, other = (RunFolder(entry.out or Path()).manifest for entry in (config, alone))
+    assert item["identity"] == other["identity"]
+    assert item["connection"][0]["batch"] == {"wait": "10m", "tail": 0}
     usage = [
-        RunFolder(each.out or Path()).attempts("controller")[0].exchanges[0].reply.usage for each in (config, alone)
+        RunFolder(value.out or Path()).attempts("controller")[0].exchanges[0].reply.usage for value in (config, alone)
     ]
-    assert [each.cost_usd for each in usage] == pytest.approx([USD, 2 * USD])
+    assert [other_item.cost_usd for other_item in usage] == pytest.approx([USD, 2 * USD])
     assert usage[0].input_tokens == usage[1].input_tokens
-    assert any(line.startswith("round 2, 0 of 6 back, oldest batch since ") and line.endswith(" s") for line in said)
-    scored = [score_run(RunFolder(each.out or Path()), ScoreOptions())[0] for each in (config, alone)]
-    assert [each.in_batches for each in scored] == [True, False]
+    assert any(line.startswith("round 2, 0 of 6 back, oldest batch since ") and line.endswith(" s") for line in names)
+    scored = [score_run(RunFolder(item_value.out or Path()), ScoreOptions())[0] for item_value in (config, alone)]
+    assert [other_entry.in_batches for other_entry in scored] == [True, False]
 
 
 @pytest.mark.parametrize("model", APIS)
@@ -109,8 +109,8 @@ def test_each_request_that_failed_is_asked_again(config: RunConfig, model: str, 
         assert go(at(config, server)).failures == ()
         assert sizes(server) == [6, 2]
         assert sorted(server.accepted.values()) == [1, 1, 1, 1, 2, 2]
-    steps = [one.exchanges[0].reply.steps for one in RunFolder(config.out or Path()).attempts("mllm")]
-    assert sum(step.data.get("retries", 0) for each in steps for step in each if step.kind == "model") == 2
+    steps = [attempt.exchanges[0].reply.steps for attempt in RunFolder(config.out or Path()).attempts("mllm")]
+    assert sum(step.data.get("retries", 0) for item in steps for step in item if step.kind == "model") == 2
 
 
 @pytest.mark.parametrize("ends", ["expired", "cancelled"])
@@ -150,7 +150,7 @@ def test_batches_get_smaller_where_the_account_takes_no_more(config: RunConfig) 
     with batch_server(Behaviour(looks=0, queue=4)) as server:
         assert go(replace(at(config, server), solvers=("mllm",))).failures == ()
         assert set(server.accepted.values()) == {1}
-        assert max(len(one.requests) for one in server.batches.values() if one.state != "failed") <= 3
+        assert max(len(batch.requests) for batch in server.batches.values() if batch.state != "failed") <= 3
 
 
 @pytest.mark.parametrize("model", APIS)
@@ -161,11 +161,11 @@ def test_a_batch_that_was_refused_for_now_or_whose_answer_was_lost_is_taken_once
 
 
 def test_a_wrong_key_and_a_server_without_batches_end_the_run(config: RunConfig) -> None:
-    for status, said in ((401, "check the key"), (404, "takes no batches")):
+    for status, text in ((401, "check the key"), (404, "takes no batches")):
         with batch_server(Behaviour(refusals=[status])) as server:
             stopped = go(at(config, server)).stopped
         assert isinstance(stopped, ModelRefused)
-        assert said in str(stopped)
+        assert text in str(stopped)
 
 
 def test_the_last_questions_are_asked_directly(config: RunConfig) -> None:
@@ -197,9 +197,9 @@ def test_a_full_batch_is_sent_at_once_and_a_request_that_is_too_large_is_refused
                 return await model.chat([user_message([text])], (), CallKey(f"q{number}"))
 
         with batches.asking(6, 2, lambda _: None):
-            said = await asyncio.gather(*map(one, range(6)), return_exceptions=True)
+            results = await asyncio.gather(*map(one, range(6)), return_exceptions=True)
         await model.close()
-        return said
+        return results
 
     with batch_server(Behaviour(looks=0)) as server:
         too_large, *others = asyncio.run(ask(server))
@@ -255,15 +255,15 @@ def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel
     journal = config.out / "batches.jsonl"
     with batch_server(Behaviour(looks=0, refusals=[503] * 100)) as server:
 
-        def refused(left: int) -> bool:
+        def refused(count: int) -> bool:
             """The provider refused it for certain; while a request to create it is out, it might have taken it."""
             states = [batch.state for batch in read_batches(journal).values()]
-            return len(server.behaviour.refusals) < left and states[-1:] == ["begun"]
+            return len(server.behaviour.refusals) < count and states[-1:] == ["begun"]
 
         for ends in ("cancel", "goes on"):
-            left = len(server.behaviour.refusals)
+            refusals_left = len(server.behaviour.refusals)
             process = started(config, server)
-            until(partial(refused, left))
+            until(partial(refused, refusals_left))
             process.kill()
             process.communicate()
             if ends == "cancel":
@@ -287,10 +287,10 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
             f"1 batch of {config.out} (6 requests) goes on at the provider; `hybrid runs cancel {config.out}` ends it"
         )
         assert goes_on in err.decode()
-        listed = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "hybrid", "runs", "list", config.out], check=True, capture_output=True, text=True
         )
-        assert "open, 6 in batches" in listed.stdout
+        assert "open, 6 in batches" in result.stdout
         assert asyncio.run(cancel_batches(config.out)) == ["batch_0: ended, 6 requests"]
         assert next(iter(server.batches.values())).state == "cancelling"
         assert server.files == {}
@@ -326,9 +326,9 @@ def test_a_dry_run_says_rounds_bytes_and_both_prices(config: RunConfig) -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_asked_in_batches_is_refused"))
 def test_what_cannot_be_asked_in_batches_is_refused(config: RunConfig, changed: dict[str, Any], said: str) -> None:
-    own = {key: value for key, value in changed.items() if hasattr(config.model_settings, key)}
-    rest = {key: value for key, value in changed.items() if key not in own}
-    config = replace(config, **rest, model_settings=replace(config.model_settings, **own))
+    by_value = {key: value for key, value in changed.items() if hasattr(config.model_settings, key)}
+    rest = {key: value for key, value in changed.items() if key not in by_value}
+    config = replace(config, **rest, model_settings=replace(config.model_settings, **by_value))
     with pytest.raises(UsageError, match=said):
         asyncio.run(estimate(prepare(config, dry=True)))
     with pytest.raises(UsageError, match="--batch-wait soon: write a time"):
@@ -336,8 +336,8 @@ def test_what_cannot_be_asked_in_batches_is_refused(config: RunConfig, changed: 
 
 
 def test_damaged_lines_of_the_journal_are_passed_over(tmp_path: Path) -> None:
-    begun = '{"batch":"h1","model":"m","base_url":null,"at":1,"calls":[["s","q",0,0,"d"]]}'
+    text = '{"batch":"h1","model":"m","base_url":null,"at":1,"calls":[["s","q",0,0,"d"]]}'
     sent = '{"batch":"h1","state":"sent","id":"b1"}'
-    (tmp_path / "b").write_text(f'nonsense\n{{"batch":"x","state":"sent"}}\n{begun}\n{sent}\n{{"ba')
+    (tmp_path / "b").write_text(f'nonsense\n{{"batch":"x","state":"sent"}}\n{text}\n{sent}\n{{"ba')
     (batch,) = read_batches(tmp_path / "b").values()
     assert (batch.id, batch.state, batch.calls[0].question) == ("b1", "sent", "q")

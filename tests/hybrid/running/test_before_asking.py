@@ -57,7 +57,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
     return RunConfig("blink", ("mllm",), "embedded", tasks=("Spatial_Relation",), **common)
 
 
-def asked(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> tuple[ResolvedRun, Any]:
+def prepare_run(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> tuple[ResolvedRun, Any]:
     """A run whose model says these in order."""
     run, queue = prepare(config), fakes.QueueModel(list(replies))
     config = replace(run.config, model_settings=replace(run.config.model_settings, price=Price(1.0, 1.0)))
@@ -85,17 +85,17 @@ def manifest(run: ResolvedRun) -> dict[str, Any]:
 async def test_who_sees_or_cannot_be_known_not_to_is_measured(
     config: RunConfig, fakes: Any, replies: tuple[Any, ...], verdict: str
 ) -> None:
-    run, model = asked(config, fakes, *replies, ANSWER)
+    run, model = prepare_run(config, fakes, *replies, ANSWER)
     end = await ends(run)
     assert (end.answered, end.stopped) == (1, None)
     assert manifest(run)["sight"]["verdict"] == verdict
     assert "blind model" not in manifest(run)["labels"]
     assert len(model.calls) == len(replies) + 1
-    shown = [[part for part in messages[0].parts if isinstance(part, ImagePart)] for messages, _, _ in model.calls]
-    assert [len(images) for images in shown[: len(replies)]] == [1, 0][: len(replies)]
+    values = [[part for part in messages[0].parts if isinstance(part, ImagePart)] for messages, _, _ in model.calls]
+    assert [len(images) for images in values[: len(replies)]] == [1, 0][: len(replies)]
     assert PROBE_NUMBER not in PROBE_TEXT
     # A run that goes on, and one more solver, ask no second time.
-    more, model = asked(replace(config, solvers=("mllm", "caption")), fakes, "A cat.", ANSWER)
+    more, model = prepare_run(replace(config, solvers=("mllm", "caption")), fakes, "A cat.", ANSWER)
     assert (await ends(more)).answered == 1
     assert len(model.calls) == 2
 
@@ -104,22 +104,22 @@ async def test_who_sees_or_cannot_be_known_not_to_is_measured(
 async def test_who_does_not_see_is_refused_unless_allowed_and_then_labelled(
     config: RunConfig, fakes: Any, first: AssistantMessage
 ) -> None:
-    run, model = asked(config, fakes, first, without(140))
+    run, model = prepare_run(config, fakes, first, without(140))
     with pytest.raises(UsageError, match=r"--model queue:model does not see.*140 without.*--allow blind"):
         await ends(run)
     assert len(model.calls) == 2
-    again, model = asked(config, fakes)
+    second, model = prepare_run(config, fakes)
     with pytest.raises(UsageError, match="does not see"):
-        await ends(again)
+        await ends(second)
     assert model.calls == []
-    let_in, model = asked(replace(config, allow=("blind",)), fakes, ANSWER)
+    let_in, model = prepare_run(replace(config, allow=("blind",)), fakes, ANSWER)
     assert (await ends(let_in)).answered == 1
     assert "blind model" in manifest(let_in)["labels"]
 
 
 @pytest.mark.parametrize("changes", [{"images": "none"}, {"solvers": ("text_only", "specialist")}])
 async def test_who_is_shown_no_image_is_not_asked(config: RunConfig, fakes: Any, changes: dict[str, Any]) -> None:
-    run, model = asked(replace(config, **changes), fakes, ANSWER, ANSWER)
+    run, model = prepare_run(replace(config, **changes), fakes, ANSWER, ANSWER)
     await ends(run)
     assert [images_of(messages) for messages, _, _ in model.calls] == [()]
     assert "sight" not in manifest(run)
@@ -138,7 +138,7 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
 
 
 @pytest.mark.parametrize(
-    ("replies", "said"),
+    ("replies", "message"),
     [
         ((refused("m does not support tools"),), "takes no tools: say --tool-calling text.*does not support tools"),
         ((refused("tools[0].function: unexpected"), "ready"), "takes no tools: .*unexpected"),
@@ -147,17 +147,17 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
     ],
 )
 async def test_calls_that_nothing_reads_are_refused_unless_allowed(
-    config: RunConfig, fakes: Any, replies: tuple[Any, ...], said: str
+    config: RunConfig, fakes: Any, replies: tuple[Any, ...], message: str
 ) -> None:
     calling = replace(config, solvers=("controller",), tools=("crop",))
-    run, model = asked(calling, fakes, READS, *replies)
-    with pytest.raises(UsageError, match=rf"--model queue:model.*{said}.*--allow toolless measures it all the same"):
+    run, model = prepare_run(calling, fakes, READS, *replies)
+    with pytest.raises(UsageError, match=rf"--model queue:model.*{message}.*--allow toolless measures it all the same"):
         await ends(run)
     assert len(model.calls) == 1 + len(replies)
     # The model alone is not concerned.
-    alone, _ = asked(replace(calling, solvers=("mllm",)), fakes, ANSWER)
+    alone, _ = prepare_run(replace(calling, solvers=("mllm",)), fakes, ANSWER)
     assert (await ends(alone)).answered == 1
-    let_in, model = asked(replace(calling, allow=("toolless",)), fakes, ANSWER)
+    let_in, model = prepare_run(replace(calling, allow=("toolless",)), fakes, ANSWER)
     assert (await ends(let_in)).answered == 1
     assert "calls that cannot be read" in manifest(let_in)["labels"]
     assert len(model.calls) == 1

@@ -20,15 +20,15 @@ from tests.tables import cases
 
 def test_every_option_says_first_whether_it_counts() -> None:
     hints = get_type_hints(RunConfig, include_extras=True)
-    said = {name: getattr(hint, "__metadata__", ("",))[0] for name, hint in hints.items()}
-    assert set(said) == {one.name for one in fields(RunConfig)}
+    by_hint = {name: getattr(hint, "__metadata__", ("",))[0] for name, hint in hints.items()}
+    assert set(by_hint) == {field.name for field in fields(RunConfig)}
     assert not [
         name
-        for name, mark in said.items()
+        for name, mark in by_hint.items()
         if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not InIdentity
     ]
     # A solver's entry in the manifest has what it decides: `ToolsInUse.metadata`.
-    assert [name for name, mark in said.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
+    assert [name for name, mark in by_hint.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
@@ -39,7 +39,7 @@ def test_every_option_of_the_tools_is_known_here() -> None:
         {"device", "timeout_s", "queue_s", "coming_s", "threads", "gpu_share"},
     )
     process = {"isolated", "import_s", "load_s", "silence_s", "grace_s", "process_bytes"}
-    assert {one.name for one in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}
+    assert {field.name for field in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}
 
 
 def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> None:
@@ -60,20 +60,20 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
         seed=7,
     )
     run = prepare(config)
-    found = json.loads(json.dumps(run.identity))
-    data, prompts = found.pop("data"), found.pop("prompts")
+    record = json.loads(json.dumps(run.identity))
+    data, prompts = record.pop("data"), record.pop("prompts")
     assert run.resources.model is not None
     tools: Any = run.tools.metadata("controller")
     # Depth asks for the letters next to the points.
     assert list(tools) == ["crop", "depth", "markers"]
-    assert {tuple(one) for one in tools.values()} == {("backend", "code")}
+    assert {tuple(tool) for tool in tools.values()} == {("backend", "code")}
     assert tools["depth"]["backend"].endswith(":2cbfbfa26ffb")
     assert tools["crop"]["backend"].startswith("classical:")
-    assert {len(one["code"]) for one in tools.values()} == {12}
+    assert {len(item["code"]) for item in tools.values()} == {12}
     assert (data["kind"], len(data["sha256"])) == ("folder", 64)
     assert (prompts["format_line"], list(prompts)) == (True, ["format_line", "format_lines", "texts"])
     assert run.tools.unchecked(config.service) == ("depth",)
-    assert list(found.items()) == [
+    assert list(record.items()) == [
         ("hybrid", __version__),
         ("pictures", "auto"),
         ("benchmark", "blink"),
@@ -101,30 +101,30 @@ SAMPLED = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0)
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"), [("samples", "samples are one; leave"), ("repeats", "repetitions are one: add")]
+    ("setting", "message"), [("samples", "samples are one; leave"), ("repeats", "repetitions are one: add")]
 )
-def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, said: str) -> None:
-    asked: dict[str, Any] = {"model": "openai:m", "model_settings": SAMPLED, setting: 5}
-    for change, told in (
+def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, message: str) -> None:
+    request: dict[str, Any] = {"model": "openai:m", "model_settings": SAMPLED, setting: 5}
+    for change, text in (
         ({"model": "replay:outputs"}, f"--setting {setting}=5: a recorded model has one reply to a question"),
         ({"answer": "likelihood"}, f"--setting {setting}=5: likelihoods are the same every time"),
-        ({"model_settings": ModelSettings()}, f"--setting {setting}=5: at temperature 0 all {said}"),
+        ({"model_settings": ModelSettings()}, f"--setting {setting}=5: at temperature 0 all {message}"),
         ({setting: 0}, f"--setting {setting}=0: at least 1"),
     ):
-        with pytest.raises(UsageError, match=told):
-            RunConfig("blink", **{**asked, **change})
-        RunConfig("blink", **{**asked, **change, setting: 1})
+        with pytest.raises(UsageError, match=text):
+            RunConfig("blink", **{**request, **change})
+        RunConfig("blink", **{**request, **change, setting: 1})
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         *cases(__file__, "not_together")[1],
         ({"model": "replay:outputs", "context": Path("x")}, "--setting context: a recorded model"),
     ],
 )
-def test_ways_of_asking_that_do_not_go_together_are_refused(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_ways_of_asking_that_do_not_go_together_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         RunConfig("blink", **change)
 
 

@@ -43,7 +43,7 @@ def row(identity: str, cluster: str = "") -> Question:
     return Question(identity, identity[0], (), "?", Kind.YES_NO, cluster=cluster)
 
 
-def taken(rows: dict[str, list[Question | BrokenQuestion]], limit: int | None) -> list[str]:
+def choose_ids(rows: dict[str, list[Question | BrokenQuestion]], limit: int | None) -> list[str]:
     bench: Any = Rows(rows)
     with tempfile.TemporaryDirectory() as store:
         source = Source(Path("data"), ImageStore(Path(store)), "val", tuple(rows))
@@ -52,9 +52,9 @@ def taken(rows: dict[str, list[Question | BrokenQuestion]], limit: int | None) -
 
 def test_a_pair_is_never_split_and_each_of_it_counts() -> None:
     rows: dict[str, list[Question | BrokenQuestion]] = {"a": [row("a1", "p"), row("a2", "p"), row("a3", "r")]}
-    assert taken(rows, 1) == ["a1", "a2"]
-    assert taken(rows, 2) == ["a1", "a2"]
-    assert taken(rows, 3) == ["a1", "a2", "a3"]
+    assert choose_ids(rows, 1) == ["a1", "a2"]
+    assert choose_ids(rows, 2) == ["a1", "a2"]
+    assert choose_ids(rows, 3) == ["a1", "a2", "a3"]
 
 
 @given(st.lists(st.lists(st.integers(1, 3), max_size=5), min_size=1, max_size=4), st.integers(1, 12))
@@ -66,11 +66,11 @@ def test_a_limit_takes_whole_groups_and_as_many_as_there_are(sizes: list[list[in
     everything = [question for of_task in rows.values() for question in of_task]
     if not everything:
         return
-    found = taken(rows, limit)
-    bases = Counter(identity.split("#")[0] for identity in found)
+    result = choose_ids(rows, limit)
+    bases = Counter(identity.split("#")[0] for identity in result)
     assert len(bases) == min(limit, sum(map(len, sizes)))
-    whole = Counter(question.id.split("#")[0] for question in everything)
-    assert all(whole[base] == count for base, count in bases.items())
+    counts = Counter(question.id.split("#")[0] for question in everything)
+    assert all(counts[base] == count for base, count in bases.items())
     per_task = Counter(base[0] for base in bases)
     for task, groups in zip("abcd", sizes, strict=False):
         assert per_task[task] >= min(len(groups), limit // len(sizes))
@@ -78,12 +78,12 @@ def test_a_limit_takes_whole_groups_and_as_many_as_there_are(sizes: list[list[in
 
 def test_an_id_that_stands_twice_is_an_error() -> None:
     with pytest.raises(DataError, match="data: the id 'a1' appears twice"):
-        taken({"a": [row("a1")], "b": [row("a1")]}, None)
+        choose_ids({"a": [row("a1")], "b": [row("a1")]}, None)
 
 
 def test_no_question_at_all_is_an_error() -> None:
     with pytest.raises(DataError, match="holds no question of the split val"):
-        taken({"a": []}, None)
+        choose_ids({"a": []}, None)
 
 
 def mounted(folder: Path | str, tmp_path: Path, **changes: Any) -> Mounted:

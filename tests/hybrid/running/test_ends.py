@@ -34,12 +34,12 @@ def failing(config: RunConfig, fakes: Any, **errors: BaseException) -> ResolvedR
     return replace(run, resources=replace(run.resources, model=fakes.WatchedModel(run.resources.model, errors)))
 
 
-async def ended(run: ResolvedRun, told: list[str] | None = None) -> RunEnd:
-    return await run_until_complete(run, lambda *_: None, (told if told is not None else []).append)
+async def finish_run(run: ResolvedRun, names: list[str] | None = None) -> RunEnd:
+    return await run_until_complete(run, lambda *_: None, (names if names is not None else []).append)
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (SystemExit(0), "SystemExit: 0 (AT)"),
         (ExceptionGroup("two", [ValueError("a"), ValueError("b")]), "ExceptionGroup: two (2 sub-exceptions) (AT)"),
@@ -49,21 +49,23 @@ async def ended(run: ResolvedRun, told: list[str] | None = None) -> RunEnd:
         (RecursionError("too deep"), "RecursionError: too deep (AT)"),
     ],
 )
-async def test_any_error_costs_its_own_question(config: RunConfig, fakes: Any, error: BaseException, told: str) -> None:
+async def test_any_error_costs_its_own_question(
+    config: RunConfig, fakes: Any, error: BaseException, message: str
+) -> None:
     run = failing(config, fakes, val_Jigsaw_2=error)
-    end = await ended(run)
+    end = await finish_run(run)
     (failure,) = end.failures
     placed = replace(failure, error=re.sub(r"tests/fakes\.py, line \d+", "AT", failure.error))
-    assert (placed, end.answered) == (UnfinishedQuestion("mllm", "val_Jigsaw_2", told), 5)
-    ((identity, why),) = run.folder.recorded("mllm").unfinished.items()
+    assert (placed, end.answered) == (UnfinishedQuestion("mllm", "val_Jigsaw_2", message), 5)
+    ((identity, reason),) = run.folder.recorded("mllm").unfinished.items()
     assert identity == "val_Jigsaw_2"
-    assert f'{Path("tests") / "fakes.py"}", line ' in why
+    assert f'{Path("tests") / "fakes.py"}", line ' in reason
 
 
 async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
     keep_secret("sk-ends-secret")
     run = failing(config, fakes, val_Jigsaw_2=Outage("401: sk-ends-secret is wrong"))
-    assert (await ended(run)).failures[0].error == "401: [redacted] is wrong"
+    assert (await finish_run(run)).failures[0].error == "401: [redacted] is wrong"
     assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "attempts.jsonl").read_bytes()
 
 
@@ -75,20 +77,20 @@ async def test_a_wall_clock_that_jumps_moves_no_question(
     run = replace(run, resources=replace(run.resources, clock=clock))
     jumps = iter((2e9, 1e9, 3e9, 0.0, -5.0, 1.0))
     monkeypatch.setattr(time, "time", lambda: next(jumps))
-    made = []
+    results = []
     for question in run.sound[:3]:
-        made.append(await attempt_question(run.benchmark, run.resources, run.solvers["mllm"], question))
+        results.append(await attempt_question(run.benchmark, run.resources, run.solvers["mllm"], question))
         clock.passes(10.0)
-    assert [one.seconds for one in made] == [0.0, 0.0, 0.0]
-    began = [one.started or 0.0 for one in made]
-    assert [later - began[0] for later in began] == pytest.approx([0.0, 10.0, 20.0])
+    assert [item.seconds for item in results] == [0.0, 0.0, 0.0]
+    values = [entry.started or 0.0 for entry in results]
+    assert [later - values[0] for later in values] == pytest.approx([0.0, 10.0, 20.0])
 
 
 async def test_scores_are_the_same_bytes_at_any_concurrency(config: RunConfig, tmp_path: Path) -> None:
     scores = []
     for count in (1, 64):
         run = prepare(replace(config, concurrency=count, out=tmp_path / f"c{count}"))
-        await ended(run)
+        await finish_run(run)
         score_run(run.folder, ScoreOptions())
         scores.append((run.folder.path / "mllm" / "scores.jsonl").read_bytes())
     assert scores[0] == scores[1]
@@ -104,7 +106,7 @@ async def test_an_attempt_that_has_no_form_costs_nobody_else(tmp_path: Path) -> 
     ends = await asyncio.gather(*map(recorder.write, (attempt("q1"), odd, attempt("q2"))), return_exceptions=True)
     await recorder.close()
     assert [end is None for end in ends] == [True, False, True]
-    assert [one.id for one in RunFolder(tmp_path).attempts("mllm")] == ["q1", "q2"]
+    assert [item.id for item in RunFolder(tmp_path).attempts("mllm")] == ["q1", "q2"]
 
 
 @pytest.mark.parametrize("code", ["raise RuntimeError('at import')", "import no_such_package", "TOOL"])

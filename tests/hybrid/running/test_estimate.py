@@ -58,19 +58,19 @@ class Talker(Solver):
         return Reply("")
 
 
-async def asked(config: RunConfig, solver: Solver | None = None) -> SolverEstimate:
+async def estimate_run(config: RunConfig, solver: Solver | None = None) -> SolverEstimate:
     run = prepare(config)
     if solver is not None:
         run = replace(run, solvers={"talker": solver})
-    (found,) = (await estimate(run)).solvers.values()
-    return found
+    (value,) = (await estimate(run)).solvers.values()
+    return value
 
 
 async def spent(config: RunConfig, call_path: CallPath) -> Spent:
     """The estimate of one course."""
-    found = await asked(config, Talker(certain(call_path)))
-    assert found.low == found.expected == found.high
-    return found.expected
+    result = await estimate_run(config, Talker(certain(call_path)))
+    assert result.low == result.expected == result.high
+    return result.expected
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,17 @@ async def spent(config: RunConfig, call_path: CallPath) -> Spent:
     ],
 )
 async def test_what_changes_the_prompt_changes_the_estimate(config: RunConfig, changes: Any, read: int) -> None:
-    assert (await asked(replace(config, **changes))).expected == Spent(1, read, 125)
+    assert (await estimate_run(replace(config, **changes))).expected == Spent(1, read, 125)
 
 
 async def test_captions_are_counted_once_and_on_their_own(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     captioned = replace(config, images="caption")
     # A caption stands for the picture, after its name.
-    assert (await asked(captioned)).expected == Spent(1, TEXT + LINE + NAME + 125, 125)
+    assert (await estimate_run(captioned)).expected == Spent(1, TEXT + LINE + NAME + 125, 125)
     # The request for a caption has 205 characters, and no name.
-    found = (await estimate(prepare(captioned))).captions
-    assert found is not None
-    assert (found.questions, found.low, found.expected, found.high) == (1, *[Spent(1, 52 + PICTURE, 125)] * 3)
+    result = (await estimate(prepare(captioned))).captions
+    assert result is not None
+    assert (result.questions, result.low, result.expected, result.high) == (1, *[Spent(1, 52 + PICTURE, 125)] * 3)
     assert (await estimate(prepare(config))).captions is None
     # Whichever solver shows it, an image is described once, and not again by a run that goes on.
     sampled = replace(SERVER, temperature=1.0)
@@ -125,24 +125,26 @@ async def test_a_second_model_has_a_price_and_a_rule_for_images_of_its_own(confi
         model_settings=replace(SERVER, max_tokens=10),
     )
     report = await estimate(prepare(second))
-    found = report.captions
-    assert found is not None
+    captions = report.captions
+    assert captions is not None
     tokens = image_tokens("anthropic", "claude-sonnet-4-5", 24, 20)
     assert tokens is not None
     # --max-tokens is of the model that answers.
-    assert found.expected == Spent(1, 52 + tokens, 125)
-    assert found.cost_usd == dict.fromkeys(("low", "expected", "high"), ((52 + tokens) * 3 + 125 * 15) / 1e6)
-    assert found.assumes == ("anthropic:claude-sonnet-4-5 describes; counted in images, not questions",)
+    assert captions.expected == Spent(1, 52 + tokens, 125)
+    assert captions.cost_usd == dict.fromkeys(("low", "expected", "high"), ((52 + tokens) * 3 + 125 * 15) / 1e6)
+    assert captions.assumes == ("anthropic:claude-sonnet-4-5 describes; counted in images, not questions",)
     assert report.solvers["mllm"].expected == Spent(1, TEXT + LINE + NAME + 125, 10)
 
 
 async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     # The puzzle is 96 pixels wide and its pieces 48: each is one tile, and so is the sheet.
     puzzle = replace(config, data=str(fakes.blink_folder(tmp_path / "puzzle", 1, 0)))
-    one, three = [(await asked(replace(puzzle, images=form))).expected.input_tokens for form in ("concat", "separate")]
+    item, three = [
+        (await estimate_run(replace(puzzle, images=form))).expected.input_tokens for form in ("concat", "separate")
+    ]
     assert three is not None
-    assert one is not None
-    assert three - one == 3 * (PICTURE + NAME) - (PICTURE + NAME)
+    assert item is not None
+    assert three - item == 3 * (PICTURE + NAME) - (PICTURE + NAME)
 
 
 async def test_a_menu_in_text_is_counted_as_it_is_written(config: RunConfig) -> None:
@@ -157,23 +159,23 @@ async def test_a_large_picture_counts_as_it_is_sent(config: RunConfig, tmp_path:
     fakes.write_task(tmp_path / "large", "Spatial_Relation", [row])
     large = replace(config, data=str(tmp_path / "large"))
     # OpenAI's own example: 765 tokens for 1024 x 1024.
-    assert (await asked(large)).expected.input_tokens == MLLM - PICTURE + 765
+    assert (await estimate_run(large)).expected.input_tokens == MLLM - PICTURE + 765
     small = replace(large, model_settings=replace(SERVER, max_pixels=512 * 512))
-    assert (await asked(small)).expected.input_tokens == MLLM
+    assert (await estimate_run(small)).expected.input_tokens == MLLM
 
 
 async def test_who_needs_no_model_takes_nothing(config: RunConfig) -> None:
-    assert (await asked(replace(config, solvers=("specialist",)))).high == Spent()
+    assert (await estimate_run(replace(config, solvers=("specialist",)))).high == Spent()
 
 
 def test_the_controllers_outlook_keeps_to_its_limits() -> None:
     prompt = Prompt(("?",), Kind.CHOICE)
-    found = CONTROLLER.call_estimate(prompt, Limits(tool_calls=5, turns=6))
-    call_paths = (found.low, found.usual, found.high)
-    assert [(one.calls, one.offered, one.findings) for one in call_paths] == [(1, 1, 0), (2, 2, 1), (6, 5, 5)]
-    assert found.share == 0.75
-    assert "3 of 4 asks call one tool" in found.assumes
-    assert all("You may call tools" in one.says for one in call_paths)
+    result = CONTROLLER.call_estimate(prompt, Limits(tool_calls=5, turns=6))
+    call_paths = (result.low, result.usual, result.high)
+    assert [(path.calls, path.offered, path.findings) for path in call_paths] == [(1, 1, 0), (2, 2, 1), (6, 5, 5)]
+    assert result.share == 0.75
+    assert "3 of 4 asks call one tool" in result.assumes
+    assert all("You may call tools" in item.says for item in call_paths)
     two = CONTROLLER.call_estimate(prompt, Limits(turns=2)).usual
     assert (two.calls, two.offered) == (2, 1)
     for limits in (Limits(turns=1), Limits(tool_calls=0)):
@@ -186,18 +188,18 @@ Folders = Callable[[str], Path]
 
 
 def on(folder: Path, benchmark: str, **changes: Any) -> RunConfig:
-    asked = RunConfig(
+    request = RunConfig(
         benchmark, ("mllm",), "openai:gpt-4o", model_settings=SERVER, data=str(folder), out=folder / "run"
     )
-    return replace(asked, **changes)
+    return replace(request, **changes)
 
 
 async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     # The question is asked again where the reply is the one refusal of its five options.
-    refusals = await asked(on(folders("mm_sap"), "mm_sap"))
+    refusals = await estimate_run(on(folders("mm_sap"), "mm_sap"))
     assert [spent.calls / refusals.questions for _, spent in refusals.levels] == [1, pytest.approx(1.2), 2]
     # One part is shown and the question follows, or all four with three asks whether to go on.
-    shifts = await asked(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
+    shifts = await estimate_run(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
     low, expected, high = (spent.input_tokens or 0 for _, spent in shifts.levels)
     assert low < expected < high
@@ -225,14 +227,14 @@ class Counting(Scripted):
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         read = sum(_size(message) for message in arrange(messages, 8))
         read += text_tokens(tools_json(tools)) if tools else 0
-        wanted = TOOLS.get(self.tasks[call.question])
-        tool = next((tool for tool in tools if tool.card.name == wanted), None)
+        value = TOOLS.get(self.tasks[call.question])
+        tool = next((tool for tool in tools if tool.card.name == value), None)
         if tool is None or any(message.role == "tool" for message in messages):
             return AssistantMessage(REPLY, usage=TokenUsage(read, text_tokens(REPLY)))
         self.calling.add(call.question)
         images = [ref.name for ref in images_of(messages)][: tool.card.images[1]]
-        made = ToolCall(f"call_{call.ask}_{call.call}", tool.card.name, {"images": images})
-        return AssistantMessage("", (made,), usage=TokenUsage(read, text_tokens(repr(made))))
+        tool_call = ToolCall(f"call_{call.ask}_{call.call}", tool.card.name, {"images": images})
+        return AssistantMessage("", (tool_call,), usage=TokenUsage(read, text_tokens(repr(tool_call))))
 
 
 def _size(message: Message) -> int:
@@ -257,13 +259,13 @@ async def test_a_run_uses_at_most_twice_and_at_least_half_of_it(benchmark: str, 
     assert await ask_run(run, lambda *_: None) == ()
     assert len(model.calling) >= len(run.sound) / 2
     for solver in solvers:
-        usages = [exchange.reply.usage for one in run.folder.attempts(solver) for exchange in one.exchanges]
-        found = expected[solver].expected
-        assert found.input_tokens is not None
+        usages = [exchange.reply.usage for attempt in run.folder.attempts(solver) for exchange in attempt.exchanges]
+        result = expected[solver].expected
+        assert result.input_tokens is not None
         used = {
-            "calls": (sum(usage.model_calls for usage in usages), found.calls),
-            "input": (sum(usage.input_tokens for usage in usages), found.input_tokens),
-            "output": (sum(usage.output_tokens for usage in usages), found.output_tokens),
+            "calls": (sum(usage.model_calls for usage in usages), result.calls),
+            "input": (sum(usage.input_tokens for usage in usages), result.input_tokens),
+            "output": (sum(usage.output_tokens for usage in usages), result.output_tokens),
         }
         for what, (real, estimated) in used.items():
             assert 0.5 <= estimated / real <= 2, (solver, what, real, estimated)

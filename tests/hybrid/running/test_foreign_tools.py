@@ -26,9 +26,9 @@ from tests.tables import cases
 Planned = Callable[..., ResolvedRun]
 
 
-def calls(*made: tuple[str, dict[str, Any]]) -> AssistantMessage:
+def calls(*names: tuple[str, dict[str, Any]]) -> AssistantMessage:
     """A model's message that calls tools."""
-    return AssistantMessage("", tuple(ToolCall(str(place), name, args) for place, (name, args) in enumerate(made)))
+    return AssistantMessage("", tuple(ToolCall(str(place), name, args) for place, (name, args) in enumerate(names)))
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +52,8 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
     data = fakes.blink_folder(tmp_path / "blink")
 
     def plan(mcp: tuple[str, ...], *replies: AssistantMessage | str, **changes: Any) -> ResolvedRun:
-        images = STRANGE_IMAGES if any(one.startswith("strange=") for one in mcp) else {}
-        images = images | (PLAIN_IMAGES if any(one.startswith("plain=") for one in mcp) else {})
+        images = STRANGE_IMAGES if any(item.startswith("strange=") for item in mcp) else {}
+        images = images | (PLAIN_IMAGES if any(entry.startswith("plain=") for entry in mcp) else {})
         changes["mcp_images"] = images | changes.get("mcp_images", {})
         config = RunConfig(
             "blink",
@@ -86,7 +86,11 @@ def steps(run: ResolvedRun) -> list[Step]:
     """The tool calls of all questions."""
     attempts = run.folder.attempts("controller")
     return [
-        step for one in attempts for exchange in one.exchanges for step in exchange.reply.steps if step.kind == "tool"
+        step
+        for attempt in attempts
+        for exchange in attempt.exchanges
+        for step in exchange.reply.steps
+        if step.kind == "tool"
     ]
 
 
@@ -122,9 +126,9 @@ def test_controls_work_as_on_our_own(planned: Planned, stranger: str, web: tuple
     measured, added = steps(run)
     if control == "shuffled":
         assert measured.data["version"] == f"shuffled:Strange Server {_version()}"
-        found: Any = measured.data["data"]
+        data: Any = measured.data["data"]
         # The point lies outside of the partner's image, and is moved into it.
-        assert found["x"] == found["width_px"] - 1 < 100
+        assert data["x"] == data["width_px"] - 1 < 100
         assert added.text == BLANK_TEXT
     else:
         assert {measured.data["backend"], added.data["backend"]} == {control}
@@ -146,9 +150,9 @@ def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: st
         service=ServiceOptions("classical", timeout_s=8.0),
     )
     assert carried_out(run).answered == 1
-    fails, dies, _, refuses, odd, hostile = found = steps(run)
+    fails, dies, _, refuses, odd, hostile = result = steps(run)
     error = Fault.TOOL_ERROR
-    assert [step.fault for step in found] == [error, error, Fault.TIMEOUT, Fault.BAD_ARGUMENTS, error, None]
+    assert [step.fault for step in result] == [error, error, Fault.TIMEOUT, Fault.BAD_ARGUMENTS, error, None]
     assert fails.text.endswith("the [31mflux[0m is not aligned")
     assert dies.text == "plain_dies: Connection closed"
     assert web[1].read_text().split() == ["hangs", "cancelled"]
@@ -170,12 +174,12 @@ def test_a_server_that_is_gone_leaves_its_questions_open(
     planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are asked again when it is back; none is answered without the tool."""
-    there = tmp_path / "there.py"
-    there.write_text(PLAIN.read_text())
+    server_file = tmp_path / "there.py"
+    server_file.write_text(PLAIN.read_text())
     run = planned(
-        (plain(script=there),), calls(("plain_look", {"image": "img:1"})), "Answer: (A)", tools=("plain_look",)
+        (plain(script=server_file),), calls(("plain_look", {"image": "img:1"})), "Answer: (A)", tools=("plain_look",)
     )
-    there.unlink()
+    server_file.unlink()
     monkeypatch.setattr(client, "AWAY_S", 0.5)
     end = carried_out(run)
     (failure,) = end.failures
@@ -230,10 +234,10 @@ def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(planned: 
     folder.mkdir()
     (folder / "redness.py").write_text(FORTY_LINES)
     words = ("--tool-path", str(folder), "--tools", "redness")
-    asked = (calls(("hybrid_redness", {"image": "img:1"})), "Answer: (A)")
-    told = {"hybrid_redness": "image"}
+    values = (calls(("hybrid_redness", {"image": "img:1"})), "Answer: (A)")
+    options = {"hybrid_redness": "image"}
     with over_http(*words) as served:
-        run = planned((f"hybrid={served.url}",), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
+        run = planned((f"hybrid={served.url}",), *values, tools=("crop", "hybrid_redness"), mcp_images=options)
         end = carried_out(run)
     assert (end.answered, end.failures, end.stopped) == (1, (), None)
     (step,) = steps(run)
@@ -242,6 +246,8 @@ def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(planned: 
     assert "bright." in step.text
     pages = collect_run(run.folder)
     (page,) = [page for page in pages.benchmarks[0].questions if page.solvers[0].outcome]
-    shown = [one for one in page.solvers[0].asks[0].steps if one.kind == "tool"]
-    assert [(one.name, [picture.over for picture in one.pictures]) for one in shown] == [("hybrid_redness", ["img:1"])]
+    items = [item for item in page.solvers[0].asks[0].steps if item.kind == "tool"]
+    assert [(entry.name, [picture.over for picture in entry.pictures]) for entry in items] == [
+        ("hybrid_redness", ["img:1"])
+    ]
     assert any("hybrid_redness mcp:hybrid " in fact.value for fact in pages.benchmarks[0].overview.facts)

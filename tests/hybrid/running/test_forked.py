@@ -149,7 +149,7 @@ def program(body: str, *words: object) -> subprocess.Popen[str]:
     )
 
 
-def said(body: str, *words: object) -> str:
+def run_program(body: str, *words: object) -> str:
     with program(body, *words) as process:
         out, wrong = process.communicate()
     assert process.returncode == 0, wrong
@@ -158,17 +158,17 @@ def said(body: str, *words: object) -> str:
 
 
 def test_values_and_open_files_come_out_of_another_process_and_its_imports_stay_there(tmp_path: Path) -> None:
-    assert said(TEXT["values_and_open_files_come_out"], tmp_path) == "once alone\n"
+    assert run_program(TEXT["values_and_open_files_come_out"], tmp_path) == "once alone\n"
 
 
 def test_errors_are_raised_with_their_words_and_defects_with_their_traceback() -> None:
-    lines = said(TEXT["errors_are_raised_with_their_words"]).splitlines()
+    lines = run_program(TEXT["errors_are_raised_with_their_words"]).splitlines()
     assert lines[:2] == ["DataError False no column", "FileNotFoundError False [Errno 2] not there: 'a.json'"]
     assert lines[2:] == ["KeyError True 'q1'", "RuntimeError True Traceback (most recent call last):"]
 
 
 def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> None:
-    assert said(TEXT["it_is_one_step_ahead_and"]) == "the end " * 41
+    assert run_program(TEXT["it_is_one_step_ahead_and"]) == "the end " * 41
 
 
 @pytest.mark.parametrize(
@@ -198,12 +198,12 @@ def test_an_interruption_does_not_fall_into_what_cleans_up(looks: str) -> None:
         if not {looks!r}:
             os.read(ahead, 1)
     """
-    assert said(body) == "the end"
+    assert run_program(body) == "the end"
 
 
 def test_a_process_that_is_killed_is_an_error_that_says_how() -> None:
     body = TEXT["a_process_that_is_killed_is"]
-    assert said(body).startswith("HybridError the process that reads the data ended too early (signal SIGKILL)")
+    assert run_program(body).startswith("HybridError the process that reads the data ended too early (signal SIGKILL)")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -221,7 +221,7 @@ def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
 
 
 def test_beside_another_thread_nothing_is_forked() -> None:
-    assert said(TEXT["beside_another_thread_nothing_is_forked"]) == "True\n"
+    assert run_program(TEXT["beside_another_thread_nothing_is_forked"]) == "True\n"
 
 
 RUN = TEXT["RUN"]
@@ -237,8 +237,8 @@ def test_the_command_line_reads_in_a_fork_and_writes_the_same_run(
         folder = folders[threads] = tmp_path / threads
         words = ("--data", data, "--task", "Jigsaw", "--solver", "chance", "--out", folder)
         with program(RUN, threads, *words) as process:
-            _, told = process.communicate()
-        assert process.returncode == 0, told
-        assert told.splitlines()[-1] == str(threads == "threads")
+            _, text = process.communicate()
+        assert process.returncode == 0, text
+        assert text.splitlines()[-1] == str(threads == "threads")
     read, forked = ((folder / "questions.jsonl").read_bytes() for folder in folders.values())
     assert read == forked

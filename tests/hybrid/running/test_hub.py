@@ -27,11 +27,11 @@ TASKS = {
 
 
 def bench(name: str) -> Benchmark:
-    found: Benchmark = load("hybrid.benchmarks", name)
-    return found
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    return benchmark
 
 
-def made(tmp_path: Path, name: str) -> Path:
+def copy_data(tmp_path: Path, name: str) -> Path:
     folder = tmp_path / f"made-{name}"
     bench(name).generate(folder, TASKS[name], 3, 0)
     return folder
@@ -42,8 +42,8 @@ def mounted(name: str, data: str, tmp_path: Path, tasks: tuple[str, ...] = ()) -
     return mount(bench(name), data, split=None, tasks=tasks, settings={}, store=store)
 
 
-def asked(name: str, found: Mounted) -> list[Any]:
-    return list(questions(bench(name), found.source, None))
+def read_questions(name: str, result: Mounted) -> list[Any]:
+    return list(questions(bench(name), result.source, None))
 
 
 def fetched(copy: HubCopy) -> list[str]:
@@ -52,25 +52,25 @@ def fetched(copy: HubCopy) -> list[str]:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_hub_gives_the_same_questions_as_the_folder(name: str, hub: Any, tmp_path: Path) -> None:
-    folder = made(tmp_path, name)
+    folder = copy_data(tmp_path, name)
     sha = hub.commit(bench(name).card.hub_id, folder)
     local, remote = mounted(name, str(folder), tmp_path, TASKS[name]), mounted(name, "hub", tmp_path, TASKS[name])
     assert remote.origin == {"kind": "hub", "id": bench(name).card.hub_id, "revision": sha}
-    assert asked(name, remote) == asked(name, local)
-    assert len(asked(name, remote)) >= 3 * len(TASKS[name])
+    assert read_questions(name, remote) == read_questions(name, local)
+    assert len(read_questions(name, remote)) >= 3 * len(TASKS[name])
     sources = (local.source, remote.source)
     assert len({fingerprint(bench(name).files(source), source.folder) for source in sources}) == 1
 
 
 def test_a_second_time_needs_no_network(hub: Any, tmp_path: Path, blink: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sha = hub.commit(BLINK, blink)
-    first = asked("blink", mounted("blink", "hub", tmp_path, ("Jigsaw",)))
+    first = read_questions("blink", mounted("blink", "hub", tmp_path, ("Jigsaw",)))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    before = len(hub.requests)
-    again = mounted("blink", "hub", tmp_path, ("Jigsaw",))
-    assert again.origin["revision"] == sha
-    assert asked("blink", again) == first
-    assert len(hub.requests) == before
+    count = len(hub.requests)
+    second = mounted("blink", "hub", tmp_path, ("Jigsaw",))
+    assert second.origin["revision"] == sha
+    assert read_questions("blink", second) == first
+    assert len(hub.requests) == count
     with pytest.raises(UsageError, match=r"HF_HUB_OFFLINE is set, and of BLINK-Benchmark/BLINK not every file"):
         fetch(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
 
@@ -84,7 +84,7 @@ def test_a_revision_can_be_named_and_the_newest_is_the_default(
     assert mounted("blink", "hub", tmp_path, ("Jigsaw",)).origin["revision"] == new
     pinned = mounted("blink", f"hub@{old}", tmp_path, ("Jigsaw",))
     assert pinned.origin["revision"] == old
-    assert len(asked("blink", pinned)) == 3
+    assert len(read_questions("blink", pinned)) == 3
     with pytest.raises(UsageError, match=r"--data hub@v9: .*/datasets/BLINK-Benchmark/BLINK has no such revision"):
         mounted("blink", "hub@v9", tmp_path, ("Jigsaw",))
 
@@ -101,7 +101,7 @@ def test_a_server_that_fails_every_time_is_one_line(hub: Any, tmp_path: Path, bl
 def test_a_gated_data_set_says_what_to_accept_and_which_token_to_set(
     hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str | None, message: str
 ) -> None:
-    hub.commit("GZClarence/MVP-Bench", made(tmp_path, "mvp_bench"), frozenset({"reader"}))
+    hub.commit("GZClarence/MVP-Bench", copy_data(tmp_path, "mvp_bench"), frozenset({"reader"}))
     if token:
         monkeypatch.setenv("HF_TOKEN", token)
     with pytest.raises(UsageError, match=message):
@@ -121,10 +121,10 @@ def test_a_file_or_column_that_is_missing_is_named_with_the_data_set(
     hub: Any, tmp_path: Path, blink: Path, fakes: Any
 ) -> None:
     sha = hub.commit(BLINK, blink)
-    named = rf"{BLINK} at {sha[:12]} has no file IQ_Test/val-\*\.parquet"
-    with pytest.raises(DataError, match=named):
+    text = rf"{BLINK} at {sha[:12]} has no file IQ_Test/val-\*\.parquet"
+    with pytest.raises(DataError, match=text):
         fetch(bench("blink"), "val", ("Jigsaw", "IQ_Test"))
-    with pytest.raises(DataError, match=named):
+    with pytest.raises(DataError, match=text):
         listing(bench("blink"), "val", ("IQ_Test",))
     row = fakes.jigsaw_row(1)
     shutil.rmtree(blink / "Spatial_Relation")
@@ -136,15 +136,15 @@ def test_a_file_or_column_that_is_missing_is_named_with_the_data_set(
 
 def test_a_listing_has_sizes_and_what_is_on_disk_and_fetches_nothing(hub: Any, tmp_path: Path, blink: Path) -> None:
     sha = hub.commit(BLINK, blink, frozenset({"reader"}))
-    found = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
-    assert (found.id, found.revision, found.gated) == (BLINK, sha, True)
-    assert {file.path: file.size for file in found.files} == {
+    result = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
+    assert (result.id, result.revision, result.gated) == (BLINK, sha, True)
+    assert {file.path: file.size for file in result.files} == {
         f"{task}/val-00000-of-00001.parquet": os.path.getsize(blink / task / "val-00000-of-00001.parquet")
         for task in ("Jigsaw", "Spatial_Relation")
     }
-    assert not any(file.on_disk for file in found.files)
+    assert not any(file.on_disk for file in result.files)
     assert hub.contents == []
     hub.sets[BLINK].readers = None
     fetch(bench("blink"), "val", ("Jigsaw",))
-    again = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
-    assert [file.on_disk for file in again.files] == [True, False]
+    second = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
+    assert [file.on_disk for file in second.files] == [True, False]

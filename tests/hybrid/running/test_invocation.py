@@ -60,9 +60,9 @@ def test_the_question_for_the_commit_leaves_the_index_alone(tmp_path: Path) -> N
     # Its times differ from those in the index, which git would write anew.
     os.utime(tmp_path / "code.py", (1, 1))
     index = tmp_path / ".git" / "index"
-    before = index.read_bytes()
+    content = index.read_bytes()
     assert commit_of(tmp_path) == git(tmp_path, "rev-parse", "HEAD")
-    assert index.read_bytes() == before
+    assert index.read_bytes() == content
 
 
 @pytest.mark.system
@@ -89,18 +89,18 @@ async def test_every_command_is_added_without_its_secrets_and_the_run_stays_the_
         "it's-a-secret",
     ]
     monkeypatch.setattr(sys, "argv", ["hybrid", "run", "blink", *words, "--max-tokens", "123456"])
-    before = datetime.now(UTC).replace(microsecond=0)
+    variant = datetime.now(UTC).replace(microsecond=0)
     await ask_run(prepare(config), quiet)
     path = tmp_path / "r" / "manifest.json"
     old = read_manifest(path)
     (first,) = old["commands"]
-    shown = "--model-arg 'api_key=[redacted]' --base-url 'http://me:[redacted]@host/v1' --token '[redacted]'"
-    assert first["command"] == f"hybrid run blink {shown} --max-tokens 123456"
-    assert before <= datetime.fromisoformat(first["at"]) <= datetime.now(UTC)
+    text = "--model-arg 'api_key=[redacted]' --base-url 'http://me:[redacted]@host/v1' --token '[redacted]'"
+    assert first["command"] == f"hybrid run blink {text} --max-tokens 123456"
+    assert variant <= datetime.fromisoformat(first["at"]) <= datetime.now(UTC)
     monkeypatch.setattr(sys, "argv", ["hybrid", "run", "blink"])
     await ask_run(prepare(config), quiet)
     await ask_run(prepare(config), quiet)
-    commands = [Invocation(**one) for one in read_manifest(path)["commands"]]
-    assert [one.command for one in commands] == [first["command"], *["hybrid run blink"] * 2]
+    commands = [Invocation(**item) for item in read_manifest(path)["commands"]]
+    assert [command.command for command in commands] == [first["command"], *["hybrid run blink"] * 2]
     assert asdict(commands[0]).keys() == {"at", "command", "commit"}
     assert read_manifest(path)["identity"] == old["identity"]

@@ -69,10 +69,10 @@ def config(tmp_path: Path) -> RunConfig:
                      out=tmp_path / "run")  # fmt: skip
 
 
-def ask(config: RunConfig, server: BatchServer, said: list[str] | None = None, **changed: Any) -> RunEnd:
+def ask(config: RunConfig, server: BatchServer, names: list[str] | None = None, **changed: Any) -> RunEnd:
     def watch(_: str, so_far: Any) -> None:
-        if said is not None:
-            said.append(so_far.waits)
+        if names is not None:
+            names.append(so_far.waits)
 
     run = prepare(at(config, server, **changed))
     return asyncio.run(run_until_complete(run, lambda *_: None, lambda _: None, watch=watch))
@@ -88,11 +88,11 @@ def states(config: RunConfig) -> list[str]:
 def test_a_batch_that_is_unknown_at_first_is_looked_for_and_never_made_again(
     config: RunConfig, model: str, looks: int, timer: JumpingTimer
 ) -> None:
-    said: list[str] = []
+    names: list[str] = []
     with batch_server(Behaviour(looks=looks, unknown=lambda _, look: look < looks)) as server:
-        end = ask(replace(config, model=model), server, said)
+        end = ask(replace(config, model=model), server, names)
         assert (end.failures, sizes(server), set(server.accepted.values())) == ((), [6], {1})
-    assert any(re.search("does not know batch .* asked again for 15 minutes", line or "") for line in said)
+    assert any(re.search("does not know batch .* asked again for 15 minutes", line or "") for line in names)
     assert max(timer.slept) <= 60, "no silent wait of more than a minute"
 
 
@@ -257,11 +257,11 @@ def test_a_gateway_that_gave_up_is_no_reason_to_create_a_batch_twice(config: Run
     """It is looked for in the list, which may be late."""
     looks: list[int] = []
 
-    def listed(number: int) -> bool:
+    def is_listed(number: int) -> bool:
         looks.append(number)
         return len(looks) > 3
 
-    with batch_server(Behaviour(looks=0, loses_answer={0}, listed=listed)) as server:
+    with batch_server(Behaviour(looks=0, loses_answer={0}, listed=is_listed)) as server:
         assert ask(replace(config, model=model), server).failures == ()
         assert (sizes(server), len(looks) > 3) == ([6], True)
 
@@ -281,9 +281,9 @@ def test_what_may_have_been_created_by_a_killed_command_is_looked_for(config: Ru
         assert ask(config, server).failures == ()
     assert config.out is not None
     log = config.out / "batches.jsonl"
-    kept = log.read_text().splitlines()
-    assert any('"state":"creating"' in line for line in kept), "on disk before the provider is asked"
-    assert [line for line in kept if '"state":"creating"' in line] == kept[1 + ("input" in kept[1]) :][:1]
+    lines = log.read_text().splitlines()
+    assert any('"state":"creating"' in line for line in lines), "on disk before the provider is asked"
+    assert [line for line in lines if '"state":"creating"' in line] == lines[1 + ("input" in lines[1]) :][:1]
 
 
 @ALL
@@ -313,11 +313,11 @@ def test_a_file_of_results_without_end_is_read_no_further(config: RunConfig, mod
         assert sizes(server) == [6, 6]
 
 
-@pytest.mark.parametrize("there", ["http://127.0.0.1:9/x", "ftp://127.0.0.1:9/x", "https://other:9/x"])
-async def test_no_step_leads_from_https_to_another_host_or_scheme(there: str) -> None:
+@pytest.mark.parametrize("location", ["http://127.0.0.1:9/x", "ftp://127.0.0.1:9/x", "https://other:9/x"])
+async def test_no_step_leads_from_https_to_another_host_or_scheme(location: str) -> None:
     from hybrid.models.chat_completions.wire import Address
 
     http = batch_http.Http(Address("https://127.0.0.1:9/v1/chat/completions", {"key": "secret"}), 5)
     with pytest.raises(UnreadableReplyError, match="points"):
-        await http.say("POST", there, {})
+        await http.say("POST", location, {})
     await http.close()

@@ -31,14 +31,16 @@ def test_ten_refusals_of_pictures_of_a_tool_are_its_faults(status: int, words: s
     folder = tmp_path / "run"
     with serving(Treatment(least_side=28, call=THIN, status=status, words=words)) as server:
         run(server, folder, limit=12)
-    found = [step for step in steps(folder) if step.fault is not None]
-    assert [step.fault for step in found] == [Fault.PICTURE_REFUSED] * 12
-    assert {step.data["tool"] for step in found} == {"crop"}
-    assert "195 x 1 px: the model's server did not take this picture" in found[0].text.replace("(", "").replace(")", "")
-    told = str(server.requests[-1]["messages"])
-    assert "was not taken" in told
-    assert "ask for a larger region" in told
-    assert words[:20] in told
+    values = [step for step in steps(folder) if step.fault is not None]
+    assert [step.fault for step in values] == [Fault.PICTURE_REFUSED] * 12
+    assert {step.data["tool"] for step in values} == {"crop"}
+    assert "195 x 1 px: the model's server did not take this picture" in values[0].text.replace("(", "").replace(
+        ")", ""
+    )
+    text = str(server.requests[-1]["messages"])
+    assert "was not taken" in text
+    assert "ask for a larger region" in text
+    assert words[:20] in text
     # Each picture is refused once, and twice where the server does not say that it is about the picture.
     refused = sum(message["role"] == "tool" for request in server.requests for message in request["messages"])
     assert refused <= 4 + 12 * 3
@@ -116,8 +118,8 @@ def test_sizes_that_fit(size: tuple[int, int], limits: PictureLimits, picture: t
 
 def urls_sent(server: PictureServer) -> list[str]:
     """Base64 texts of the pictures in the last request, those of the question first."""
-    found = [url for message in server.requests[-1]["messages"] for url in _pictures(message)]
-    return [url.partition(",")[2] for url in found]
+    requests = [url for message in server.requests[-1]["messages"] for url in _pictures(message)]
+    return [url.partition(",")[2] for url in requests]
 
 
 # A noisy crop of the whole picture, larger than the limits below.

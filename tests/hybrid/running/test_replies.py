@@ -37,8 +37,8 @@ def test_a_line_that_is_none_costs_its_own_call(tmp_path: Path, line: bytes) -> 
     path = tmp_path / "replies.jsonl"
     path.write_bytes(path.read_bytes() + line)
     opened(tmp_path).keep(CALL, "second", b"said again")
-    found = opened(tmp_path)
-    assert (found.find_reply(CALL, "sha"), found.find_reply(CALL, "second")) == (b"said", b"said again")
+    result = opened(tmp_path)
+    assert (result.find_reply(CALL, "sha"), result.find_reply(CALL, "second")) == (b"said", b"said again")
 
 
 def test_a_reply_with_a_secret_is_not_kept(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.system
 def test_a_kill_loses_nothing_that_was_kept(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, env=os.environ.copy(), timeout=300)
-    assert ended.returncode == -signal.SIGKILL
+    result = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, env=os.environ.copy(), timeout=300)
+    assert result.returncode == -signal.SIGKILL
     log = opened(tmp_path)
     assert all(log.find_reply(CallKey(f"q{number}", solver="mllm"), "sha") == b"said" for number in range(50))

@@ -17,7 +17,7 @@ from tests.servers import JsonHandler, LocalServer, listening
 
 
 @pytest.mark.parametrize(
-    ("resizing", "told"),
+    ("resizing", "message"),
     [
         (Resizing(28, 3136, 1003520), "frame=resized:28:3136:1003520"),
         (Resizing(28, 3136, 12845056), "frame=resized:28:3136:12845056"),
@@ -25,24 +25,24 @@ from tests.servers import JsonHandler, LocalServer, listening
         (Resizing(14, 784, 200704), "frame=resized:14:784:200704"),
     ],
 )
-async def test_the_bounds_of_a_server_are_told_by_its_tokens(resizing: Resizing, told: str, tmp_path: Path) -> None:
+async def test_the_bounds_of_a_server_are_told_by_its_tokens(resizing: Resizing, message: str, tmp_path: Path) -> None:
     order: list[int] = []
 
     class Handler(JsonHandler):
         def posted(self, body: bytes) -> None:
-            asked = json.loads(body)
-            urls = re.findall(r"data:image/\w+;base64,([\w+/=]+)", json.dumps(asked["messages"]))
+            data = json.loads(body)
+            urls = re.findall(r"data:image/\w+;base64,([\w+/=]+)", json.dumps(data["messages"]))
             sizes = [Image.open(io.BytesIO(base64.b64decode(url))).size for url in urls]
             order.append(max((max(size) for size in sizes), default=0))
             seen = [resizing.size(*size) for size in sizes]
             tokens = sum(across * down // resizing.factor**2 + 2 for across, down in seen)
-            text = "(630, 110)" if "red disc" in str(asked) else "ready"
+            text = "(630, 110)" if "red disc" in str(data) else "ready"
             choices = [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]
             self.answer({"choices": choices, "usage": {"prompt_tokens": 30 + tokens, "completion_tokens": 3}})
 
     with listening(LocalServer(Handler)) as server:
         checked = await check_model("openai:k", ModelSettings(base_url=f"{server.url}/v1"), ImageStore(tmp_path))
-    (found,) = [one for one in checked.found if one.asked == "pictures as they are seen"]
-    assert found.means.endswith(told)
+    (value,) = [item for item in checked.found if item.asked == "pictures as they are seen"]
+    assert value.means.endswith(message)
     # The largest picture comes last and alone.
     assert order[-1] == max(order) == 4096

@@ -30,7 +30,7 @@ def watched(config: RunConfig, fakes: Any, failing: dict[str, Exception] | None 
 
 
 def attempts(run: ResolvedRun, solver: str = "mllm") -> dict[str, str]:
-    return {one.id: one.exchanges[0].reply.text for one in run.folder.attempts(solver)}
+    return {attempt.id: attempt.exchanges[0].reply.text for attempt in run.folder.attempts(solver)}
 
 
 async def test_a_refused_configuration_ends_the_run(config: RunConfig, fakes: Any) -> None:
@@ -50,10 +50,10 @@ async def test_another_configuration_is_refused_with_the_difference(
     run, model = watched(replace(config, **changes), fakes)
     with pytest.raises(UsageError, match="holds a run of another configuration") as caught:
         await ran(run)
-    told = str(caught.value).splitlines()
+    text = str(caught.value).splitlines()
     for line in lines:
-        assert any(said.strip().startswith(line) for said in told)
-    assert len(told) == len(lines) + 2
+        assert any(message.strip().startswith(line) for message in text)
+    assert len(text) == len(lines) + 2
     assert model.asked == []
 
 

@@ -16,7 +16,7 @@ def config(config: RunConfig) -> RunConfig:
     return replace(config, solvers=("chance",), model=None)
 
 
-async def asked(config: RunConfig) -> ResolvedRun:
+async def finish_run(config: RunConfig) -> ResolvedRun:
     run = prepare(config)
     assert await ask_run(run, lambda *_: None) == ()
     return run
@@ -41,27 +41,27 @@ def leave_open(run: ResolvedRun, count: int) -> None:
 
 
 async def test_an_open_question_has_its_images(config: RunConfig) -> None:
-    run = await asked(config)
-    before = images()
+    run = await finish_run(config)
+    previous = images()
     leave_open(run, 1)
     forget_images()
-    await asked(config)
-    assert images() == before
+    await finish_run(config)
+    assert images() == previous
 
 
 @pytest.mark.parametrize("change", ["limit", "code", "damage"])
 async def test_data_is_read_again_where_its_questions_may_be_others(config: RunConfig, change: str) -> None:
-    run = await asked(config)
+    run = await finish_run(config)
     path = run.folder.path / "questions.jsonl"
-    whole, manifest = path.read_bytes(), run.folder.manifest
+    content, manifest = path.read_bytes(), run.folder.manifest
     assert manifest["taken"]["limit"] is None
     if change == "code":
         manifest["taken"]["code"] = "of another reader"
         run.folder.write_manifest(manifest)
     if change == "damage":
-        path.write_bytes(whole.replace(b"(A)", b"(B)", 1))
+        path.write_bytes(content.replace(b"(A)", b"(B)", 1))
     forget_images()
-    await asked(replace(config, limit=4) if change == "limit" else config)
+    await finish_run(replace(config, limit=4) if change == "limit" else config)
     assert images() > 0
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == content
     assert run.folder.manifest["taken"]["limit"] is None

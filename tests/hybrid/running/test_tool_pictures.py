@@ -28,11 +28,11 @@ def test_pictures_of_tools_that_are_not_seen_stop_the_run_before_a_question(
         with pytest.raises(UsageError, match=r"does not see pictures of tools.*--show text.*--allow blind-tools"):
             run(server, folder)
         assert not (folder / "controller" / "attempts.jsonl").exists()
-        asked = len(server.requests)
+        count = len(server.requests)
         # What was found is remembered: the same command asks nothing again.
         with pytest.raises(UsageError, match="does not see pictures of tools"):
             run(server, folder)
-        assert len(server.requests) == asked
+        assert len(server.requests) == count
         let_in = run(server, folder, allow=("blind-tools",))
         assert "pictures of tools not seen" in let_in["labels"]
         # Without pictures of tools there is nothing to ask.
@@ -75,9 +75,9 @@ def test_thinking_survives_the_picture_where_the_server_lets_it(
     treatment: Treatment, place: str, thinking: str, switch: dict[str, Any], tmp_path: Path, capsys: Any
 ) -> None:
     with serving(treatment) as server:
-        found = run(server, tmp_path / "run")["tool_picture"]
-    assert (found["verdict"], found["place"], found["thinking"]) == ("sees", place, thinking)
-    assert found["switch"] == ({"chat_template_kwargs": switch} if switch else {})
+        tool_picture = run(server, tmp_path / "run")["tool_picture"]
+    assert (tool_picture["verdict"], tool_picture["place"], tool_picture["thinking"]) == ("sees", place, thinking)
+    assert tool_picture["switch"] == ({"chat_template_kwargs": switch} if switch else {})
     # The prompt of the last request, which has the picture of the tool, as the model reads it.
     assert server.prompts[-1].count(THOUGHT) == (thinking in ("kept", "switched"))
     assert server.prompts[-1].count("<|picture|>") == 2
@@ -101,8 +101,8 @@ def test_a_run_that_goes_on_knows_the_place_without_asking(tmp_path: Path) -> No
 def test_without_counts_the_switch_of_a_known_model_alone_is_sent(tmp_path: Path, capsys: Any) -> None:
     treatment = Treatment(thinks=True, uncounted=True, switch=("preserve_thinking", True))
     with serving(treatment) as server:
-        known = run(server, tmp_path / "known", model="openai:Qwen/Qwen3.6-27B")["tool_picture"]
-        assert (known["thinking"], server.prompts[-1].count(THOUGHT)) == ("switched", 1)
+        tool_picture = run(server, tmp_path / "known", model="openai:Qwen/Qwen3.6-27B")["tool_picture"]
+        assert (tool_picture["thinking"], server.prompts[-1].count(THOUGHT)) == ("switched", 1)
         other = run(server, tmp_path / "other", model="openai:Other-9B")["tool_picture"]
         assert (other["thinking"], server.prompts[-1].count(THOUGHT)) == ("unknown", 0)
     assert "openai:Other-9B: its thinking may be lost at each picture" in capsys.readouterr().err
@@ -120,20 +120,20 @@ def test_the_users_own_template_options_stay(tmp_path: Path) -> None:
 
 def test_the_place_can_be_said(tmp_path: Path) -> None:
     with serving(Treatment(thinks=True, inside="taken")) as server:
-        beside = run(server, tmp_path / "run", settings={"tool_pictures": "beside"})
+        result = run(server, tmp_path / "run", settings={"tool_pictures": "beside"})
         assert server.requests[-1]["messages"][-1]["role"] == "user"
-    assert beside["tool_picture"]["thinking"] == "lost"
-    assert beside["identity"]["model"]["tool_pictures"] == "beside"
+    assert result["tool_picture"]["thinking"] == "lost"
+    assert result["identity"]["model"]["tool_pictures"] == "beside"
 
 
 @pytest.mark.parametrize(
-    ("order", "said"), [("reversed", "reads them in another order"), ("first", "does not get all of them")]
+    ("order", "message"), [("reversed", "reads them in another order"), ("first", "does not get all of them")]
 )
-def test_three_pictures_that_arrive_in_another_order_stop_the_run(order: Any, said: str, tmp_path: Path) -> None:
+def test_three_pictures_that_arrive_in_another_order_stop_the_run(order: Any, message: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"tasks": ("Jigsaw",)}
     treatment = Treatment(order=order, counts="none" if order == "first" else "seen")
     with serving(treatment) as server:
-        with pytest.raises(UsageError, match=rf"of 3 pictures in one message it {said}.*--images concat"):
+        with pytest.raises(UsageError, match=rf"of 3 pictures in one message it {message}.*--images concat"):
             run(server, tmp_path / "run", **options)
         assert not (tmp_path / "run" / "controller" / "attempts.jsonl").exists()
         joined = run(server, tmp_path / "joined", images="concat", **options)

@@ -22,9 +22,9 @@ CLASSICAL = ServiceOptions("classical")
 
 
 def used(*solvers: str, tools_offered: tuple[str, ...] = (), service: ServiceOptions = CLASSICAL) -> ToolsInUse:
-    asked = {name: load_solver(name) for name in solvers}
+    by_solver = {name: load_solver(name) for name in solvers}
     choice = ToolChoice(tools_offered or names("tools"), tools_offered)
-    return tools_in_use(asked, "blink", choice, service, tuple(load("hybrid.benchmarks", "blink").card.tasks))
+    return tools_in_use(by_solver, "blink", choice, service, tuple(load("hybrid.benchmarks", "blink").card.tasks))
 
 
 def test_what_a_backend_needs_is_needed_with_that_backend_alone(tmp_path: Path) -> None:
@@ -38,13 +38,13 @@ def test_what_a_backend_needs_is_needed_with_that_backend_alone(tmp_path: Path) 
 def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
     """The weights named for a tool of another task are not looked for."""
     absent = ServiceOptions(weights={"correspondence": str(tmp_path / "absent")})
-    asked = {"specialist": load_solver("specialist"), "arbiter": load_solver("arbiter")}
-    found = tools_in_use(asked, "blink", ToolChoice(), absent, ("Jigsaw", "Relative_Depth"))
-    assert found.by_solver == dict.fromkeys(asked, ("depth", "jigsaw", "markers"))
+    request = {"specialist": load_solver("specialist"), "arbiter": load_solver("arbiter")}
+    result = tools_in_use(request, "blink", ToolChoice(), absent, ("Jigsaw", "Relative_Depth"))
+    assert result.by_solver == dict.fromkeys(request, ("depth", "jigsaw", "markers"))
     with pytest.raises(WeightsError, match="absent"):
-        tools_in_use(asked, "blink", ToolChoice(), absent, ("Visual_Correspondence",))
+        tools_in_use(request, "blink", ToolChoice(), absent, ("Visual_Correspondence",))
     with pytest.raises(WeightsError, match="absent"):
-        tools_in_use(asked, "blink", ToolChoice(), absent)
+        tools_in_use(request, "blink", ToolChoice(), absent)
 
 
 FACTS = """
@@ -67,9 +67,9 @@ def test_another_tool_may_change_break_and_come(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
     def facts() -> dict[str, Any]:
-        told = [sys.executable, "-c", FACTS]
-        done = subprocess.run(told, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
-        return dict(json.loads(done.stdout))
+        values = [sys.executable, "-c", FACTS]
+        result = subprocess.run(values, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
+        return dict(json.loads(result.stdout))
 
     first = facts()
     assert list(first) == ["crop"]

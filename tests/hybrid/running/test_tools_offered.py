@@ -17,5 +17,5 @@ def resolved(tmp_path: Path, *tools: str) -> ResolvedRun:
 
 async def test_an_estimate_counts_the_menu_that_is_offered(tmp_path: Path) -> None:
     spent: Any = [await estimate(resolved(tmp_path, *tools)) for tools in (("crop",), (), ("all",))]
-    read = [one.solvers["controller"].expected.input_tokens for one in spent]
+    read = [item.solvers["controller"].expected.input_tokens for item in spent]
     assert read[0] < read[1] < read[2]

@@ -23,16 +23,16 @@ MAKERS = {
 
 
 @lru_cache(maxsize=64)
-def made(kind: str, seed: int) -> Item:
+def make_item(kind: str, seed: int) -> Item:
     maker, choices = MAKERS[kind]
     return maker(np.random.default_rng(seed), seed % choices)
 
 
 @pytest.mark.parametrize(("maker", "choices"), [*MAKERS.values(), *OF_OBJECTS.values()])
 def test_items_follow_from_their_seed(maker: Callable[..., Item], choices: int) -> None:
-    first, again, other = (maker(np.random.default_rng(seed), 1) for seed in (1, 1, 2))
-    assert all(np.array_equal(a, b) for a, b in zip(first.images, again.images, strict=True))
-    assert first.question == again.question
+    first, second, other = (maker(np.random.default_rng(seed), 1) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first.images, second.images, strict=True))
+    assert first.question == second.question
     assert not np.array_equal(first.images[0], other.images[0])
     assert first.answer == 1
     assert len(set(first.choices)) == choices
@@ -41,7 +41,7 @@ def test_items_follow_from_their_seed(maker: Callable[..., Item], choices: int) 
 def test_some_depth_pairs_are_mirrored_on_one_row_with_a_on_the_left() -> None:
     same_row = 0
     for seed in range(8):
-        facts = made("depth", seed).facts
+        facts = make_item("depth", seed).facts
         assert isinstance(facts, DepthFacts)
         (ax, ay), (bx, by) = facts.points
         if ay == by:
@@ -54,7 +54,7 @@ def test_some_depth_pairs_are_mirrored_on_one_row_with_a_on_the_left() -> None:
 def test_the_depth_map_belongs_to_the_picture_even_when_mirrored() -> None:
     fits = []
     for seed in range(8):
-        item = made("depth", seed)
+        item = make_item("depth", seed)
         assert isinstance(item.facts, DepthFacts)
         near = 1 / item.facts.depth_m
         steps = np.abs(np.diff(cv2.cvtColor(item.images[0], cv2.COLOR_RGB2GRAY).astype(np.float32), axis=1))
@@ -66,12 +66,12 @@ def test_the_depth_map_belongs_to_the_picture_even_when_mirrored() -> None:
 
 
 def correspondences() -> list[tuple[Item, CorrespondenceFacts]]:
-    found = []
+    results = []
     for seed in range(6):
-        item = made("correspondence", seed)
+        item = make_item("correspondence", seed)
         assert isinstance(item.facts, CorrespondenceFacts)
-        found.append((item, item.facts))
-    return found
+        results.append((item, item.facts))
+    return results
 
 
 def test_both_kinds_of_correspondence_occur() -> None:
@@ -96,9 +96,9 @@ def epipolar_side(images: tuple[Pixels, ...], camera: Camera) -> float:
     greys = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in images]
     (keys1, found1), (keys2, found2) = (sift.detectAndCompute(grey, None) for grey in greys)
     pairs = cv2.BFMatcher().knnMatch(found1, found2, k=2)
-    kept = [best for best, second in pairs if best.distance < 0.8 * second.distance]
-    ends1 = np.array([keys1[match.queryIdx].pt for match in kept])
-    ends2 = np.array([keys2[match.trainIdx].pt for match in kept])
+    values = [best for best, second in pairs if best.distance < 0.8 * second.distance]
+    ends1 = np.array([keys1[match.queryIdx].pt for match in values])
+    ends2 = np.array([keys2[match.trainIdx].pt for match in values])
     lens = np.array([[camera.focal_px, 0, 239.5], [0, camera.focal_px, 179.5], [0, 0, 1]])
     essential, mask = cv2.findEssentialMat(ends1, ends2, lens, cv2.USAC_MAGSAC, 0.999, 1.0)
     _, rotation, shift, _ = cv2.recoverPose(essential, ends1, ends2, lens, mask=mask)
@@ -108,7 +108,7 @@ def epipolar_side(images: tuple[Pixels, ...], camera: Camera) -> float:
 def test_the_pictures_alone_show_the_motion() -> None:
     right = 0
     for seed in range(2):
-        item = made("motion", seed)
+        item = make_item("motion", seed)
         assert isinstance(item.facts, MotionFacts)
         right += (epipolar_side(item.images, item.facts.cameras[0]) > 0) == (item.answer == 1)
     assert right == 2

@@ -13,7 +13,7 @@ DIRECTIONS /= np.linalg.norm(DIRECTIONS, axis=1, keepdims=True)
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_scene_has_as_many_choices_as_it_says_and_the_asked_answer(scene: str) -> None:
     for answer in range(SCENES[scene].choices):
-        drawn = SCENES[scene].make(np.random.default_rng([0, 1]), np.random.default_rng([0, 2]), answer)
-        assert drawn.answer == answer
-        assert len(set(drawn.choices)) == SCENES[scene].choices
-        assert drawn.question.endswith("?")
+        sample = SCENES[scene].make(np.random.default_rng([0, 1]), np.random.default_rng([0, 2]), answer)
+        assert sample.answer == answer
+        assert len(set(sample.choices)) == SCENES[scene].choices
+        assert sample.question.endswith("?")

@@ -23,7 +23,7 @@ MAKERS = {
 
 
 @lru_cache(maxsize=64)
-def made(kind: str, seed: int) -> Item:
+def make_item(kind: str, seed: int) -> Item:
     maker, choices = MAKERS[kind]
     return maker(np.random.default_rng(seed), seed % choices)
 
@@ -37,8 +37,8 @@ def coloured(pixels: Pixels, colour: str) -> npt.NDArray[np.uint8]:
     palette = np.array(list(NAMED_COLOURS.values()))[None]
     names = hue_of(np.asarray(np.rint(255 * palette ** (1 / 2.2)), dtype=np.uint8))[0]
     soft = cv2.GaussianBlur(pixels, (0, 0), 1.0)
-    apart = np.abs(hue_of(soft)[..., None] - names)
-    nearest = np.minimum(apart, 360 - apart).argmin(axis=2)
+    differences = np.abs(hue_of(soft)[..., None] - names)
+    nearest = np.minimum(differences, 360 - differences).argmin(axis=2)
     vivid = cv2.cvtColor(soft, cv2.COLOR_RGB2HSV)[..., 1] > 100
     return np.asarray((nearest == list(NAMED_COLOURS).index(colour)) & vivid, dtype=np.uint8)
 
@@ -46,7 +46,7 @@ def coloured(pixels: Pixels, colour: str) -> npt.NDArray[np.uint8]:
 def test_the_tight_box_holds_the_object_in_the_picture() -> None:
     checked = 0
     for seed in range(40):
-        item = made("boxes", seed)
+        item = make_item("boxes", seed)
         assert isinstance(item.facts, BoxFacts)
         if checked == 3:
             break
@@ -61,17 +61,17 @@ def test_the_tight_box_holds_the_object_in_the_picture() -> None:
 
 
 def test_every_relation_is_asked() -> None:
-    asked = set()
+    seen = set()
     for seed in range(10):
-        facts = made("relation", seed).facts
+        facts = make_item("relation", seed).facts
         assert isinstance(facts, RelationFacts)
-        asked.add((facts.relation in ("above", "beneath"), facts.holds))
-    assert len(asked) == 4
+        seen.add((facts.relation in ("above", "beneath"), facts.holds))
+    assert len(seen) == 4
 
 
 def test_named_objects_have_their_colour_in_the_picture() -> None:
     for seed in range(6):
-        item = made("relation", seed)
+        item = make_item("relation", seed)
         assert isinstance(item.facts, RelationFacts)
         for name, (x0, y0, x1, y1) in zip((item.facts.first, item.facts.second), item.facts.boxes, strict=True):
             assert coloured(item.images[0], name.colour)[int(y0) : int(y1), int(x0) : int(x1)].mean() > 0.4
@@ -80,7 +80,7 @@ def test_named_objects_have_their_colour_in_the_picture() -> None:
 def test_brightness_times_light_explains_the_picture_of_reflectance() -> None:
     agree = 0
     for seed in range(9):
-        item = made("reflectance", seed)
+        item = make_item("reflectance", seed)
         assert isinstance(item.facts, ReflectanceFacts)
         grey = cv2.cvtColor(item.images[0], cv2.COLOR_RGB2GRAY).astype(float)
         seen = [grey[int(y) - 1 : int(y) + 2, int(x) - 1 : int(x) + 2].mean() for x, y in item.facts.points]

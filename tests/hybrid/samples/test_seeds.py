@@ -56,10 +56,10 @@ def test_a_sample_needs_a_whole_key(key: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1000])
 def test_no_sample_shows_a_picture_that_was_fitted(seed: int) -> None:
-    shown, fitted = (
+    text, fitted = (
         [item("Relative_Reflectance", index, seed, purpose) for index in range(3)] for purpose in ("sample", "fit")
     )
-    assert not any(np.array_equal(a.images[0], b.images[0]) for a in shown for b in fitted)
+    assert not any(np.array_equal(a.images[0], b.images[0]) for a in text for b in fitted)
     letters = [[letter("Relative_Reflectance", n, seed, purpose) for n in range(30)] for purpose in ("sample", "fit")]
     assert letters[0] != letters[1]
     assert sorted(letters[0]) == sorted(letters[1])
@@ -84,13 +84,13 @@ NO_SCENES = (
 
 def test_generators_and_benches_seed_by_purpose() -> None:
     """Two draw again from a number that a scene itself was given; one draws pixels of measured frames."""
-    found = {
+    by_line = {
         f"{path.parent.name}/{path.name}": seeded
         for folder in ("hybrid/samples", "bench")
         for path in sorted((ROOT / folder).glob("*.py"))
         if path.name not in NO_SCENES and (seeded := _seeded(path))
     }
-    assert found == {
+    assert by_line == {
         # A seed drawn by the purpose's own generator: two pictures of one pair share it.
         "samples/named.py": ["seed"],
         "samples/pop_out.py": ["self.seed"],

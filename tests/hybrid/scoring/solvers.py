@@ -31,23 +31,23 @@ def question(identity: str, task: str, **changes: Any) -> Question:
     return replace(Question(identity, task, (image,), "Which?", Kind.CHOICE, ("x", "y"), "(A)"), **changes)
 
 
-def solver(name: str, said: Mapping[str, str], data: Data = VAL, prefix: str = "", **changes: Any) -> Scored:
+def solver(name: str, messages: Mapping[str, str], data: Data = VAL, prefix: str = "", **changes: Any) -> Scored:
     """A solver of BLINK from a word of letters for each task: question `Jigsaw_2` is the second of Jigsaw's.
 
     `r` right, `w` wrong, `f` failed; `a`, `u`, `b`, `t` no answer, worth what the rule says; `.` was not asked.
     """
-    rows = [(f"{prefix}{task}_{n}", task, word) for task, own in said.items() for n, word in enumerate(own, 1)]
+    rows = [(f"{prefix}{task}_{n}", task, word) for task, value in messages.items() for n, word in enumerate(value, 1)]
     rows = [row for row in rows if row[2] != "."]
     questions = {identity: question(identity, task) for identity, task, _ in rows}
-    counted = {}
+    results = {}
     for rule, chance in RULES:
-        worth = {"r": 1.0, "w": 0.0, "f": 0.0}
+        payload = {"r": 1.0, "w": 0.0, "f": 0.0}
         scores = tuple(
-            Score(identity, task, worth.get(word, chance), OUTCOMES[word], {"r": "A", "w": "B"}.get(word))
+            Score(identity, task, payload.get(word, chance), OUTCOMES[word], {"r": "A", "w": "B"}.get(word))
             for identity, task, word in rows
         )
-        counted[rule] = Counted(scores, metrics_of(load("hybrid.benchmarks", "blink"), questions, scores))
-    return replace(Scored("blink", name, counted, "guess", questions, data, recorded=name), **changes)
+        results[rule] = Counted(scores, metrics_of(load("hybrid.benchmarks", "blink"), questions, scores))
+    return replace(Scored("blink", name, results, "guess", questions, data, recorded=name), **changes)
 
 
 def folder_of(
@@ -62,8 +62,8 @@ def folder_of(
     identity = {"benchmark": "blink", "split": "val", **identity}
     folder.write_manifest({"identity": identity, "solvers": {name: {**(facts or {})} for name in attempts}})
     folder.write_questions(questions)
-    for name, own in attempts.items():
+    for name, attempt in attempts.items():
         journal = folder.journal(name)
-        journal.append(*map(attempt_line, own))
+        journal.append(*map(attempt_line, attempt))
         journal.close()
     return folder

@@ -37,15 +37,17 @@ def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:
     return AblationReport(Path("out"), "controller", tuple(runs))
 
 
-def values(found: AblationReport, place: int, section: str, quantity: str, metric: str = "") -> dict[str, float | None]:
+def values(
+    result: AblationReport, place: int, section: str, quantity: str, metric: str = ""
+) -> dict[str, float | None]:
     """By run the numbers over all tasks of one of the comparisons."""
-    return {row.b or row.a: row.value for row in rows(found, place, section, quantity, metric)}
+    return {row.b or row.a: row.value for row in rows(result, place, section, quantity, metric)}
 
 
-def rows(found: AblationReport, place: int, section: str, quantity: str, metric: str = "") -> list[Result]:
+def rows(result: AblationReport, place: int, section: str, quantity: str, metric: str = "") -> list[Result]:
     return [
         row
-        for row in found.comparisons[place].results
+        for row in result.comparisons[place].results
         if (row.section, row.quantity, row.metric, row.group) == (section, quantity, metric, "")
         and row.none in ("", "guess")
     ]
@@ -53,48 +55,48 @@ def rows(found: AblationReport, place: int, section: str, quantity: str, metric:
 
 def test_the_table_by_hand() -> None:
     """Macro accuracy: the mean of Jigsaw of 40 and Counting of 20."""
-    found = report()
+    data = report()
     macro = {"full": 0.625, "no tool": 0.25, "without depth": 0.25, "without crop": 0.6, "without ocr": 0.65}
-    assert values(found, 0, "metrics", "value", "accuracy_macro") == pytest.approx(macro)
+    assert values(data, 0, "metrics", "value", "accuracy_macro") == pytest.approx(macro)
     changes = {name: value - macro["full"] for name, value in macro.items() if name != "full"}
-    assert values(found, 0, "differences", "difference", "accuracy_macro") == pytest.approx(changes)
-    assert values(found, 0, "outcomes", "tool calls") == dict(zip(macro, (0, 10, 20, 30, 40), strict=True))
+    assert values(data, 0, "differences", "difference", "accuracy_macro") == pytest.approx(changes)
+    assert values(data, 0, "outcomes", "tool calls") == dict(zip(macro, (0, 10, 20, 30, 40), strict=True))
     alone = {"only depth": 0.35, "only crop": 0.0, "only ocr": 0.025}
-    assert values(found, 1, "differences", "difference", "accuracy_macro") == pytest.approx(alone)
-    titles = [table.title for table in found.tables()]
+    assert values(data, 1, "differences", "difference", "accuracy_macro") == pytest.approx(alone)
+    titles = [table.title for table in data.tables()]
     assert titles == [
         title
         for name in ("full", "no tool")
         for title in (f"blink: accuracy_macro, differences to {name}", "blink: accuracy by task")
     ]
-    assert found.tables()[0].notes[: len(found.conclusion())] == found.conclusion()
+    assert data.tables()[0].notes[: len(data.conclusion())] == data.conclusion()
 
 
 def test_how_small_a_difference_could_be_is_half_of_the_intervals() -> None:
-    found = report("without-depth", "without-crop", add_one=False)
-    (line,) = [line for line in found.conclusion() if line.startswith("No single tool's absence")]
-    (row,) = [one for one in rows(found, 0, "differences", "difference", "accuracy_macro") if one.b == "without ocr"]
+    data = report("without-depth", "without-crop", add_one=False)
+    (line,) = [line for line in data.conclusion() if line.startswith("No single tool's absence")]
+    (row,) = [item for item in rows(data, 0, "differences", "difference", "accuracy_macro") if item.b == "without ocr"]
     assert row.low is not None
     assert row.high is not None
     # Of two tests the smaller p has to be below 0.025: 2.2414 standard errors instead of 1.9600.
     half = (row.high - row.low) / 2 * 2.2414 / 1.96
     assert f"Adjusted for 2 tests, a difference of about {half:.3f} or more would have been shown." in line
-    assert any("--add-one asks with each tool alone" in line for line in found.conclusion())
+    assert any("--add-one asks with each tool alone" in line for line in data.conclusion())
 
 
 def test_a_run_that_is_not_there_leaves_the_others() -> None:
-    found = report("none", "without-crop", "only-depth", "only-crop", "only-ocr")
-    assert list(values(found, 0, "metrics", "value", "accuracy_macro")) == ["full", "without depth", "without ocr"]
-    assert found.against_none is None
-    alone = AblationReport(Path("out"), "controller", found.runs[:1])
+    data = report("none", "without-crop", "only-depth", "only-crop", "only-ocr")
+    assert list(values(data, 0, "metrics", "value", "accuracy_macro")) == ["full", "without depth", "without ocr"]
+    assert data.against_none is None
+    alone = AblationReport(Path("out"), "controller", data.runs[:1])
     assert values(alone, 0, "metrics", "value", "accuracy_macro") == {"full": pytest.approx(0.625)}
     assert alone.conclusion() == ()
     assert alone.metric == "accuracy_macro"
 
 
 def test_one_number_a_line_in_csv() -> None:
-    found = report(cost_usd=0.25)
-    lines = list(csv.DictReader(io.StringIO(found.render("csv"))))
+    data = report(cost_usd=0.25)
+    lines = list(csv.DictReader(io.StringIO(data.render("csv"))))
     # The columns of `hybrid compare --csv`, so that both can be put below each other.
     assert tuple(lines[0]) == COLUMNS
     assert {line["benchmark"] for line in lines} == {"blink"}
@@ -110,7 +112,7 @@ def test_one_number_a_line_in_csv() -> None:
     assert (jigsaw["value"], jigsaw["unit"]) == ("30", "questions")
     # The run without tools is in both comparisons, and once here.
     cost = [(line["a"], line["value"]) for line in lines if line["quantity"] == "cost"]
-    assert sorted(cost) == sorted((run.scored.solver, "0.25") for run in found.runs)
+    assert sorted(cost) == sorted((run.scored.solver, "0.25") for run in data.runs)
     # Every task of every pair is there, those in which nothing changed too.
     differences = [line for line in lines if line["quantity"] == "difference"]
     assert len(differences) == (4 + 3) * (2 + 2)
@@ -137,14 +139,14 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
         for name, tools_offered in tools_offered_by.items()
     ]
     assert tools_words(scored) == [(), ("no tools",), ("without depth",), ("only ocr",)]
-    assert [one.solver for one in unique(scored, list(tools_offered_by))] == [
+    assert [item.solver for item in unique(scored, list(tools_offered_by))] == [
         "controller",
         "controller [no tools]",
         "controller [without depth]",
         "controller [only ocr]",
     ]
     # Those of one menu are told apart as before.
-    same = [one.solver for one in unique([scored[0], scored[0]], ["a", "b"])]
+    same = [entry.solver for entry in unique([scored[0], scored[0]], ["a", "b"])]
     assert same == ["controller (a)", "controller (b)"]
 
 

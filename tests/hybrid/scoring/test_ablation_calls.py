@@ -14,7 +14,7 @@ ANSWERS = {"full": "r" * 24 + "w" * 6, "none": "w" * 30, "without-depth": "w" * 
 ANSWERS |= {"only-depth": "r" * 20 + "w" * 10, "only-crop": "w" * 28 + "rr"}
 
 
-def called(solver: str, question: Question, reply: Reply) -> Reply:
+def with_call(solver: str, question: Question, reply: Reply) -> Reply:
     del solver, question
     data = {"images": ["img:1"], "args": {}, "data": {"best": 0}, "confidence": 0.5}
     step = Step("tool", "crop", "It is A.", 0.1, None, data)
@@ -25,25 +25,25 @@ def report(made_up_runs: Any, path: Path) -> AblationReport:
     runs = []
     for variant in ablation(("depth", "crop"), add_one=True).runs:
         letters = {"controller": {"Jigsaw": ANSWERS[variant.name]}}
-        run = made_up_runs.from_letters(path / variant.name, letters, costing=called)
+        run = made_up_runs.from_letters(path / variant.name, letters, costing=with_call)
         (scored,) = score_paths([run.path]).solvers
         runs.append(AblatedRun(variant, replace(scored, solver=variant.about)))
     return AblationReport(path, "controller", tuple(runs))
 
 
 def test_both_tables_are_one_family(made_up_runs: Any, tmp_path: Path) -> None:
-    found = report(made_up_runs, tmp_path)
+    data = report(made_up_runs, tmp_path)
     heads = [
         row
-        for row in found.results
-        if (row.quantity, row.metric, row.group) == ("difference", found.metric, "") and row.p is not None
+        for row in data.results
+        if (row.quantity, row.metric, row.group) == ("difference", data.metric, "") and row.p is not None
     ]
     assert [row.b for row in heads] == ["no tool", "without depth", "without crop", "without depth", "without crop"]
     assert [row.p_holm for row in heads] == list(holm([row.p or 0.0 for row in heads]))
 
 
 def test_a_tool_that_was_never_called_is_named(made_up_runs: Any, tmp_path: Path) -> None:
-    told = report(made_up_runs, tmp_path).conclusion()
-    (depth,) = [line for line in told if line.startswith("Without depth")]
+    sentences = report(made_up_runs, tmp_path).conclusion()
+    (depth,) = [line for line in sentences if line.startswith("Without depth")]
     assert depth.endswith(", though full never called it.")
-    assert not any("crop" in line and "never called" in line.partition("crop")[2] for line in told)
+    assert not any("crop" in line and "never called" in line.partition("crop")[2] for line in sentences)

@@ -15,21 +15,23 @@ R, HALF = 40 * "r", 20 * "rw"
 
 
 def compared(
-    made_up_runs: Any, folder: Path, said: Sequence[str], model: dict[str, str], **identity: Any
+    made_up_runs: Any, folder: Path, names: Sequence[str], model: dict[str, str], **identity: Any
 ) -> ComparisonReport:
     """The controller's letters in our form and in another, and that of the model alone."""
-    own = made_up_runs.from_letters(folder / "own", {"controller": {"Jigsaw": said[0]}, "mllm": {"Jigsaw": HALF}}).path
-    other = made_up_runs.from_letters(folder / "other", {"controller": {"Jigsaw": said[1]}}).path
+    path = made_up_runs.from_letters(
+        folder / "own", {"controller": {"Jigsaw": names[0]}, "mllm": {"Jigsaw": HALF}}
+    ).path
+    other = made_up_runs.from_letters(folder / "other", {"controller": {"Jigsaw": names[1]}}).path
     run = RunFolder(other)
     manifest: Any = json.loads(json.dumps(run.manifest))
     manifest["identity"] |= identity
     manifest["identity"]["model"] |= model
     run.write_manifest(manifest)
-    return compare_paths((own, other))
+    return compare_paths((path, other))
 
 
 def sentence(report: ComparisonReport) -> list[tuple[str, str]]:
-    return [(one.id, one.text) for one in report.conclusion if one.id.startswith("trained")]
+    return [(item.id, item.text) for item in report.conclusion if item.id.startswith("trained")]
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_sentence_says_what_the_form_of_the_tools_comes_to"))
@@ -37,9 +39,9 @@ def test_a_sentence_says_what_the_form_of_the_tools_comes_to(
     said: Sequence[str], case: str, words: str, made_up_runs: Any, tmp_path: Path
 ) -> None:
     style = {"name": "qwen3-vl", "frame": "thousandths", "sha256": "0"}
-    (told,) = sentence(compared(made_up_runs, tmp_path, said, {}, tool_style=style))
-    assert told[0] == case
-    assert words in told[1]
+    (text,) = sentence(compared(made_up_runs, tmp_path, said, {}, tool_style=style))
+    assert text[0] == case
+    assert words in text[1]
 
 
 def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(made_up_runs: Any, tmp_path: Path) -> None:
@@ -47,4 +49,4 @@ def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(made_up_runs: 
     rows = {row.quantity: row.value for row in report.results if row.section == "effects" and not row.group}
     assert rows["latest picture alone"] == -0.5
     assert sentence(report) == []
-    assert len([one for one in report.conclusion if one.id.startswith("gain")]) == 1
+    assert len([item for item in report.conclusion if item.id.startswith("gain")]) == 1

@@ -35,9 +35,9 @@ TOOLS = {
 
 
 def said_by_tool(letter: str, confidence: float, backend: str = "classical") -> Step:
-    said = {"letter": letter, "answer": f"Answer: ({letter})", "tool": "jigsaw", "backend": backend}
+    messages = {"letter": letter, "answer": f"Answer: ({letter})", "tool": "jigsaw", "backend": backend}
     return Step(
-        "rule", "specialist", "", data={"specialist_answer": {**said, "confidence": confidence, "on_card": True}}
+        "rule", "specialist", "", data={"specialist_answer": {**messages, "confidence": confidence, "on_card": True}}
     )
 
 
@@ -55,7 +55,7 @@ def attempt(identity: str, text: str, *steps: Step) -> Attempt:
     return Attempt(identity, (Exchange(prompt, Reply(text, steps=steps)),), 0.1)
 
 
-def made(
+def write_run(
     path: Path,
     questions: list[Question],
     solvers: dict[str, list[Attempt]],
@@ -112,8 +112,10 @@ async def test_both_passes_are_read_each_in_its_own_letters(
     question = perception(correct)
     replies = [Reply(f"(C) {REFUSAL}", steps=(said_by_tool("A", 0.9),)), Reply("(A)", steps=(said_by_tool("C", 0.6),))]
     attempt = await answered("mm_sap", question, replies)
-    assert [len(each.prompt.choices) for each in attempt.exchanges] == [5, 4]
-    folder = made(tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap")
+    assert [len(exchange.prompt.choices) for exchange in attempt.exchanges] == [5, 4]
+    folder = write_run(
+        tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap"
+    )
     key = ("jigsaw", "classical", "choice")
     assert cases(folder) == (by_tool("know_0001", 0.9, first, key), by_tool("know_0001", 0.6, second, key))
 
@@ -149,12 +151,12 @@ async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_
         Reply("(C)", steps=(said_by_tool("B", 0.7),)),
     ]
     attempt = await answered("actiview", question, replies)
-    found = cases(made(tmp_path / "run", [question], {"arbiter": [attempt]}, benchmark="actiview"))
-    assert [(case.confidence, case.score) for case in found] == [(0.8, False), (0.7, True)]
+    result = cases(write_run(tmp_path / "run", [question], {"arbiter": [attempt]}, benchmark="actiview"))
+    assert [(case.confidence, case.score) for case in result] == [(0.8, False), (0.7, True)]
     swapped = [replies[0], replies[1], Reply("(B)", steps=(said_by_tool("C", 0.7),))]
     attempt = await answered("actiview", question, swapped)
-    found = cases(made(tmp_path / "two", [question], {"arbiter": [attempt]}, benchmark="actiview"))
-    assert [(case.confidence, case.score) for case in found] == [(0.8, False), (0.7, False)]
+    result = cases(write_run(tmp_path / "two", [question], {"arbiter": [attempt]}, benchmark="actiview"))
+    assert [(case.confidence, case.score) for case in result] == [(0.8, False), (0.7, False)]
 
 
 def judged_by(path: Path, question: Question) -> Trust:
@@ -163,16 +165,16 @@ def judged_by(path: Path, question: Question) -> Trust:
 
 @pytest.mark.parametrize("changed", [0, 7, 23])
 def test_a_questions_own_answer_never_changes_what_it_is_judged_by(tmp_path: Path, fakes: Any, changed: int) -> None:
-    asked = questions(fakes, 30)
-    attempts = [attempt(q.id, "(A)", said_by_tool("A" if n % 3 else "B", 0.75)) for n, q in enumerate(asked)]
-    write_trust(made(tmp_path / "one", asked, {"mllm": attempts}), tmp_path / "before.json", FOLDS)
-    attempts[changed] = attempt(asked[changed].id, "(B)", said_by_tool("B" if changed % 3 == 0 else "A", 0.2))
-    asked[changed] = replace(asked[changed], target="(B)")
-    write_trust(made(tmp_path / "two", asked, {"mllm": attempts}), tmp_path / "after.json", FOLDS)
-    own = fold_of(asked[changed].unit, FOLDS)
-    for question in asked:
-        before, after = (judged_by(tmp_path / name, question).measured for name in ("before.json", "after.json"))
-        assert (before == after) == (fold_of(question.unit, FOLDS) == own)
+    request = questions(fakes, 30)
+    attempts = [attempt(q.id, "(A)", said_by_tool("A" if n % 3 else "B", 0.75)) for n, q in enumerate(request)]
+    write_trust(write_run(tmp_path / "one", request, {"mllm": attempts}), tmp_path / "before.json", FOLDS)
+    attempts[changed] = attempt(request[changed].id, "(B)", said_by_tool("B" if changed % 3 == 0 else "A", 0.2))
+    request[changed] = replace(request[changed], target="(B)")
+    write_trust(write_run(tmp_path / "two", request, {"mllm": attempts}), tmp_path / "after.json", FOLDS)
+    current = fold_of(request[changed].unit, FOLDS)
+    for question in request:
+        previous, after = (judged_by(tmp_path / name, question).measured for name in ("before.json", "after.json"))
+        assert (previous == after) == (fold_of(question.unit, FOLDS) == current)
 
 
 def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
@@ -181,18 +183,18 @@ def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
         for name in ("val_Jigsaw_1", "val_Jigsaw_2#s1")
     ]
     others = questions(fakes, 20)[3:]
-    asked = [*pair, *others]
-    attempts = [attempt(question.id, "", said_by_tool("A", 0.75)) for question in asked]
-    write_trust(made(tmp_path / "run", asked, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
-    own = sum(fold_of(question.unit, FOLDS) == fold_of("pair-1", FOLDS) for question in asked)
-    assert own >= 2
+    values = [*pair, *others]
+    attempts = [attempt(question.id, "", said_by_tool("A", 0.75)) for question in values]
+    write_trust(write_run(tmp_path / "run", values, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
+    total = sum(fold_of(question.unit, FOLDS) == fold_of("pair-1", FOLDS) for question in values)
+    assert total >= 2
     for question in pair:
-        assert judged_by(tmp_path / "trust.json", question).measured[KEY].n == len(asked) - own
+        assert judged_by(tmp_path / "trust.json", question).measured[KEY].n == len(values) - total
 
 
 def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:
-    asked = questions(fakes, 1)
-    folder = made(tmp_path / "run", asked, {"chance": [attempt(asked[0].id, "(A)")]})
+    request = questions(fakes, 1)
+    folder = write_run(tmp_path / "run", request, {"chance": [attempt(request[0].id, "(A)")]})
     with pytest.raises(UsageError, match="holds no specialist answers: run the specialist or the arbiter"):
         write_trust(folder, tmp_path / "trust.json", FOLDS)
     with pytest.raises(UsageError, match="--folds 1: out-of-fold needs at least 2"):
@@ -228,8 +230,8 @@ async def test_a_control_is_never_written_under_the_name_of_the_real_tool(
 
 
 def test_imported_predictions_name_nothing_that_could_be_trusted(tmp_path: Path, fakes: Any) -> None:
-    asked = questions(fakes, 2)
-    folder = made(tmp_path / "run", asked, {"mllm": [attempt(asked[0].id, "(A)")]})
+    request = questions(fakes, 2)
+    folder = write_run(tmp_path / "run", request, {"mllm": [attempt(request[0].id, "(A)")]})
     folder.write_manifest({"identity": {"benchmark": "blink", "split": "val", "imported": {}}, "solvers": {"mllm": {}}})
     with pytest.raises(UsageError, match="imported predictions: its manifest names neither model nor tools"):
         write_trust(folder, tmp_path / "trust.json", FOLDS)
@@ -248,23 +250,25 @@ def test_a_tool_that_two_solvers_called_in_different_versions_is_not_one_measure
 
 def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
     """Right or not by the tool: yes, no, yes, yes, yes, no; by the MLLM alone: yes, yes, no, unread, yes, no."""
-    asked = questions(fakes, 6)
-    said = [("A", 0.3), ("B", 0.55), ("A", 0.59), ("A", 0.6), ("A", 0.9), ("B", 1.0)]
-    by_rule = [attempt(one.id, "", said_by_tool(*what)) for one, what in zip(asked, said, strict=True)]
-    alone = [attempt(one.id, text) for one, text in zip(asked, ["(A)", "(A)", "(B)", "?", "(A)", "(B)"], strict=True)]
-    folder = made(tmp_path / "run", asked, {"specialist": by_rule, "mllm": alone})
+    request = questions(fakes, 6)
+    values = [("A", 0.3), ("B", 0.55), ("A", 0.59), ("A", 0.6), ("A", 0.9), ("B", 1.0)]
+    by_rule = [attempt(item.id, "", said_by_tool(*what)) for item, what in zip(request, values, strict=True)]
+    alone = [
+        attempt(entry.id, text) for entry, text in zip(request, ["(A)", "(A)", "(B)", "?", "(A)", "(B)"], strict=True)
+    ]
+    folder = write_run(tmp_path / "run", request, {"specialist": by_rule, "mllm": alone})
     write_trust(folder, tmp_path / "trust.json", 40)
     trust = read_trust(tmp_path / "trust.json")
-    empty = next(unit for unit in map(str, range(999)) if _alone(unit, asked, 40))
-    found = trust.for_question(empty)
-    assert (found.measured[KEY].right, found.measured[KEY].n) == (4, 6)
-    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5)
+    empty = next(unit for unit in map(str, range(999)) if _alone(unit, request, 40))
+    result = trust.for_question(empty)
+    assert (result.measured[KEY].right, result.measured[KEY].n) == (4, 6)
+    assert result.measured[*MODEL, "Jigsaw"] == Measurement(3, 5)
     # The second question is judged without its own wrong answer.
-    own = [one for one in asked if fold_of(one.unit, 40) == fold_of(asked[1].unit, 40)]
-    assert own == [asked[1]]
+    items = [value for value in request if fold_of(value.unit, 40) == fold_of(request[1].unit, 40)]
+    assert items == [request[1]]
     assert (
-        trust.for_question(asked[1].unit).measured[KEY].right,
-        trust.for_question(asked[1].unit).measured[KEY].n,
+        trust.for_question(request[1].unit).measured[KEY].right,
+        trust.for_question(request[1].unit).measured[KEY].n,
     ) == (4, 5)
 
 
@@ -282,15 +286,15 @@ def test_a_scanpath_counts_by_the_similarity_that_the_benchmark_leads_with(tmp_p
     question = replace(question, target=PATH_TARGET)
     same = "X = [0.2, 0.8, 0.5]\nY = [0.2, 0.5, 0.9]\nT = [200, 200, 200]"
     other = "X = [0.8, 0.2, 0.5]\nY = [0.2, 0.5, 0.1]\nT = [200, 200, 200]"
-    told: Json = {"letter": None, "answer": same, "tool": "scanpath", "backend": "classical", "confidence": 0.4}
+    options: Json = {"letter": None, "answer": same, "tool": "scanpath", "backend": "classical", "confidence": 0.4}
     prompt = Prompt(("?",), Kind.SCANPATH, route="Q9")
     by_rule = Attempt(
         "Q9_1",
-        (Exchange(prompt, Reply("", steps=(Step("rule", "specialist", "", data={"specialist_answer": told}),))),),
+        (Exchange(prompt, Reply("", steps=(Step("rule", "specialist", "", data={"specialist_answer": options}),))),),
         0.1,
     )
     alone = Attempt("Q9_1", (Exchange(prompt, Reply(other)),), 0.1)
-    folder = made(tmp_path / "run", [question], {"specialist": [by_rule], "mllm": [alone]}, benchmark="hvsbench")
+    folder = write_run(tmp_path / "run", [question], {"specialist": [by_rule], "mllm": [alone]}, benchmark="hvsbench")
     tool, model = sorted(cases(folder), key=lambda case: case.key, reverse=True)
     assert (tool.key, tool.score) == (("scanpath", "classical", "Q9"), pytest.approx(1.0))
     guessed = load("hybrid.benchmarks", "hvsbench").card.prior_accuracy.guessed
@@ -300,9 +304,9 @@ def test_a_scanpath_counts_by_the_similarity_that_the_benchmark_leads_with(tmp_p
     assert 0 <= model.score < 0.8
 
 
-def _alone(unit: str, asked: list[Question], folds: int) -> bool:
+def _alone(unit: str, request: list[Question], folds: int) -> bool:
     """Whether no question shares the fold of a unit."""
-    return fold_of(unit, folds) not in {fold_of(one.unit, folds) for one in asked}
+    return fold_of(unit, folds) not in {fold_of(item.unit, folds) for item in request}
 
 
 async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes: Any) -> None:

@@ -28,17 +28,17 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Quest
     """Two generated questions of each task, all their variants."""
     home = tmp_path_factory.mktemp("generated")
     store = ImageStore(home / "images")
-    found = {}
+    results = {}
     for name in BENCHMARKS:
         bench: Benchmark = load("hybrid.benchmarks", name)
         folder = generate(bench, home / "samples", bench.card.sample_tasks, 2, 0)
         mounted = mount(bench, str(folder), split=None, tasks=(), settings=SETTINGS.get(name, {}), store=store)
-        asked = questions(bench, mounted.source, None)
-        found[name] = tuple(each for each in asked if isinstance(each, Question))
-    return found
+        request = questions(bench, mounted.source, None)
+        results[name] = tuple(item for item in request if isinstance(item, Question))
+    return results
 
 
-def simulated(bench: Benchmark, asked: Sequence[Question], fakes: Any, run: int) -> list[Score]:
+def simulated(bench: Benchmark, request: Sequence[Question], fakes: Any, run: int) -> list[Score]:
     """The scores of `baselines/chance.py` when it is asked everything once; each run has seeds of its own."""
 
     def once(question: Question) -> Score:
@@ -49,7 +49,7 @@ def simulated(bench: Benchmark, asked: Sequence[Question], fakes: Any, run: int)
 
         return bench.score(question, at_once(bench.dialogue(question.without_target(), ask)), AS_PAPERS)
 
-    return [once(question) for question in asked]
+    return [once(question) for question in request]
 
 
 @pytest.mark.slow
@@ -58,12 +58,12 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
     name: str, generated: dict[str, tuple[Question, ...]], fakes: Any
 ) -> None:
     bench: Benchmark = load("hybrid.benchmarks", name)
-    asked = generated[name]
+    request = generated[name]
     guesser = Guesser(bench, AS_PAPERS, draws=24)
-    guesses = [guesser.of(question) for question in asked]
-    runs = [simulated(bench, asked, fakes, run) for run in range(RUNS)]
-    for task in {question.task for question in asked}:
-        places = [place for place, question in enumerate(asked) if question.task == task]
+    guesses = [guesser.of(question) for question in request]
+    runs = [simulated(bench, request, fakes, run) for run in range(RUNS)]
+    for task in {question.task for question in request}:
+        places = [place for place, question in enumerate(request) if question.task == task]
         if guesses[places[0]].correct is None:
             continue
         assert all(guesses[place].exact for place in places)
@@ -77,16 +77,16 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         for metric in bench.summarise(run):
             if metric.value is not None and metric.cells:
                 measured.setdefault(metric.name, []).append(metric.value)
-    worth = metrics_of_a_guess(bench, asked, guesses, tuple(measured))
-    assert set(bench.card.headline) & set(measured) <= set(worth)
-    for metric_name, found in worth.items():
+    value = metrics_of_a_guess(bench, request, guesses, tuple(measured))
+    assert set(bench.card.headline) & set(measured) <= set(value)
+    for metric_name, result in value.items():
         values = measured[metric_name]
         if len(values) < RUNS:
             continue
         # A unit of several questions hardly ever comes out right: its own error is that of a rare event.
-        rare = math.sqrt(abs(found.value * (1 - found.value))) if 0 <= found.value <= 1 else 0.0
-        error = math.hypot(max(stdev(values), rare * 0.5) / math.sqrt(RUNS), found.error or 0.0)
-        assert fmean(values) == pytest.approx(found.value, abs=4.5 * error + 1e-9), metric_name
+        rare = math.sqrt(abs(result.value * (1 - result.value))) if 0 <= result.value <= 1 else 0.0
+        error = math.hypot(max(stdev(values), rare * 0.5) / math.sqrt(RUNS), result.error or 0.0)
+        assert fmean(values) == pytest.approx(result.value, abs=4.5 * error + 1e-9), metric_name
 
 
 @pytest.mark.slow
@@ -97,11 +97,11 @@ def test_questions_that_are_followed_once_for_all_come_to_the_same(
     bench: Benchmark = load("hybrid.benchmarks", name)
     shared = Guesser(bench, AS_PAPERS, draws=2)
     for question in generated[name]:
-        own = Guesser(bench, AS_PAPERS, draws=2).of(question)
-        known = shared.of(question).expected
-        of_other = {"id": known.id, "groups": known.groups, "cluster": known.cluster}
-        assert replace(own.expected, **of_other) == known
-        assert shared.of(question).by_answer == own.by_answer
+        current = Guesser(bench, AS_PAPERS, draws=2).of(question)
+        expected = shared.of(question).expected
+        of_other = {"id": expected.id, "groups": expected.groups, "cluster": expected.cluster}
+        assert replace(current.expected, **of_other) == expected
+        assert shared.of(question).by_answer == current.by_answer
 
 
 @pytest.mark.slow
@@ -118,8 +118,8 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
     def worth(name: str, metrics: tuple[str, ...]) -> dict[str, Any]:
         bench: Benchmark = load("hybrid.benchmarks", name)
         guesser = Guesser(bench, AS_PAPERS, 2)
-        asked = generated[name]
-        return metrics_of_a_guess(bench, asked, [guesser.of(each) for each in asked], metrics)
+        request = generated[name]
+        return metrics_of_a_guess(bench, request, [guesser.of(item) for item in request], metrics)
 
     # Two pictures of a yes/no question, three questions of a picture, six rows of a pair; five rotations of five.
     pairs = worth("mvp_bench", ("qAcc.multi", "iAcc.all", "mAcc", "circular.single", "vanilla.single"))
@@ -130,8 +130,8 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
         "circular.single": 5**-5,
         "vanilla.single": 1 / 5,
     }
-    assert {name: found.value for name, found in pairs.items()} == pytest.approx(expected)
-    assert all(found.error is None for found in pairs.values())
+    assert {name: pair.value for name, pair in pairs.items()} == pytest.approx(expected)
+    assert all(result.error is None for result in pairs.values())
     # Of five options: 1/5 right; on KnowVisQA a refusal (1/5) and then a wrong one of the other four (3/4).
     aware = worth("mm_sap", ("score_sa.total", "score_ku.KnowVisQA", "unknown_knowns_rate"))
     assert aware["score_ku.KnowVisQA"].value == pytest.approx(1 / 5 * 3 / 4)
@@ -144,21 +144,21 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
     assert None not in (people["mae"].error, people["rmse"].error, people["m_dir.q9"].error)
 
 
-def ended(*parts: tuple[float, float | None, str | None], exact: bool = True) -> Guess:
+def make_guess(*parts: tuple[float, float | None, str | None], exact: bool = True) -> Guess:
     return Guess(
         tuple(ChanceEnd(p, Score("q", "T", correct, Outcome.ANSWERED, answer)) for p, correct, answer in parts), exact
     )
 
 
 def test_the_parts_of_a_guess_by_hand() -> None:
-    guess = ended((0.5, 1.0, "A"), (0.25, 0.0, "B"), (0.25, 1.0, "B"))
+    guess = make_guess((0.5, 1.0, "A"), (0.25, 0.0, "B"), (0.25, 1.0, "B"))
     assert guess.correct == 0.75
     assert guess.by_answer == {"A": 1.0, "B": 0.5}
     assert guess.variance == 0.0
-    assert ended((0.5, None, "path"), (0.5, None, "path")).correct is None
-    drawn = ended((0.25, 1.0, "A"), (0.25, 0.0, "B"), (0.25, 0.0, "B"), (0.25, 0.0, "B"), exact=False)
+    assert make_guess((0.5, None, "path"), (0.5, None, "path")).correct is None
+    sample = make_guess((0.25, 1.0, "A"), (0.25, 0.0, "B"), (0.25, 0.0, "B"), (0.25, 0.0, "B"), exact=False)
     # Sample variance 1/4 over four draws.
-    assert (drawn.correct, drawn.variance, drawn.by_answer) == (0.25, 0.0625, {})
+    assert (sample.correct, sample.variance, sample.by_answer) == (0.25, 0.0625, {})
 
 
 @pytest.mark.slow

@@ -29,23 +29,25 @@ SECTIONS = package.__name__
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> tuple[Path, ...]:
     """A real run and its controls."""
-    found: tuple[Path, ...] = made_up_runs.write(tmp_path_factory.mktemp("runs"), "blink", size=5).paths
-    return found
+    result: tuple[Path, ...] = made_up_runs.write(tmp_path_factory.mktemp("runs"), "blink", size=5).paths
+    return result
 
 
 @pytest.fixture(scope="module")
-def whole(paths: tuple[Path, ...]) -> ComparisonReport:
+def full_report(paths: tuple[Path, ...]) -> ComparisonReport:
     """The comparison of them with all sections."""
     return compare_paths(paths, all=True)
 
 
-def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> None:
-    report = whole
-    told: Any = json.loads(json.dumps(report.as_json()))
-    assert set(told) == {"head", "unanswered", "solvers", "results", "conclusion", "conclusions"}
-    assert [(one["id"], one["text"]) for one in told["conclusion"]] == [(one.id, one.text) for one in report.conclusion]
-    assert len(told["results"]) == len(report.results) == len(report.rows())
-    assert told["conclusions"] == {made.name: made.lead for made in report.sections if made.lead}
+def test_json_has_every_row_and_every_conclusion(full_report: ComparisonReport) -> None:
+    report = full_report
+    data: Any = json.loads(json.dumps(report.as_json()))
+    assert set(data) == {"head", "unanswered", "solvers", "results", "conclusion", "conclusions"}
+    assert [(item["id"], item["text"]) for item in data["conclusion"]] == [
+        (entry.id, entry.text) for entry in report.conclusion
+    ]
+    assert len(data["results"]) == len(report.results) == len(report.rows())
+    assert data["conclusions"] == {section.name: section.lead for section in report.sections if section.lead}
 
 
 def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
@@ -55,11 +57,11 @@ def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
         "what the words of gain read, and no more"
     )
     assert "Outcomes" not in report.render()
-    for name, why in (
+    for name, text in (
         ("gains", r"there is no such section \(did you mean 'gain'\?\)"),
         ("published", "there is no such section"),
     ):
-        with pytest.raises(UsageError, match=f"--only {name}: {why}; it has: metrics, differences, answered, tasks,"):
+        with pytest.raises(UsageError, match=f"--only {name}: {text}; it has: metrics, differences, answered, tasks,"):
             compare(paths[0], only=[name]).render()
     with pytest.raises(UsageError, match="--only gain: this comparison has no such section"):
         compare(paths[0], only=["gain"]).render()
@@ -69,7 +71,7 @@ def test_the_answer_comes_first_and_the_rest_on_request(paths: tuple[Path, ...])
     report = compare(*paths)
     text = report.render()
     assert [table.names[0] for table in report.tables()] == ["solver", "task"]
-    places = [text.index(one.text[:40]) for one in report.conclusion]
+    places = [text.index(item.text[:40]) for item in report.conclusion]
     assert places == sorted(places)
     assert places[-1] < text.index("blink: accuracy_macro") < text.index("\ntask ")
     assert max(map(len, text.splitlines())) <= 80
@@ -90,7 +92,7 @@ def test_a_margin_is_a_difference_in_accuracy(paths: tuple[Path, ...], margin: f
 
 
 def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def rows(found: Comparison) -> Iterator[Result]:
+    def rows(comparison: Comparison) -> Iterator[Result]:
         raise error
 
     monkeypatch.setattr(gain, "SECTION", replace(gain.SECTION, rows=rows))
@@ -105,21 +107,21 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ],
 )
 def test_a_section_that_cannot_be_made_costs_no_other(
-    paths: tuple[Path, ...], whole: ComparisonReport, monkeypatch: pytest.MonkeyPatch, error: Exception
+    paths: tuple[Path, ...], full_report: ComparisonReport, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    before = {made.name for made in whole.sections}
+    names = {section.name for section in full_report.sections}
     raising(monkeypatch, error)
     report = compare_paths(paths, all=True)
-    why = " ".join(str(error).split())
-    told: Any = report.as_json()
-    assert told["faults"] == {"gain": why}
-    assert {row["section"] for row in told["results"]} == before - {"gain"}
+    reason = " ".join(str(error).split())
+    data: Any = report.as_json()
+    assert data["faults"] == {"gain": reason}
+    assert {row["section"] for row in data["results"]} == names - {"gain"}
     text = report.render()
     assert "This section could not be made" in text
-    assert why in text
-    assert report.failed == (f"gain: {why}",)
+    assert reason in text
+    assert report.failed == (f"gain: {reason}",)
     assert "gain" not in {line["section"] for line in csv.DictReader(io.StringIO(report.render("csv")))}
-    assert f"warning: gain could not be made: {why}" in compare_paths(paths).render()
+    assert f"warning: gain could not be made: {reason}" in compare_paths(paths).render()
 
 
 def test_a_bug_is_not_taken_for_a_damaged_trace(paths: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +158,7 @@ def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path
 def test_generated_questions_have_no_published_numbers(paths: tuple[Path, ...]) -> None:
     report = compare(*paths, published=True)
     data = replace(report.solvers[0].data, facts={"kind": "sample", "seed": 0})
-    generated = replace(report, solvers=tuple(replace(one, data=data) for one in report.solvers))
+    generated = replace(report, solvers=tuple(replace(solver, data=data) for solver in report.solvers))
     with pytest.raises(UsageError, match="the questions were generated"):
         generated.render()
 
@@ -189,19 +191,21 @@ SECTION = Section(
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[None]:
+def custom_statistic(tmp_path: Path) -> Iterator[None]:
     """A statistic in a folder beside the program's."""
-    folder, before = tmp_path / "statistics", folders(SECTIONS)
+    folder, previous = tmp_path / "statistics", folders(SECTIONS)
     folder.mkdir()
     (folder / "readable.py").write_text(OWN)
-    look_in(SECTIONS, (*before, str(folder)))
+    look_in(SECTIONS, (*previous, str(folder)))
     yield
-    look_in(SECTIONS, before)
+    look_in(SECTIONS, previous)
 
 
 @pytest.mark.system
-def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path, ...], reference: Any) -> None:
-    del own
+def test_a_statistic_is_one_file_and_in_every_form(
+    custom_statistic: None, paths: tuple[Path, ...], reference: Any
+) -> None:
+    del custom_statistic
     report = compare_paths(paths, all=True)
     title, lead, about = (
         *("How many answers can be read?", "controller has 15 readable answers."),
@@ -209,19 +213,19 @@ def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path,
     )
     for text in (report.render(), report.render("markdown")):
         assert [text.count(words) for words in (title, lead, about)] == [1, 1, 1]
-    told: Any = report.as_json()
-    rows = [row for row in told["results"] if row["section"] == "readable"]
-    assert [row["a"] for row in rows] == [one.solver for one in report.solvers]
+    data: Any = report.as_json()
+    rows = [row for row in data["results"] if row["section"] == "readable"]
+    assert [row["a"] for row in rows] == [solver.solver for solver in report.solvers]
     assert (rows[0]["quantity"], rows[0]["value"], rows[0]["n"]) == ("answers read", 15, 15)
-    assert told["conclusions"]["readable"] == lead
+    assert data["conclusions"]["readable"] == lead
     lines = [line for line in csv.DictReader(io.StringIO(report.render("csv"))) if line["section"] == "readable"]
     assert {line["unanswered"] for line in lines} == {"wrong"}
     assert [line["value"] for line in lines] == [str(int(row["value"])) for row in rows]
     ((benchmark),) = collect_paths(paths).benchmarks
-    (shown,) = [one for one in benchmark.overview.sections if one.id == "readable"]
-    assert (shown.title, shown.lead) == (title, lead)
-    assert about in shown.tables[0].notes
-    assert [(dot.a, dot.value) for dot in shown.charts[0].rows] == [(row["a"], row["value"]) for row in rows]
+    (section,) = [item for item in benchmark.overview.sections if item.id == "readable"]
+    assert (section.title, section.lead) == (title, lead)
+    assert about in section.tables[0].notes
+    assert [(dot.a, dot.value) for dot in section.charts[0].rows] == [(row["a"], row["value"]) for row in rows]
     (page,) = reference.pages()
     own_part = page.text[page.text.index("{ #compare-readable }") :]
     assert f": {title} {{ #compare-readable }}" in page.text

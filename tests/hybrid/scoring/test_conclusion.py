@@ -49,20 +49,22 @@ def of(n: int, right: int) -> str:
     return "r" * right + "w" * (n - right)
 
 
-def letters(told: str) -> str:
+def letters(message: str) -> str:
     """Of `36r 4w` 36 letters r and 4 letters w."""
-    return "".join(int(count) * one for count, one in re.findall(r"(\d+)([a-z]+)", told))
+    return "".join(int(count) * match for count, match in re.findall(r"(\d+)([a-z]+)", message))
 
 
-def by_task(told: str | Mapping[str, str]) -> dict[str, str]:
+def by_task(message: str | Mapping[str, str]) -> dict[str, str]:
     """Letters of each task; those of one word are Jigsaw's."""
-    return {task: letters(own) for task, own in ({"Jigsaw": told} if isinstance(told, str) else told).items()}
+    return {
+        task: letters(value) for task, value in ({"Jigsaw": message} if isinstance(message, str) else message).items()
+    }
 
 
 TABLE = {
     name: Said(
         row["said"],
-        {solver: by_task(told) for solver, told in row["answers"].items()},
+        {solver: by_task(value) for solver, value in row["answers"].items()},
         letters(row.get("blank", "")),
         ComparisonOptions(pairs=()) if "pairs" in row else ComparisonOptions(),
         row.get("calls", True),
@@ -71,33 +73,33 @@ TABLE = {
 }
 
 
-def written(made_up_runs: Any, folder: Path, said: Said) -> Comparison:
+def compare_row(made_up_runs: Any, folder: Path, message: Said) -> Comparison:
     """The comparison of the runs of one row of the table."""
-    costing = {"costing": made_up_runs.calling} if said.calls else {}
-    paths = [made_up_runs.from_letters(folder / "real", said.real, **costing).path]
-    if said.blank:
-        blank = {"controller": {"Jigsaw": said.blank}}
+    costing = {"costing": made_up_runs.calling} if message.calls else {}
+    paths = [made_up_runs.from_letters(folder / "real", message.real, **costing).path]
+    if message.blank:
+        blank = {"controller": {"Jigsaw": message.blank}}
         paths.append(made_up_runs.from_letters(folder / "blank", blank, tool_output="blank").path)
     solvers = compare_paths(paths).solvers
-    return compare(solvers, said.options)
+    return compare(solvers, message.options)
 
 
 def ids(sentences: tuple[Sentence, ...]) -> set[str]:
-    return {one.id for one in sentences}
+    return {sentence.id for sentence in sentences}
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_the_sentences_of_a_case(name: str, made_up_runs: Any, tmp_path: Path) -> None:
-    said = TABLE[name]
-    told = conclusion(written(made_up_runs, tmp_path, said))
-    assert 1 <= len(told) <= 5
-    text = {one.id: one.text for one in told}
+    message = TABLE[name]
+    sentences = conclusion(compare_row(made_up_runs, tmp_path, message))
+    assert 1 <= len(sentences) <= 5
+    text = {item.id: item.text for item in sentences}
     # One task is the whole: nothing more is said of it.
-    assert len(next(iter(said.real.values()))) > 1 or not {"tasks.shown", "tasks.none"} & set(text)
-    for case, words in said.cases.items():
+    assert len(next(iter(message.real.values()))) > 1 or not {"tasks.shown", "tasks.none"} & set(text)
+    for case, words in message.cases.items():
         sentence = PART_OF.get(case, case.partition(".")[0] if case.startswith("limits.") else case)
-        whole = [case] if case in text else [name for name in text if name.partition(".")[0] == sentence]
-        assert any(words in text[name] for name in whole), (case, text)
+        values = [case] if case in text else [name for name in text if name.partition(".")[0] == sentence]
+        assert any(words in text[name] for name in values), (case, text)
 
 
 # The sentence that a case is a part of; those of `limits` are of the sentence of that name.
@@ -118,8 +120,8 @@ BY_HAND = {
     *["gain.uneven", "specialists.uneven", "solvers.no_interval"],
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest", "tasks.untested"],
     *(
-        f"limits.{why}"
-        for why in [
+        f"limits.{reason}"
+        for reason in [
             *["weight", "partial", "predicted", "rule", "faults", "open"],
             *["generated", "recorded", "unreadable", "model"],
         ]
@@ -129,37 +131,39 @@ BY_HAND = {
 
 
 def test_every_case_is_walked() -> None:
-    assert {case for said in TABLE.values() for case in said.cases if case != "limits"} | BY_HAND == set(cases())
+    assert {case for value in TABLE.values() for case in value.cases if case != "limits"} | BY_HAND == set(cases())
 
 
 @pytest.fixture
 def full(made_up_runs: Any, tmp_path: Path) -> Comparison:
     """A gain with all parts and a blank control."""
-    return written(made_up_runs, tmp_path, TABLE["a gain that what the tools say explains"])
+    return compare_row(made_up_runs, tmp_path, TABLE["a gain that what the tools say explains"])
 
 
 def test_replies_of_another_model_limit_the_claim(full: Comparison) -> None:
-    (hybrid,) = [one for one in full.solvers if one.solver == "controller"]
+    (hybrid,) = [item for item in full.solvers if item.solver == "controller"]
     manifest = {**hybrid.manifest, "answered_by": {"controller": {"gpt-4o-2024-08-06": 30, "gpt-4o-mini": 10}}}
     words = "10 of 40 replies came from another model than the run asked for (gpt-4o-mini)"
-    for asked, said in (("openai:gpt-4o", True), ("azure_openai:mine", False)):
-        one = replace(hybrid, model=asked)
+    for message, other_text in (("openai:gpt-4o", True), ("azure_openai:mine", False)):
+        variant = replace(hybrid, model=message)
         # As if read from its folder.
-        one.__dict__["manifest"] = manifest
-        solvers = [one if other is hybrid else other for other in full.solvers]
+        variant.__dict__["manifest"] = manifest
+        solvers = [variant if other is hybrid else other for other in full.solvers]
         text = " ".join(sentence.text for sentence in conclusion(replace(full, solvers=tuple(solvers))))
-        assert (words in text) is said
+        assert (words in text) is other_text
 
 
-@pytest.mark.parametrize(("unreadable", "said"), [(0, False), (2, False), (3, True)])
+@pytest.mark.parametrize(("unreadable", "is_said"), [(0, False), (2, False), (3, True)])
 def test_calls_that_could_not_be_read_limit_the_claim_above_one_in_twenty(
-    full: Comparison, unreadable: int, said: bool
+    full: Comparison, unreadable: int, is_said: bool
 ) -> None:
-    (hybrid,) = [one for one in full.solvers if one.solver == "controller"]
+    (hybrid,) = [item for item in full.solvers if item.solver == "controller"]
     assert len(hybrid.scores) == 40
-    solvers = [replace(one, usage=Usage(unreadable=unreadable)) if one is hybrid else one for one in full.solvers]
+    solvers = [
+        replace(entry, usage=Usage(unreadable=unreadable)) if entry is hybrid else entry for entry in full.solvers
+    ]
     words = f"controller wrote calls that could not be read about {unreadable} of 40 questions"
-    assert (words in conclusion(compare(solvers))[-1].text) is said
+    assert (words in conclusion(compare(solvers))[-1].text) is is_said
 
 
 LETTERS = st.text("rwauf", min_size=8, max_size=8)
@@ -168,20 +172,22 @@ LETTERS = st.text("rwauf", min_size=8, max_size=8)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(tools=LETTERS, alone=LETTERS, specialists=LETTERS)
 def test_no_sentence_says_more_than_its_interval(full: Comparison, tools: str, alone: str, specialists: str) -> None:
-    said = {"controller": tools, "mllm": alone, "specialist": specialists}
-    solvers = [answering(one, said[one.solver] * 5) for one in full.solvers if one.solver in said]
-    found = compare(solvers)
-    told = conclusion(found)
-    assert 1 <= len(told) <= 5
-    rows = [row for row in ConclusionRows(found).of("differences") if row.quantity == "difference" and not row.group]
+    messages = {"controller": tools, "mllm": alone, "specialist": specialists}
+    solvers = [answering(item, messages[item.solver] * 5) for item in full.solvers if item.solver in messages]
+    comparison = compare(solvers)
+    sentences = conclusion(comparison)
+    assert 1 <= len(sentences) <= 5
+    rows = [
+        row for row in ConclusionRows(comparison).of("differences") if row.quantity == "difference" and not row.group
+    ]
     for sentence, other in (("gain", "mllm"), ("specialists", "specialist")):
-        own = [row for row in rows if {row.a, row.b} == {"controller", other}]
-        shown = {f"{sentence}.more", f"{sentence}.less"} & ids(told)
-        assert not shown or (own and all(row.excludes_zero for row in own))
-        for row in own if shown else ():
+        values = [row for row in rows if {row.a, row.b} == {"controller", other}]
+        text = {f"{sentence}.more", f"{sentence}.less"} & ids(sentences)
+        assert not text or (values and all(row.excludes_zero for row in values))
+        for row in values if text else ():
             ahead = (row.low or 0) > 0
-            assert ahead == (row.b == "controller") == (f"{sentence}.more" in shown) or (
-                ahead != (row.b == "controller") and f"{sentence}.less" in shown
+            assert ahead == (row.b == "controller") == (f"{sentence}.more" in text) or (
+                ahead != (row.b == "controller") and f"{sentence}.less" in text
             )
 
 
@@ -194,14 +200,14 @@ UNEVEN = {
 def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(made_up_runs: Any, tmp_path: Path) -> None:
     answers = {**UNEVEN, "specialist": UNEVEN["mllm"]}
     run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
-    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     words = (
         "+30 points (95% CI 15 to 43) as a mean over tasks, but -11 points (95% CI -16 to -5) over all 350 questions, "
         "176 instead of 213 right."
     )
-    assert told["gain.uneven"].endswith(words)
-    assert told["specialists.uneven"].endswith(words)
-    assert "worse on Counting (-20 points, -25 to -15; 300 of 350 questions)" in told["tasks.shown"]
+    assert by_id["gain.uneven"].endswith(words)
+    assert by_id["specialists.uneven"].endswith(words)
+    assert "worse on Counting (-20 points, -25 to -15; 300 of 350 questions)" in by_id["tasks.shown"]
 
 
 def test_a_task_of_one_picture_is_named_as_untested(made_up_runs: Any, tmp_path: Path) -> None:
@@ -210,7 +216,10 @@ def test_a_task_of_one_picture_is_named_as_untested(made_up_runs: Any, tmp_path:
         "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 15, "Spatial_Relation": "w" * 9},
     }
     run = made_up_runs.from_letters(tmp_path / "real", answers)
-    questions = [replace(one, cluster="one" if one.task == "Spatial_Relation" else one.id) for one in run.questions()]
+    questions = [
+        replace(question, cluster="one" if question.task == "Spatial_Relation" else question.id)
+        for question in run.questions()
+    ]
     run.write_questions(questions)
     run.write_manifest({**run.manifest, "files": {}})
     sentences = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
@@ -224,9 +233,9 @@ def test_a_task_that_differs_by_answering_is_not_better(made_up_runs: Any, tmp_p
         "mllm": {"Counting": "rw" * 25 + "a" * 50, "Jigsaw": "rw" * 25},
     }
     run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
-    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "better on Jigsaw (+40 points, 23 to 56); different from answering" in told["tasks.shown"]
-    assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in told["tasks.shown"]
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "better on Jigsaw (+40 points, 23 to 56); different from answering" in by_id["tasks.shown"]
+    assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in by_id["tasks.shown"]
 
 
 def test_a_task_without_an_interval_is_named_with_its_difference(made_up_runs: Any, tmp_path: Path) -> None:
@@ -235,25 +244,25 @@ def test_a_task_without_an_interval_is_named_with_its_difference(made_up_runs: A
         "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "r"},
     }
     run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
-    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert told["tasks.none"] == (
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert by_id["tasks.none"] == (
         "Not tested: Relative_Depth (-100 points, 1 question); no other single task is shown to be worse (40 questions "
         "each)."
     )
 
 
-@pytest.mark.parametrize(("called", "is_said"), [(7, True), (8, False)])
+@pytest.mark.parametrize(("count", "is_said"), [(7, True), (8, False)])
 def test_calls_on_a_fifth_of_the_questions_are_not_seldom(
-    made_up_runs: Any, tmp_path: Path, called: int, is_said: bool
+    made_up_runs: Any, tmp_path: Path, count: int, is_said: bool
 ) -> None:
     def call(solver: str, question: Question, reply: Reply) -> Reply:
-        is_called = int(question.id.rsplit("_", 1)[1]) <= called
+        is_called = int(question.id.rsplit("_", 1)[1]) <= count
         return made_up_runs.calling(solver, question, reply) if is_called else reply
 
     answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm")}
     run = made_up_runs.from_letters(tmp_path / "real", answers, costing=call)
     gain = conclusion(compare(compare_paths([run.path]).solvers))[0].text
-    assert (f"controller called a tool on {called} of 40 questions" in gain) is is_said
+    assert (f"controller called a tool on {count} of 40 questions" in gain) is is_said
 
 
 def test_repetitions_have_no_number_of_right_answers(made_up_runs: Any, tmp_path: Path) -> None:
@@ -265,39 +274,39 @@ def test_repetitions_have_no_number_of_right_answers(made_up_runs: Any, tmp_path
 
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
     def one_picture(solver: Scored) -> Scored:
-        counted = {}
-        for rule, own in solver.counted.items():
-            scores = tuple(replace(score, cluster="picture") for score in own.scores)
-            counted[rule] = Counted(scores, metrics_of(load("hybrid.benchmarks", "blink"), solver.questions, scores))
-        return replace(solver, counted=counted)
+        by_name = {}
+        for rule, value in solver.counted.items():
+            scores = tuple(replace(score, cluster="picture") for score in value.scores)
+            by_name[rule] = Counted(scores, metrics_of(load("hybrid.benchmarks", "blink"), solver.questions, scores))
+        return replace(solver, counted=by_name)
 
     alone = one_picture(solver("mllm", {"Jigsaw": "rrrrrrw"}))
-    told = {sentence.id: sentence.text for sentence in conclusion(compare([alone]))}
-    assert told["solvers.no_interval"] == "accuracy_macro: mllm 0.857 (7 questions); one picture: no interval."
-    both = conclusion(compare([alone, one_picture(solver("controller", {"Jigsaw": "rrrrrrr"}))]))
-    assert "one picture: no interval" in both[0].text
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare([alone]))}
+    assert by_id["solvers.no_interval"] == "accuracy_macro: mllm 0.857 (7 questions); one picture: no interval."
+    sentences = conclusion(compare([alone, one_picture(solver("controller", {"Jigsaw": "rrrrrrr"}))]))
+    assert "one picture: no interval" in sentences[0].text
 
 
 def test_the_counts_of_a_sentence_are_of_one_set(made_up_runs: Any, tmp_path: Path) -> None:
     answers = {name: {"Counting": "f", "Jigsaw": "rww"} for name in ("controller", "mllm")}
     run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
-    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "not tested: 1 of 4 questions failed" in told["gain.failed"]
-    assert "failed and left out: controller 1 of 4, mllm 1 of 4" in told["limits"]
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "not tested: 1 of 4 questions failed" in by_id["gain.failed"]
+    assert "failed and left out: controller 1 of 4, mllm 1 of 4" in by_id["limits"]
 
 
 def test_one_difference_has_one_verdict_on_a_page(full: Comparison) -> None:
     """Each p value of a pair and task is adjusted in the family of its claim, whatever the section."""
-    rows = [row for made in results(full, ("differences", "gain")) for row in made.rows if row.p_holm is not None]
+    rows = [row for result in results(full, ("differences", "gain")) for row in result.rows if row.p_holm is not None]
     verdicts: dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]] = {}
     for row in rows:
         if row.metric in (full.headline, "accuracy"):
             key = (frozenset((row.a, row.b)), row.metric, row.group)
             verdicts.setdefault(key, set()).add((row.family, row.p_holm))
     assert len(verdicts) > 6
-    assert all(len(own) == 1 for own in verdicts.values()), verdicts
-    for made in results(full, ("differences", "gain")):
-        for table in tables_of(full, made):
+    assert all(len(verdict) == 1 for verdict in verdicts.values()), verdicts
+    for built in results(full, ("differences", "gain")):
+        for table in tables_of(full, built):
             heads = [column.name for column in table.columns if column.name.startswith("p (Holm")]
             assert all(head == "p (Holm in family)" or "," in head for head in heads)
 
@@ -308,11 +317,11 @@ def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(made_up_runs: 
         "text_only": {"Counting": letters("190r 110w"), "Jigsaw": letters("12r 8w")},
     }
     run = made_up_runs.from_letters(tmp_path / "real", answers)
-    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "mllm has the highest accuracy (mean of 2 tasks), 0.700" in told["solvers.best"]
-    assert told["solvers.best"].endswith("; over all questions, it would be text_only, 0.631.")
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "mllm has the highest accuracy (mean of 2 tasks), 0.700" in by_id["solvers.best"]
+    assert by_id["solvers.best"].endswith("; over all questions, it would be text_only, 0.631.")
     words = "with another result over all questions than over tasks for text_only (+8 points, -3 to +22)"
-    assert words in told["ahead.depends"]
+    assert words in by_id["ahead.depends"]
 
 
 def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(made_up_runs: Any, tmp_path: Path) -> None:

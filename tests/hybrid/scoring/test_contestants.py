@@ -16,8 +16,8 @@ AGAIN = ("r" * 12 + "w" * 28, "w" * 28 + "r" * 12, "r" * 24 + "w" * 16)
 
 
 def compared(made_up_runs: Any, path: Path, **others: str) -> Comparison:
-    told = {"mllm": AGAIN[0], "mllm@2": AGAIN[1], "mllm@3": AGAIN[2], **others}
-    run = made_up_runs.from_letters(path / "run", {name: {"Jigsaw": own} for name, own in told.items()})
+    options = {"mllm": AGAIN[0], "mllm@2": AGAIN[1], "mllm@3": AGAIN[2], **others}
+    run = made_up_runs.from_letters(path / "run", {name: {"Jigsaw": value} for name, value in options.items()})
     return compare_paths([run.path]).comparison
 
 
@@ -44,19 +44,19 @@ def test_unanswered_questions_are_counted_by_solver(solvers: int, made_up_runs: 
     run = made_up_runs.from_letters(tmp_path / "run", letters)
     limits = conclusion(compare_paths([run.path]).comparison)[-1].text
     # The others answer all.
-    (own,) = [part for part in limits.rstrip(".").split("; ") if "unanswered" in part]
-    assert own == "Limits: unanswered questions count as wrong: mllm 8 of 40"
+    (word,) = [part for part in limits.rstrip(".").split("; ") if "unanswered" in part]
+    assert word == "Limits: unanswered questions count as wrong: mllm 8 of 40"
 
 
 def test_the_section_of_metrics_names_no_draw_either(made_up_runs: Any, tmp_path: Path) -> None:
-    (made,) = results(compared(made_up_runs, tmp_path), ["metrics"])
-    assert made.lead.startswith("mllm has accuracy_macro, 0.400 (mean of 3 repetitions, 0.300 to 0.600) (95% CI [")
+    (built,) = results(compared(made_up_runs, tmp_path), ["metrics"])
+    assert built.lead.startswith("mllm has accuracy_macro, 0.400 (mean of 3 repetitions, 0.300 to 0.600) (95% CI [")
 
 
 def test_questions_of_one_picture_limit_what_is_said(made_up_runs: Any, tmp_path: Path) -> None:
     run = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rw" * 15}})
-    asked = [replace(one, cluster=f"picture of q{n // 3}") for n, one in enumerate(run.questions())]
-    run.write_questions(asked)
+    variants = [replace(question, cluster=f"picture of q{n // 3}") for n, question in enumerate(run.questions())]
+    run.write_questions(variants)
     run.write_manifest({**run.manifest, "files": {}})
-    said = [one.text for one in conclusion(compare_paths([run.path]).comparison)]
-    assert "30 questions show 10 pictures" in said[-1]
+    texts = [item.text for item in conclusion(compare_paths([run.path]).comparison)]
+    assert "30 questions show 10 pictures" in texts[-1]

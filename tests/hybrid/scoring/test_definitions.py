@@ -51,13 +51,13 @@ SECTION = statistic(rows, headings={"a": "one", "b": "other"}, order=165)
 
 
 def test_a_docstring_says_title_explanation_and_quantities() -> None:
-    said = definition(OWN.split('"""')[1])
-    assert said.title == "Where are both sure and wrong?"
-    assert said.about == "both wrong alike: neither is right, and both give the same answer."
-    assert said.notes == "Read beside `agreement`, which asks whether that is more than chance."
+    text = definition(OWN.split('"""')[1])
+    assert text.title == "Where are both sure and wrong?"
+    assert text.about == "both wrong alike: neither is right, and both give the same answer."
+    assert text.notes == "Read beside `agreement`, which asks whether that is more than chance."
     n = "questions that both have and neither failed"
     formula = "questions on which neither is right and the answers are the same / questions"
-    assert said.quantities == (
+    assert text.quantities == (
         MetricCard("both wrong alike", formula, n, "our notes; page 3", "0 is best."),
         MetricCard("of one mind", "questions with the same answer", n, "by hand", values="0 to n, in questions"),
     )
@@ -70,26 +70,26 @@ def test_what_is_no_definition_is_refused_with_its_words(text: str, said: str) -
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[None]:
-    folder, before = tmp_path / "statistics", folders(SECTIONS)
+def custom_statistic(tmp_path: Path) -> Iterator[None]:
+    folder, previous = tmp_path / "statistics", folders(SECTIONS)
     folder.mkdir()
     (folder / "alike.py").write_text(OWN)
-    look_in(SECTIONS, (*before, str(folder)))
+    look_in(SECTIONS, (*previous, str(folder)))
     yield
-    look_in(SECTIONS, before)
+    look_in(SECTIONS, previous)
 
 
 @pytest.mark.system
-def test_a_statistic_is_one_file_of_at_most_40_lines(own: None, tmp_path: Path, made_up_runs: Any) -> None:
-    del own
+def test_a_statistic_is_one_file_of_at_most_40_lines(custom_statistic: None, tmp_path: Path, made_up_runs: Any) -> None:
+    del custom_statistic
     assert len(OWN.splitlines()) <= 40
     run = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rwww"}, "specialist": {"Jigsaw": "rrwa"}})
     report = compare_paths([run.path], all=True)
-    told: Any = json.loads(json.dumps(report.as_json()))
-    rows = {(row["quantity"], row.get("group", "")): row for row in told["results"] if row["section"] == "alike"}
+    data: Any = json.loads(json.dumps(report.as_json()))
+    rows = {(row["quantity"], row.get("group", "")): row for row in data["results"] if row["section"] == "alike"}
     assert set(rows) == {(name, group) for name in ("both wrong alike", "of one mind") for group in ("", "Jigsaw")}
-    whole, alike = rows["both wrong alike", ""], rows["of one mind", ""]
-    assert (whole["value"], whole["n"], alike["value"]) == (0.25, 4, 2)
-    assert whole["low"] < 0.25 < whole["high"]
-    assert alike["ids"] == ["val_Jigsaw_1", "val_Jigsaw_3"]
+    both_wrong_alike, of_one_mind = rows["both wrong alike", ""], rows["of one mind", ""]
+    assert (both_wrong_alike["value"], both_wrong_alike["n"], of_one_mind["value"]) == (0.25, 4, 2)
+    assert both_wrong_alike["low"] < 0.25 < both_wrong_alike["high"]
+    assert of_one_mind["ids"] == ["val_Jigsaw_1", "val_Jigsaw_3"]
     assert "Where are both sure and wrong?" in report.render()

@@ -45,7 +45,7 @@ def stored(number: int) -> StoredImage:
     return StoredImage(f"{number:064x}", 100, 80, "image/png")
 
 
-def shown(count: int) -> tuple[ImageRef, ...]:
+def image_refs(count: int) -> tuple[ImageRef, ...]:
     return tuple(ImageRef(f"img:{number}", stored(number)) for number in range(1, count + 1))
 
 
@@ -57,9 +57,9 @@ def call(
     fault: Fault | None = None,
 ) -> Step:
     """The step of a tool call; without data it ended in a fault."""
-    told: dict[str, Json] = {} if data is None else {"data": data, "confidence": 0.7, "backend": "b", "version": "1"}
-    ended = fault or (Fault.TOOL_ERROR if data is None else None)
-    return Step("tool", tool, "said", 0.25, ended, {"images": list(images), "args": dict(args or {}), **told})
+    options: dict[str, Json] = {} if data is None else {"data": data, "confidence": 0.7, "backend": "b", "version": "1"}
+    result = fault or (Fault.TOOL_ERROR if data is None else None)
+    return Step("tool", tool, "said", 0.25, result, {"images": list(images), "args": dict(args or {}), **options})
 
 
 def traced(tool: str, args: Mapping[str, Json], data: Mapping[str, Json] | None = None) -> TracedCall:
@@ -76,19 +76,19 @@ FAR: dict[str, Json] = {"x0": 60.0, "y0": 40.0, "x1": 90.0, "y1": 70.0, "label":
 def test_the_same_boxes_count_under_any_labels(
     said: list[Json], told: dict[str, Json], heard_as: dict[str, Json] | None
 ) -> None:
-    found = as_asked(traced("saliency", {"boxes": said}, told), {"boxes": [BOX, FAR]})
-    assert (found and found.data) == heard_as
+    text = as_asked(traced("saliency", {"boxes": said}, told), {"boxes": [BOX, FAR]})
+    assert (text and text.data) == heard_as
 
 
 @pytest.mark.parametrize("shifted", [0, 1])
 @pytest.mark.parametrize("count", [2, 3])
 def test_equal_boxes_are_taken_in_their_order(shifted: int, count: int) -> None:
     """The rule asks of one box several times; a call of it, one of whose boxes is a pixel off, names them in order."""
-    asked = [{**BOX, "label": str(n)} for n in range(count)]
-    given = [{**BOX, "x1": 31.0 if n == shifted else 30.0, "label": "ABC"[n]} for n in range(count)]
-    found = as_asked(traced("saliency", {"boxes": given}, {"order": list("ABC"[:count])}), {"boxes": asked})
-    assert found is not None
-    assert found.data == {"order": [str(n) for n in range(count)]}
+    values = [{**BOX, "label": str(n)} for n in range(count)]
+    items = [{**BOX, "x1": 31.0 if n == shifted else 30.0, "label": "ABC"[n]} for n in range(count)]
+    text = as_asked(traced("saliency", {"boxes": items}, {"order": list("ABC"[:count])}), {"boxes": values})
+    assert text is not None
+    assert text.data == {"order": [str(n) for n in range(count)]}
 
 
 def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() -> None:
@@ -100,7 +100,7 @@ def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() ->
 # One ask.
 
 TWO = ("the second image", "the third image")
-ROW = Prompt(("Which image fits?", *shown(3)), Kind.CHOICE, TWO, route="Jigsaw")
+ROW = Prompt(("Which image fits?", *image_refs(3)), Kind.CHOICE, TWO, route="Jigsaw")
 ALL = ("img:1", "img:2", "img:3")
 PUZZLE = Question("q", "Jigsaw", tuple(map(stored, (1, 2, 3))), "Which image fits?", Kind.CHOICE, TWO, "(A)", "Jigsaw")
 
@@ -115,7 +115,7 @@ A = call("jigsaw", {"best": 0}, ALL)
 @pytest.mark.parametrize(
     ("steps", "finding", "answer", "to_the_point"),
     [
-        *cases(__file__, "heard", steps=lambda told: [call(*one) for one in told])[1],
+        *cases(__file__, "heard", steps=lambda text: [call(*item) for item in text])[1],
         ((call("jigsaws", None, ALL, fault=Fault.UNKNOWN_TOOL),), "none", None, False),
         ((Step("rule", "keep", "best is 0", data={"best": 0}),), "none", None, False),
         # What the solver heard itself goes before.
@@ -125,9 +125,9 @@ A = call("jigsaw", {"best": 0}, ALL)
 async def test_the_finding_is_what_the_rule_answers(
     steps: Sequence[Step], finding: str, answer: str | None, to_the_point: bool
 ) -> None:
-    found = await hear(BLINK, PUZZLE, attempt(*steps, text="Answer: (B)"))
-    assert (found.finding, found.answer, found.to_the_point) == (finding, answer, to_the_point)
-    assert len(found.calls) == sum(step.kind == "tool" for step in steps)
+    result = await hear(BLINK, PUZZLE, attempt(*steps, text="Answer: (B)"))
+    assert (result.finding, result.answer, result.to_the_point) == (finding, answer, to_the_point)
+    assert len(result.calls) == sum(step.kind == "tool" for step in steps)
 
 
 # Several asks.
@@ -138,33 +138,33 @@ TEXTS = [f"What colour is the sign? {colour}" for colour in ("red", "blue", "gre
 async def test_in_mm_sap_the_first_ask_decides_and_the_second_is_heard_on_its_own() -> None:
     mm_sap = load("hybrid.benchmarks", "mm_sap")
     choices = ("red", "blue", "Sorry, I can't help with it.")
-    first = Prompt(("Question: What colour is the sign?", *shown(1)), Kind.CHOICE, choices, route="choice")
+    first = Prompt(("Question: What colour is the sign?", *image_refs(1)), Kind.CHOICE, choices, route="choice")
     second = replace(first, choices=choices[:2])
     target, protocol = {"correct": 1, "refusal": 2}, {"refusal": 2}
     question = Question("m", "BasicVisQA", (stored(1),), "?", Kind.CHOICE, choices, target, "choice", {}, protocol)
-    found = call("attributes", {"best": 1, "compares": True}, args={"texts": TEXTS[:2]})
-    asks = (Exchange(first, Reply("Answer: (C)", steps=(found,))), Exchange(second, Reply("Answer: (A)")))
-    said = await hear(mm_sap, question, Attempt("m", asks, 0.1))
-    assert (said.finding, said.answer) == ("right", "B")
-    late = (Exchange(first, Reply("Answer: (C)")), Exchange(second, Reply("Answer: (A)", steps=(found,))))
+    result = call("attributes", {"best": 1, "compares": True}, args={"texts": TEXTS[:2]})
+    asks = (Exchange(first, Reply("Answer: (C)", steps=(result,))), Exchange(second, Reply("Answer: (A)")))
+    text = await hear(mm_sap, question, Attempt("m", asks, 0.1))
+    assert (text.finding, text.answer) == ("right", "B")
+    late = (Exchange(first, Reply("Answer: (C)")), Exchange(second, Reply("Answer: (A)", steps=(result,))))
     assert (await hear(mm_sap, question, Attempt("m", late, 0.1))).finding == "none"
 
 
 # From disk.
 
 
-def made(path: Path, attempts: Sequence[Attempt], solver: str = "controller") -> Scored:
+def score_attempts(path: Path, attempts: Sequence[Attempt], solver: str = "controller") -> Scored:
     """A run of puzzles in which the solver has these attempts."""
     folder = RunFolder(path)
     identity = {"benchmark": "blink", "split": "val", "data": {"kind": "folder", "sha256": "ab" * 32}}
     folder.write_manifest({"identity": identity, "solvers": {solver: {}}})
-    folder.write_questions([replace(PUZZLE, id=one.id) for one in attempts])
+    folder.write_questions([replace(PUZZLE, id=item.id) for item in attempts])
     journal = folder.journal(solver)
-    for one in attempts:
-        journal.append(attempt_line(one))
+    for entry in attempts:
+        journal.append(attempt_line(entry))
     journal.close()
-    (found,) = score_run(folder, ScoreOptions())
-    return found
+    (scored,) = score_run(folder, ScoreOptions())
+    return scored
 
 
 def lines(scored: Scored) -> Path:
@@ -175,13 +175,15 @@ def lines(scored: Scored) -> Path:
 def test_odd_steps_and_answers_that_are_gone_cost_their_own_question(tmp_path: Path) -> None:
     odd = call("jigsaw", None, ALL)
     odd = replace(odd, data={**odd.data, "images": 3})
-    scored = made(tmp_path, [attempt(A, identity="whole"), attempt(odd, identity="odd"), attempt(A, identity="gone")])
+    scored = score_attempts(
+        tmp_path, [attempt(A, identity="whole"), attempt(odd, identity="odd"), attempt(A, identity="gone")]
+    )
     path = lines(scored)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
-    found = heard(scored)
-    assert {name: one.unread for name, one in found.items()} == {"whole": None, "odd": None, "gone": NO_TRACE}
-    assert (found["whole"].finding, found["odd"].finding) == ("right", "none")
-    assert [name for name, one in found.items() if one.no_trace] == ["gone"]
+    result = heard(scored)
+    assert {name: value.unread for name, value in result.items()} == {"whole": None, "odd": None, "gone": NO_TRACE}
+    assert (result["whole"].finding, result["odd"].finding) == ("right", "none")
+    assert [name for name, item in result.items() if item.no_trace] == ["gone"]
 
 
 def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,31 +197,33 @@ def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytes
     fails_at_times.tools = rule.tools  # type: ignore[attr-defined]
     monkeypatch.setitem(table().rules, ROW.route, fails_at_times)  # type: ignore[arg-type]
     odd = replace(ROW, parts=("An odd one.", *ROW.parts))
-    scored = made(tmp_path, [attempt(A, prompt=odd, identity="x"), attempt(A, identity="y")])
-    found = heard(scored)
-    assert str(found["x"].unread).startswith("the rule cannot be run: LookupError: a defect")
-    assert (found["x"].finding, found["y"].finding, len(found["x"].calls)) == ("unread", "right", 1)
+    scored = score_attempts(tmp_path, [attempt(A, prompt=odd, identity="x"), attempt(A, identity="y")])
+    result = heard(scored)
+    assert str(result["x"].unread).startswith("the rule cannot be run: LookupError: a defect")
+    assert (result["x"].finding, result["y"].finding, len(result["x"].calls)) == ("unread", "right", 1)
 
 
 def test_a_number_beyond_floating_point_decides_nothing(tmp_path: Path) -> None:
     images = ("the first image", "the second image")
-    prompt = replace(ROW, route="Forensic_Detection", choices=images, parts=("Which?", *shown(2)))
+    prompt = replace(ROW, route="Forensic_Detection", choices=images, parts=("Which?", *image_refs(2)))
     steps, good = (
-        call("forensics", {"photograph": 0, "photograph_confidence_0_1": sure}, ("img:1", "img:2"))
-        for sure in (10**400, 1)
+        call("forensics", {"photograph": 0, "photograph_confidence_0_1": confident}, ("img:1", "img:2"))
+        for confident in (10**400, 1)
     )
-    scored = made(tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")])
-    found = heard(scored)
-    assert [(found[name].finding, found[name].unread) for name in "xy"] == [("none", None), ("right", None)]
+    scored = score_attempts(
+        tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")]
+    )
+    result = heard(scored)
+    assert [(result[name].finding, result[name].unread) for name in "xy"] == [("none", None), ("right", None)]
 
 
 async def test_attempts_are_read_for_a_caller_in_an_event_loop_too(tmp_path: Path) -> None:
-    assert heard(made(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
+    assert heard(score_attempts(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
 
 
 def test_nothing_is_heard_of_predictions_and_failures(tmp_path: Path) -> None:
     failed = replace(attempt(A, identity="f").exchanges[0], reply=Reply("", Outcome.NOT_RECORDED))
-    scored = made(tmp_path, [attempt(A, identity="one"), Attempt("f", (failed,), 0.1)])
+    scored = score_attempts(tmp_path, [attempt(A, identity="one"), Attempt("f", (failed,), 0.1)])
     assert set(heard(scored)) == {"one"}
     assert heard(replace(scored, folder=None)) == {}
 
@@ -235,13 +239,16 @@ RUNS = (
 )
 
 
-def without_specialist_answer(one: Attempt) -> Attempt:
+def without_specialist_answer(item: Attempt) -> Attempt:
     """The attempt as a controller's trace has it: its tool calls alone."""
     exchanges = tuple(
-        replace(each, reply=replace(each.reply, steps=tuple(step for step in each.reply.steps if step.kind == "tool")))
-        for each in one.exchanges
+        replace(
+            exchange,
+            reply=replace(exchange.reply, steps=tuple(step for step in exchange.reply.steps if step.kind == "tool")),
+        )
+        for exchange in item.exchanges
     )
-    return replace(one, exchanges=exchanges)
+    return replace(item, exchanges=exchanges)
 
 
 @pytest.mark.system
@@ -258,12 +265,12 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
         for score in scored.scores:
             question = scored.questions[score.id]
             assert isinstance(question, Question)
-            own = plan.folder.recorded(scored.recorded).by_id[score.id]
-            found: Heard = await hear(adapter, question, without_specialist_answer(own))
-            assert found.answer == score.answer, score.id
+            current = plan.folder.recorded(scored.recorded).by_id[score.id]
+            result: Heard = await hear(adapter, question, without_specialist_answer(current))
+            assert result.answer == score.answer, score.id
             verdict = "none" if score.answer is None else "right" if score.correct == 1.0 else "wrong"
-            assert found.finding == ("unread" if score.correct is None and score.answer else verdict)
-            assert found.unread == (GRADED if found.finding == "unread" else None)
+            assert result.finding == ("unread" if score.correct is None and score.answer else verdict)
+            assert result.unread == (GRADED if result.finding == "unread" else None)
             answered += score.answer is not None
     # Where the rule's tools are learned there is nothing to find without weights.
     assert answered or benchmark in ("mm_sap", "actiview")

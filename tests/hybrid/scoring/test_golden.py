@@ -26,28 +26,31 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.9g}"
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+        return {name: plain(item) for name, item in value.items()}
+    return [plain(entry) for entry in value] if isinstance(value, list) else value
 
 
 def lines(name: str, paths: Any, rule: Any) -> list[str]:
     """A line a section: its rows by number and hash, its card by hash, its lead."""
     report = compare_paths(paths, unanswered=rule)
-    told = []
-    for made in report.sections:
-        rows = json.dumps([plain(row.as_json()) for row in made.rows])
-        section = made.section
+    results = []
+    for built in report.sections:
+        rows = json.dumps([plain(row.as_json()) for row in built.rows])
+        section = built.section
         card = repr((section.title, section.about, section.quantities, section.headings, section.chart))
-        digests = [hashlib.sha256(one.encode()).hexdigest()[:12] for one in (rows, card)]
-        told.append("\t".join((name, rule, made.name, str(len(made.rows)), *digests, made.lead)))
-    return [*told, *("\t".join((name, rule, one.id, one.text)) for one in report.conclusion if not one.command)]
+        digests = [hashlib.sha256(item.encode()).hexdigest()[:12] for item in (rows, card)]
+        results.append("\t".join((name, rule, built.name, str(len(built.rows)), *digests, built.lead)))
+    return [
+        *results,
+        *("\t".join((name, rule, entry.id, entry.text)) for entry in report.conclusion if not entry.command),
+    ]
 
 
 def test_every_row_lead_and_card(made_up_runs: Any, tmp_path: Path) -> None:
-    told = []
+    results = []
     for number, (name, options) in enumerate(SETS.items()):
-        made = made_up_runs.write(tmp_path / str(number), **options)
-        told += lines(name, made.paths, ("guess", "wrong")[number % 2])
+        run = made_up_runs.write(tmp_path / str(number), **options)
+        results += lines(name, run.paths, ("guess", "wrong")[number % 2])
     if os.environ.get("HYBRID_GOLDEN") == "write":
-        GOLDEN.write_text("\n".join(told) + "\n", encoding="utf-8")
-    assert told == GOLDEN.read_text(encoding="utf-8").splitlines()
+        GOLDEN.write_text("\n".join(results) + "\n", encoding="utf-8")
+    assert results == GOLDEN.read_text(encoding="utf-8").splitlines()

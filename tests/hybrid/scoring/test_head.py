@@ -15,8 +15,8 @@ from hybrid.scoring.reports import compare_paths, score_paths
 
 @pytest.fixture
 def runs(made_up_runs: Any, tmp_path: Path) -> Path:
-    made = made_up_runs.write(tmp_path, "blink", size=4)
-    return Path(made.real)
+    run = made_up_runs.write(tmp_path, "blink", size=4)
+    return Path(run.real)
 
 
 def rewrite(run: Path, **identity: Any) -> None:
@@ -64,6 +64,6 @@ def test_a_report_begins_with_it_and_is_titled_by_it(runs: Path, tmp_path: Path)
 def test_models_are_counted_where_they_are_many(runs: Path, made_up_runs: Any, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    solvers = [one for one in compare_paths([runs]).solvers if one.solver == "mllm"] * 5
-    named = [replace(one, model=f"m{place}") for place, one in enumerate(solvers)]
-    assert head_of(named)[0] == "m0, m1, m2, and 2 more models"
+    solvers = [solver for solver in compare_paths([runs]).solvers if solver.solver == "mllm"] * 5
+    variants = [replace(item, model=f"m{place}") for place, item in enumerate(solvers)]
+    assert head_of(variants)[0] == "m0, m1, m2, and 2 more models"

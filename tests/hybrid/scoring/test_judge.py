@@ -61,17 +61,17 @@ async def test_the_judge_sees_no_image_and_no_right_answer(tmp_path: Path, fakes
     judge = fakes.QueueModel(["Answer: none"] * 3)
     await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
     (message,) = judge.calls[0][0]
-    asked = message.text
-    assert UNREADABLE["val_Jigsaw_1"] in asked
-    assert "(A) the second image\n(B) the third image\n" in asked
+    text = message.text
+    assert UNREADABLE["val_Jigsaw_1"] in text
+    assert "(A) the second image\n(B) the third image\n" in text
     assert all(isinstance(part, str) for part in message.parts)
     changed = folder.questions()[0]
     folder.write_questions([replace(changed, target="(B)"), *folder.questions()[1:]])
     folder.write_manifest({**folder.manifest, "files": {}})
     (folder.path / "mllm" / "verdicts.jsonl").unlink()
-    again = fakes.QueueModel(["Answer: none"] * 3)
-    await judge_run(folder, again, ("mllm",), OPTIONS, 1)
-    assert [call[0][0].text for call in again.calls] == [call[0][0].text for call in judge.calls]
+    model = fakes.QueueModel(["Answer: none"] * 3)
+    await judge_run(folder, model, ("mllm",), OPTIONS, 1)
+    assert [call[0][0].text for call in model.calls] == [call[0][0].text for call in judge.calls]
 
 
 async def test_it_goes_on_where_it_stopped(tmp_path: Path, fakes: Any) -> None:
@@ -122,8 +122,8 @@ async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes
     official = ScoreOptions(parse="official")
     strict, loose = fakes.QueueModel([]), fakes.QueueModel(["Answer: (A)"])
     (nothing,) = await judge_run(plan.folder, strict, (), OPTIONS, 1, 0)
-    (one,) = await judge_run(plan.folder, loose, (), official, 1, 0)
-    assert (nothing.unparsed, one.unparsed, one.decided) == (0, 1, 1)
+    (item,) = await judge_run(plan.folder, loose, (), official, 1, 0)
+    assert (nothing.unparsed, item.unparsed, item.decided) == (0, 1, 1)
     scored = score_run(plan.folder, official, (), "judge")[0]
     assert (numbers(scored)["accuracy_micro"], numbers(scored)["judged.accuracy_micro"]) == (0.0, 1.0)
     assert folder.path != plan.folder.path
@@ -168,14 +168,14 @@ def invoke(*arguments: str) -> Any:
 
 async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
-    said = {f"judge/{name}": text for name, text in zip(ORDER, ("Answer: (A)", "Answer: none"), strict=False)}
-    said |= dict.fromkeys(("judge/val_Jigsaw_3", "judge/val_Spatial_Relation_1"), "Answer: (A)")
-    recordings = fakes.recordings(tmp_path / "judge", said)
+    by_line = {f"judge/{name}": text for name, text in zip(ORDER, ("Answer: (A)", "Answer: none"), strict=False)}
+    by_line |= dict.fromkeys(("judge/val_Jigsaw_3", "judge/val_Spatial_Relation_1"), "Answer: (A)")
+    recordings = fakes.recordings(tmp_path / "judge", by_line)
     model = f"replay:{recordings}"
     run = str(folder.path)
-    found = await asyncio.to_thread(invoke, "judge", run, "--model", model, "--solver", "mllm", "--json")
-    assert found.return_value == 3
-    counts = json.loads(found.stdout)["solvers"]["mllm"]
+    result = await asyncio.to_thread(invoke, "judge", run, "--model", model, "--solver", "mllm", "--json")
+    assert result.return_value == 3
+    counts = json.loads(result.stdout)["solvers"]["mllm"]
     assert {key: counts[key] for key in ("unparsed", "asked", "decided", "none")} == {
         "unparsed": 3,
         "asked": 4,
@@ -183,9 +183,9 @@ async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
         "none": 1,
     }
     assert len(counts["failed"]) == 1
-    assert "failed: val_Spatial_Relation_2, ask 0:" in found.stderr
-    said[f"judge/{ORDER[2]}"] = "Answer: (B)"
-    fakes.recordings(recordings, said)
+    assert "failed: val_Spatial_Relation_2, ask 0:" in result.stderr
+    by_line[f"judge/{ORDER[2]}"] = "Answer: (B)"
+    fakes.recordings(recordings, by_line)
     with pytest.raises(UsageError, match="another judge"):
         await asyncio.to_thread(invoke, "judge", run, "--model", model)
     words = ("score", f"{run}/mllm", "--verdicts", "judge", "--json", "--unanswered", "wrong")
@@ -205,20 +205,20 @@ CHOICES = ("red", "green", "blue")
 
 @given(st.text(), st.sampled_from([Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER]))
 def test_no_text_of_a_judge_gives_what_was_not_offered(text: str, kind: Kind) -> None:
-    found = answer_in(text, kind, CHOICES)
-    if found is not None and kind is Kind.CHOICE:
-        assert found in tuple(LETTERS[: len(CHOICES)])
-    if found is not None and kind is Kind.YES_NO:
-        assert found in ("yes", "no")
+    result = answer_in(text, kind, CHOICES)
+    if result is not None and kind is Kind.CHOICE:
+        assert result in tuple(LETTERS[: len(CHOICES)])
+    if result is not None and kind is Kind.YES_NO:
+        assert result in ("yes", "no")
 
 
 @given(st.text())
 def test_a_reply_with_braces_or_anything_else_is_quoted_as_it_is(reply: str) -> None:
     exchange = Exchange(Prompt(("What {colour}?",), Kind.CHOICE, CHOICES), Reply(reply))
-    asked = judge_prompt(exchange, read_texts(TEXTS))
-    assert reply.strip() in asked
-    assert "What {colour}?" in asked
-    assert "(A) red\n(B) green\n(C) blue" in asked
+    request = judge_prompt(exchange, read_texts(TEXTS))
+    assert reply.strip() in request
+    assert "What {colour}?" in request
+    assert "(A) red\n(B) green\n(C) blue" in request
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_whole_prompt", kind=Kind))

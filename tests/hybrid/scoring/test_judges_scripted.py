@@ -69,9 +69,9 @@ async def test_a_judge_that_reads_is_believed(tmp_path: Path, capsys: pytest.Cap
     assert (judged.unparsed, judged.asked, judged.decided, judged.unreadable) == (60, 80, 60, 0)
     assert (judged.letters, judged.alike, judged.mixed, judged.refused) == ({"A": 20, "B": 40}, 20, 20, False)
     (solver,) = folder.solvers()
-    mixed = [one for one in read_readings(folder.path / solver / "verdicts.jsonl").values() if one.known]
+    mixed = [reading for reading in read_readings(folder.path / solver / "verdicts.jsonl").values() if reading.known]
     # Of each answer as many as of the other.
-    assert sorted(one.known for one in mixed) == ["A"] * 10 + ["B"] * 10
+    assert sorted(item.known for item in mixed) == ["A"] * 10 + ["B"] * 10
     (scored,) = score_run(folder, OPTIONS, (), "judge")
     values = {metric.name: metric.value for metric in scored.metrics}
     assert values["accuracy_micro"] == pytest.approx(30 / 100)
@@ -99,7 +99,7 @@ async def test_a_judged_reading_is_no_second_solver(tmp_path: Path) -> None:
     scored = score_run(folder, OPTIONS, (), "judge")
     report = ScoreReport({folder.path: scored}, unanswered="wrong")
     (comparison,) = report.comparisons.values()
-    assert [one.solver for one in comparison.solvers] == [scored[0].solver, f"{scored[0].solver} + judge"]
+    assert [solver.solver for solver in comparison.solvers] == [scored[0].solver, f"{scored[0].solver} + judge"]
     assert comparison.comparison.pairs == ()
     assert "over 100 questions" in str(comparison)
     assert "Of 2 solvers" not in str(comparison)

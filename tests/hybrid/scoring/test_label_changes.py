@@ -31,12 +31,12 @@ def questions(letters: str) -> list[Question]:
 
 @pytest.mark.shared_data
 def test_the_published_outputs_of_blink_are_scored_by_the_older_labels(shared_data: Path) -> None:
-    (found,) = load("hybrid.benchmarks", "blink").card.corrections
+    (correction,) = load("hybrid.benchmarks", "blink").card.corrections
     rows = json.loads((shared_data / "blink_outputs" / "GPT4o" / f"{TASK}.json").read_text())["val"]
     answers = [Question(row["idx"], TASK, (), "", Kind.CHOICE, ("a", "b", "c"), row["answer"], TASK) for row in rows]
-    assert len(found.before) == len(answers) == 134
-    assert found.labels(answers) == "before 2025-09-03"
-    assert found.labels(answers[::7]) == "before 2025-09-03"
+    assert len(correction.before) == len(answers) == 134
+    assert correction.labels(answers) == "before 2025-09-03"
+    assert correction.labels(answers[::7]) == "before 2025-09-03"
 
 
 def predictions(folder: Path, answers: Mapping[str, str]) -> Path:
@@ -57,7 +57,7 @@ def predictions(folder: Path, answers: Mapping[str, str]) -> Path:
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> tuple[Path, Path]:
+def label_paths(tmp_path: Path) -> tuple[Path, Path]:
     """One model scored by older labels, another by corrected ones."""
     others = {"Jigsaw": "AB" * 20}
     return (
@@ -66,42 +66,44 @@ def both(tmp_path: Path) -> tuple[Path, Path]:
     )
 
 
-def test_solvers_of_different_labels_are_not_compared_unless_it_is_asked_for(both: tuple[Path, Path]) -> None:
+def test_solvers_of_different_labels_are_not_compared_unless_it_is_asked_for(label_paths: tuple[Path, Path]) -> None:
     with pytest.raises(UsageError) as error:
-        hybrid.compare(*both, benchmark="blink")
+        hybrid.compare(*label_paths, benchmark="blink")
     for words in (TASK, "corrected on 2025-09-03", "--other-labels leave-out", "--other-labels compare"):
         assert words in str(error.value)
 
 
-def test_a_task_is_left_out_of_every_number_and_the_numbers_say_so(both: tuple[Path, Path]) -> None:
-    report = hybrid.compare(*both, benchmark="blink", other_labels="leave-out")
-    assert all(len(one.scores) == 40 and {score.task for score in one.scores} == {"Jigsaw"} for one in report.solvers)
+def test_a_task_is_left_out_of_every_number_and_the_numbers_say_so(label_paths: tuple[Path, Path]) -> None:
+    report = hybrid.compare(*label_paths, benchmark="blink", other_labels="leave-out")
+    assert all(
+        len(solver.scores) == 40 and {score.task for score in solver.scores} == {"Jigsaw"} for solver in report.solvers
+    )
     assert macro(report.solvers[0]) == pytest.approx(accuracy(report.solvers[0]))
     assert f"without {TASK}, whose labels differ" in str(report)
 
 
-def test_both_are_compared_as_they_are_where_that_is_asked_for_and_marked(both: tuple[Path, Path]) -> None:
-    report = hybrid.compare(*both, benchmark="blink", other_labels="compare")
-    assert all(len(one.scores) == 80 for one in report.solvers)
+def test_both_are_compared_as_they_are_where_that_is_asked_for_and_marked(label_paths: tuple[Path, Path]) -> None:
+    report = hybrid.compare(*label_paths, benchmark="blink", other_labels="compare")
+    assert all(len(solver.scores) == 80 for solver in report.solvers)
     assert f"labels of {TASK} differ" in str(report)
 
 
-def test_another_difference_is_refused_however_labels_are_compared(both: tuple[Path, Path]) -> None:
-    path = both[1] / "Jigsaw.json"
+def test_another_difference_is_refused_however_labels_are_compared(label_paths: tuple[Path, Path]) -> None:
+    path = label_paths[1] / "Jigsaw.json"
     path.write_text(path.read_text().replace('"answer": "(A)"', '"answer": "(B)"', 1))
     with pytest.raises(UsageError, match="different questions under the same ids"):
-        str(hybrid.compare(*both, benchmark="blink", other_labels="compare"))
+        str(hybrid.compare(*label_paths, benchmark="blink", other_labels="compare"))
 
 
-def test_a_printed_number_of_older_labels_is_not_shown_beside_others(both: tuple[Path, Path]) -> None:
-    shown = str(hybrid.compare(both[1], benchmark="blink", published=True))
+def test_a_printed_number_of_older_labels_is_not_shown_beside_others(label_paths: tuple[Path, Path]) -> None:
+    text = str(hybrid.compare(label_paths[1], benchmark="blink", published=True))
     # These answers are made up: they are neither the older labels nor unknown.
-    assert f"{TASK} and means over all tasks are left out" in shown
-    below = shown.partition("published, ")[2]
+    assert f"{TASK} and means over all tasks are left out" in text
+    below = text.partition("published, ")[2]
     assert "Jigsaw" in below
     assert TASK not in below.replace(f"{TASK} and means", "")
-    asked = str(hybrid.compare(both[1], benchmark="blink", published=True, other_labels="compare"))
-    assert TASK in asked.partition("published, ")[2]
+    request = str(hybrid.compare(label_paths[1], benchmark="blink", published=True, other_labels="compare"))
+    assert TASK in request.partition("published, ")[2]
 
 
 def test_an_overview_has_no_printed_numbers_where_all_are_of_older_labels(tmp_path: Path) -> None:

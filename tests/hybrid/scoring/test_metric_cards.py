@@ -49,13 +49,13 @@ def printed(name: str, data: Path, store: Path) -> frozenset[str]:
     """The names of the metrics of generated questions, some of them answered rightly, under every setting above."""
     benchmark: Benchmark = load("hybrid.benchmarks", name)
     tasks = benchmark.card.sample_tasks[: FEW.get(name)]
-    found: set[str] = set()
+    lines: set[str] = set()
     for settings in SETTINGS.get(name, ({},)):
         source = Source(data, ImageStore(store), benchmark.card.splits[0], tasks, settings)
-        asked = [one for one in benchmark.questions(source) if isinstance(one, Question)]
-        scores = [scored(benchmark, question, place) for place, question in enumerate(asked)]
-        found |= {metric.name for metric in benchmark.summarise([*scores, *not_generated(name, scores)])}
-    return frozenset(found)
+        questions = [item for item in benchmark.questions(source) if isinstance(item, Question)]
+        scores = [scored(benchmark, question, place) for place, question in enumerate(questions)]
+        lines |= {metric.name for metric in benchmark.summarise([*scores, *not_generated(name, scores)])}
+    return frozenset(lines)
 
 
 def not_generated(name: str, scores: Sequence[Score]) -> Iterator[Score]:
@@ -130,21 +130,21 @@ def test_published_predictions_print_what_cards_describe(name: str, model: str, 
 @pytest.fixture(scope="module")
 def quantities(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> dict[str, set[str]]:
     """By section the quantities of comparisons with every control, failures, repetitions, samples and two models."""
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     folder = tmp_path_factory.mktemp("runs")
-    made = [
-        made_up_runs.write(folder / str(place), "blink", size=6, **chosen).paths
-        for place, chosen in enumerate(({"failed": 1}, {"repeats": 3}, {"samples": 3}, {"model": "made:other"}))
+    values = [
+        made_up_runs.write(folder / str(place), "blink", size=6, **selected).paths
+        for place, selected in enumerate(({"failed": 1}, {"repeats": 3}, {"samples": 3}, {"model": "made:other"}))
     ]
-    said = {name: {"Jigsaw": "rw"} for name in ("controller", "mllm", "result_only")}
-    study = [made_up_runs.from_letters(folder / "study", said, show="both").path]
+    by_name = {name: {"Jigsaw": "rw"} for name in ("controller", "mllm", "result_only")}
+    study = [made_up_runs.from_letters(folder / "study", by_name, show="both").path]
     for output, show in (("oracle", "both"), ("real", "text"), ("real", "image")):
         path = folder / f"{output}-{show}"
-        study.append(made_up_runs.from_letters(path, {"controller": said["controller"]}, output, show).path)
-    for paths in (*made[:3], (made[0][0], made[3][0]), study):
+        study.append(made_up_runs.from_letters(path, {"controller": by_name["controller"]}, output, show).path)
+    for paths in (*values[:3], (values[0][0], values[3][0]), study):
         for row in compare_paths(paths, allow_failed=True).results:
-            found.setdefault(row.section, set()).add(row.quantity)
-    return found
+            results.setdefault(row.section, set()).add(row.quantity)
+    return results
 
 
 def test_every_quantity_of_a_comparison_has_a_card(quantities: dict[str, set[str]]) -> None:

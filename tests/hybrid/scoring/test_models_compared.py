@@ -20,20 +20,20 @@ def changed(folder: RunFolder, **changes: Any) -> Path:
 
 
 def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, made_up_runs: Any) -> None:
-    made = made_up_runs.from_letters(tmp_path / "one", LETTERS)
+    run = made_up_runs.from_letters(tmp_path / "one", LETTERS)
     labels = ["non-commercial: depth, ocr", "generated questions"]
     tools = {"mllm": {"tools": {}}, "specialist": {"tools": {"depth": {}}}, "controller": {"tools": {"ocr": {}}}}
-    changed(made, labels=labels, solvers=tools)
-    told = compare_paths([made.path], all=True)
-    assert {one.solver: one.labels for one in told.solvers} == {
+    changed(run, labels=labels, solvers=tools)
+    comparison = compare_paths([run.path], all=True)
+    assert {solver.solver: solver.labels for solver in comparison.solvers} == {
         "mllm": ("generated questions",),
         "specialist": ("non-commercial: depth", "generated questions"),
     }
     # Named as before, and said above the tables whose it is.
     title = "blink: metrics [generated questions; specialist: non-commercial: depth]"
-    assert told.tables()[0].title == title
+    assert comparison.tables()[0].title == title
     assert (
-        score_paths([made.path])
+        score_paths([run.path])
         .render()
         .startswith("warning: generated questions\nwarning: specialist: non-commercial: depth\n")
     )

@@ -60,8 +60,8 @@ def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
     def config(benchmark: str, **changes: Any) -> RunConfig:
         data, out = str(folders(benchmark)), tmp_path / "run"
         settings: dict[str, Any] = {"model_settings": SERVER, "data": data, "out": out, "allow": ("partial",)}
-        asked = RunConfig(benchmark, ("mllm",), "openai:mock", **settings)
-        return replace(asked, **changes)
+        request = RunConfig(benchmark, ("mllm",), "openai:mock", **settings)
+        return replace(request, **changes)
 
     return config
 

@@ -54,16 +54,16 @@ def compared(request: pytest.FixtureRequest, made_up_runs: Any, tmp_path_factory
     """
     benchmark, rule = request.param
     folder = tmp_path_factory.mktemp(benchmark)
-    made = made_up_runs.write(folder, benchmark, size=34, seed=17, failed=1, repeats=3, samples=5, unreadable=0.25)
-    report = json.loads(json.dumps(compare(*made.paths, unanswered=rule).as_json()))
-    return read_runs(benchmark, solver_folders(made.paths), rule), report
+    run = made_up_runs.write(folder, benchmark, size=34, seed=17, failed=1, repeats=3, samples=5, unreadable=0.25)
+    report = json.loads(json.dumps(compare(*run.paths, unanswered=rule).as_json()))
+    return read_runs(benchmark, solver_folders(run.paths), rule), report
 
 
 def test_every_number_follows_the_rule_that_the_head_names(compared: Compared) -> None:
     runs, report = compared
     assert report["unanswered"] == runs.rule
     assert {row.get("none", runs.rule) for row in report["results"]} == {runs.rule}
-    assert {one["unanswered"] for one in report["solvers"].values()} == {runs.rule}
+    assert {item["unanswered"] for item in report["solvers"].values()} == {runs.rule}
 
 
 def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
@@ -74,8 +74,8 @@ def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
     assert set(runs.first) == {"controller", "mllm", "specialist", "controller [blank]", "controller [shuffled]"}
     assert {case.name for case in cases(runs)} >= {"no call", "wrong tool", "no finding", *CLASS.values()}
     # One failed question is more than 1 % of the few that a part in section `answered` has.
-    whole = [row for row in report["results"] if row["quantity"] == "difference" and row["section"] != "answered"]
-    untested = {row.get("note") for row in whole} & {*UNTESTED.values()}
+    values = [row for row in report["results"] if row["quantity"] == "difference" and row["section"] != "answered"]
+    untested = {row.get("note") for row in values} & {*UNTESTED.values()}
     assert untested == ({UNTESTED["failed"]} if runs.benchmark == "blink" else set())
 
 
@@ -99,35 +99,35 @@ def test_models(made_up_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> 
     runs = [
         made_up_runs.write(folder / model, size=12, seed=seed, model=model) for seed, model in enumerate(("a", "b"))
     ]
-    paths = [made.real / word for made in runs for word in ("mllm", "controller")]
+    paths = [run.real / word for run in runs for word in ("mllm", "controller")]
     report = json.loads(json.dumps(compare(*paths).as_json()))
     of_two = read_runs("blink", {f"{path.name} [{path.parts[-3]}]": path for path in paths})
-    told = [row for row in report["results"] if row["section"] == "models"]
-    assert len(told) == len(paths) * 4
-    same_rows(of_two, told, RECOMPUTED["models"](of_two))
+    rows = [row for row in report["results"] if row["section"] == "models"]
+    assert len(rows) == len(paths) * 4
+    same_rows(of_two, rows, RECOMPUTED["models"](of_two))
 
 
 def test_solvers(compared: Compared) -> None:
     """The objects of `hybrid score --json`, which `compare --json` has too."""
     runs, report = compared
     assert set(report["solvers"]) == set(runs.scores)
-    for name, told in report["solvers"].items():
+    for name, text in report["solvers"].items():
         rows = list(runs.scores[name].values())
-        assert (told["n"], told["failed"]) == (len(rows), sum(map(failed, rows)))
-        assert told["outcomes"] == dict(Counter(row["outcome"] for row in rows))
-        rule = told["unanswered"]
-        wanted = {key: value(*cells) for key, cells in metrics(runs.benchmark, rows, rule).items()}
+        assert (text["n"], text["failed"]) == (len(rows), sum(map(failed, rows)))
+        assert text["outcomes"] == dict(Counter(row["outcome"] for row in rows))
+        rule = text["unanswered"]
+        by_metric = {key: value(*cells) for key, cells in metrics(runs.benchmark, rows, rule).items()}
         if any(map(failed, rows)):
-            counted = metrics(runs.benchmark, with_failed(rows), rule)
-            wanted |= {f"with_failed.{key}": value(*cells) for key, cells in counted.items()}
-        assert _flat(told["metrics"]) == near(wanted)
-        for task, own in tasks_of(rows).items():
-            cells = accuracy(own, rule)
-            lost = len(own) - len(cells)
-            expected = {"n": len(own), "accuracy": near(value("ratio", cells))}
-            assert told["tasks"][task] == {**expected, **({"failed": lost} if lost else {})}
-        for key, (how, cells) in metrics(runs.benchmark, rows, rule).items():
-            assert told["intervals"][key][:2] == near(interval(how, cells)), key
+            counts = metrics(runs.benchmark, with_failed(rows), rule)
+            by_metric |= {f"with_failed.{key}": value(*cells) for key, cells in counts.items()}
+        assert _flat(text["metrics"]) == near(by_metric)
+        for task, current in tasks_of(rows).items():
+            cells = accuracy(current, rule)
+            missing = len(current) - len(cells)
+            expected = {"n": len(current), "accuracy": near(value("ratio", cells))}
+            assert text["tasks"][task] == {**expected, **({"failed": missing} if missing else {})}
+        for key, (mode, cells) in metrics(runs.benchmark, rows, rule).items():
+            assert text["intervals"][key][:2] == near(interval(mode, cells)), key
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

@@ -37,18 +37,18 @@ def report(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Compa
 
 def rows_of(report: ComparisonReport, section: str) -> tuple[Result, ...]:
     """The rows of one section: the others take seconds for so many questions."""
-    (made,) = results(report.comparison, (section,))
-    return made.rows
+    (built,) = results(report.comparison, (section,))
+    return built.rows
 
 
 @cache
 def recorded(shared_data: Path, name: str) -> dict[str, bool]:
     """Whether a model was right by the recorded files alone, by id."""
-    found = {}
+    by_name = {}
     for file in (shared_data / "blink_outputs" / name).glob("*.json"):
         for row in json.loads(file.read_text())["val"]:
-            found[row["idx"]] = row["prediction"] == row["answer"]
-    return found
+            by_name[row["idx"]] = row["prediction"] == row["answer"]
+    return by_name
 
 
 def test_published_accuracies(report: ComparisonReport) -> None:
@@ -74,12 +74,12 @@ def test_paired_tests_find_what_mcnemar_finds(report: ComparisonReport, shared_d
 
 
 def test_shared_mistakes(report: ComparisonReport, shared_data: Path) -> None:
-    found = {(row.a, row.b, row.quantity): row for row in rows_of(report, "agreement")}
-    for pair, (both, expected) in BOTH_WRONG.items():
-        row = found[(*pair, "both wrong")]
-        assert (row.n, row.value, round(found[(*pair, "expected")].value or 0)) == (1901, both, expected)
-        assert (found[(*pair, RATIO)].p or 1.0) < 1e-6
-    for (a, b, quantity), row in found.items():
+    mapping = {(row.a, row.b, row.quantity): row for row in rows_of(report, "agreement")}
+    for pair, (sides, expected) in BOTH_WRONG.items():
+        row = mapping[(*pair, "both wrong")]
+        assert (row.n, row.value, round(mapping[(*pair, "expected")].value or 0)) == (1901, sides, expected)
+        assert (mapping[(*pair, RATIO)].p or 1.0) < 1e-6
+    for (a, b, quantity), row in mapping.items():
         if quantity == "both wrong":
             of_a, of_b = recorded(shared_data, a), recorded(shared_data, b)
             assert set(row.ids) == {key for key in of_a if not of_a[key] and not of_b[key]}
@@ -87,5 +87,5 @@ def test_shared_mistakes(report: ComparisonReport, shared_data: Path) -> None:
 
 def test_imported_runs_have_no_hybrid_solver_and_cost_nothing(report: ComparisonReport) -> None:
     hybrid = ("gain", "ceiling", "evidence", "tool_use", "cost")
-    assert [made.name for made in results(report.comparison, ("agreement", *hybrid))] == ["agreement"]
+    assert [result.name for result in results(report.comparison, ("agreement", *hybrid))] == ["agreement"]
     assert report.failed == ()

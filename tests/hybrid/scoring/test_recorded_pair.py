@@ -21,13 +21,16 @@ def files(folder: Path, without: str, with_tools: str, suffix: str = "csv") -> t
 def test_csv_with_calls_gives_the_whole_decomposition(tmp_path: Path) -> None:
     paths = files(tmp_path, "id,correct,task\na,0,x\nb,1,x\nc,0,y\nz,1,y\n", "id,correct,calls\nc,1,0\na,1,2\nb,0,1\n")
     pair = read_pair(*paths)
-    assert [(one.id, one.task, one.alone, one.with_tools, bool(one.tools)) for one in pair.questions] == [
+    assert [
+        (question.id, question.task, question.alone, question.with_tools, bool(question.tools))
+        for question in pair.questions
+    ] == [
         ("a", "x", 0, 1, True),
         ("b", "x", 1, 0, True),
         ("c", "y", 0, 1, False),
     ]
-    found = decompose(pair.questions, "ratio")
-    assert [found[name].value for name in (GAIN, *PARTS)] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 3, 0])
+    result = decompose(pair.questions, "ratio")
+    assert [result[name].value for name in (GAIN, *PARTS)] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 3, 0])
     assert (pair.has_calls, pair.only_one) == (True, 1)
     assert any("1 question is in one of the files alone" in line for line in pair.missing)
 
@@ -77,7 +80,10 @@ def test_trajectories_of_med_pair_by_line(tmp_path: Path) -> None:
         return "".join(json.dumps({"accuracy_reward": a, "tool_call_counts": c}) + "\n" for a, c in rows)
 
     pair = read_pair(*files(tmp_path, lines((0, 0), (1, 0)), lines((1, 3), (0, 0)), "jsonl"))
-    assert [(one.alone, one.with_tools, bool(one.tools)) for one in pair.questions] == [(0, 1, True), (1, 0, False)]
+    assert [(question.alone, question.with_tools, bool(question.tools)) for question in pair.questions] == [
+        (0, 1, True),
+        (1, 0, False),
+    ]
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_read_is_named"))
@@ -113,13 +119,13 @@ def test_an_empty_cell_costs_its_question_alone(tmp_path: Path, empty: str) -> N
     with_tools = f"id,correct,calls\na,1,2\nb,1,{empty}\nc,1,1\nd,1,0\n"
     pair = read_pair(*files(tmp_path, without, with_tools))
     assert pair.has_calls
-    assert [(one.id, bool(one.tools)) for one in pair.questions] == [("a", True), ("d", False)]
+    assert [(question.id, bool(question.tools)) for question in pair.questions] == [("a", True), ("d", False)]
     assert any("2 questions have an empty cell" in line for line in pair.missing)
 
 
 def test_variants_of_a_question_are_one_cluster_and_facts_must_agree(tmp_path: Path) -> None:
     pair = read_pair(*files(tmp_path, "id,correct\na#r1,0\na#r2,1\n", "id,correct\na#r1,1\na#r2,1\n"))
-    assert {one.cluster for one in pair.questions} == {"a"}
+    assert {question.cluster for question in pair.questions} == {"a"}
     with pytest.raises(DataError, match="a: its task is x in one file and y in the other"):
         read_pair(*files(tmp_path, "id,correct,task\na,0,x\n", "id,correct,task\na,1,y\n"))
 

@@ -19,23 +19,23 @@ from hybrid.scoring.findings import heard
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Path:
     folder = tmp_path_factory.mktemp("records")
-    made: Path = made_up_runs.write(folder, "mvp_bench", size=6, seed=4, failed=1, repeats=2).real
-    return made
+    path: Path = made_up_runs.write(folder, "mvp_bench", size=6, seed=4, failed=1, repeats=2).real
+    return path
 
 
 def test_a_row_is_a_question_of_a_solver(run: Path) -> None:
     table, scored = hybrid.table(run), hybrid.score(run).solvers
     rows = {(row["solver"], row["id"]): row for row in table}
-    assert len(table) == len(rows) == sum(len(one.scores) for one in scored)
-    for one in scored:
-        said = heard(one)
-        for score in one.counted["wrong"].scores:
-            row = rows[one.solver, score.id]
+    assert len(table) == len(rows) == sum(len(item.scores) for item in scored)
+    for entry in scored:
+        text = heard(entry)
+        for score in entry.counted["wrong"].scores:
+            row = rows[entry.solver, score.id]
             assert (row["answer"], row["outcome"], row["task"]) == (score.answer, score.outcome.value, score.task)
             assert row["correct"] == (None if score.outcome.failed else score.correct)
             assert {name: row[f"group.{name}"] for name in score.groups} == score.groups
-            if score.id in said and said[score.id].calls:
-                assert (row["finding"], row["tools"]) == (said[score.id].finding, " + ".join(said[score.id].tools))
+            if score.id in text and text[score.id].calls:
+                assert (row["finding"], row["tools"]) == (text[score.id].finding, " + ".join(text[score.id].tools))
             else:
                 assert (row["finding"], row["tools"]) == (None, None)
     assert {row["repetition"] for row in table if row["solver"] == "mllm@2"} == {2}
@@ -44,8 +44,8 @@ def test_a_row_is_a_question_of_a_solver(run: Path) -> None:
 
 
 def test_a_failed_question_costs_nothing_that_is_known(run: Path) -> None:
-    (lost,) = [row for row in hybrid.table(run) if row["correct"] is None]
-    assert {lost[name] for name in ("tokens", "tool_calls", "seconds", "cost_usd", "finding")} == {None}
+    (value,) = [row for row in hybrid.table(run) if row["correct"] is None]
+    assert {value[name] for name in ("tokens", "tool_calls", "seconds", "cost_usd", "finding")} == {None}
 
 
 def test_frames_have_the_columns(run: Path) -> None:

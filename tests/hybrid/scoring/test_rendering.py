@@ -28,17 +28,17 @@ SECTION = Section(
     "made_up",
     "How many cups?",
     (card("share"), card("change", "-1 to 1"), card("cups"), card("<word>")),
-    lambda found: (),
+    lambda result: (),
     about="share: of all cups.\ncups: whole ones.",
     headings={"a": "solver"},
 )
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Comparison:
+def comparison(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Comparison:
     """Two solvers, of which one failed a question."""
-    said = {"mllm": {"Jigsaw": "rwrr", "Counting": "rr"}, "specialist": {"Jigsaw": "rwfr", "Counting": "aw"}}
-    path = made_up_runs.from_letters(tmp_path_factory.mktemp("run") / "run", said).path
+    messages = {"mllm": {"Jigsaw": "rwrr", "Counting": "rr"}, "specialist": {"Jigsaw": "rwfr", "Counting": "aw"}}
+    path = made_up_runs.from_letters(tmp_path_factory.mktemp("run") / "run", messages).path
     return compare_paths([path], allow_failed=True).comparison
 
 
@@ -51,8 +51,8 @@ def test_a_value_is_rounded_by_its_unit(unit: str, value: float | None, expected
     assert printed(SECTION, row("share", value, unit=unit)) == expected
 
 
-def lines_of(found: Comparison, *rows: Result) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(as_csv(found.solvers, rows), newline="")))
+def lines_of(comparison: Comparison, *rows: Result) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(as_csv(comparison.solvers, rows), newline="")))
 
 
 # One number a line.
@@ -71,8 +71,8 @@ def test_a_name_begins_no_formula_and_comes_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["=HYPERLINK('http://x')", "@SUM(1)", "+1", "-2+3", "\t=1", 'a,b"c\nd'])
-def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(found: Comparison, name: str) -> None:
-    solvers: list[Scored] = [replace(found.solvers[0], solver=name), found.solvers[1]]
+def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(comparison: Comparison, name: str) -> None:
+    solvers: list[Scored] = [replace(comparison.solvers[0], solver=name), comparison.solvers[1]]
     (line,) = lines_of(compare(solvers), row("share", -1.0, name, group=name, note=name))
     for column in ("a", "group", "note"):
         assert not line[column].startswith(DANGEROUS)

@@ -19,7 +19,7 @@ TOOLS = ("r" * 24 + "w" * 6, "r" * 15 + "w" * 15)
 BLANK = "wr" * 15
 
 
-def called(solver: str, question: Question, reply: Reply) -> Reply:
+def with_calls(solver: str, question: Question, reply: Reply) -> Reply:
     """The first repetition calls a tool on every question, the second on every other one."""
     place = int(question.id.rsplit("_", 1)[1])
     if solver == "controller" or (solver == "controller@2" and place % 2):
@@ -31,35 +31,37 @@ def called(solver: str, question: Question, reply: Reply) -> Reply:
 
 
 @pytest.fixture
-def found(made_up_runs: Any, tmp_path: Path) -> Comparison:
-    said = {f"mllm@{n}" if n > 1 else "mllm": own for n, own in enumerate(ALONE, 1)}
-    said |= {f"controller@{n}" if n > 1 else "controller": own for n, own in enumerate(TOOLS, 1)}
-    letters = {name: {"Jigsaw": own} for name, own in said.items()}
-    run = made_up_runs.from_letters(tmp_path / "run", letters, costing=called)
+def comparison(made_up_runs: Any, tmp_path: Path) -> Comparison:
+    mapping = {f"mllm@{n}" if n > 1 else "mllm": current for n, current in enumerate(ALONE, 1)}
+    mapping |= {f"controller@{n}" if n > 1 else "controller": tool for n, tool in enumerate(TOOLS, 1)}
+    letters = {name: {"Jigsaw": value} for name, value in mapping.items()}
+    run = made_up_runs.from_letters(tmp_path / "run", letters, costing=with_calls)
     blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": BLANK}}, "blank")
     return compare_paths([run.path, blank.path]).comparison
 
 
 def worth(repetitions: tuple[str, ...]) -> list[float]:
-    return [fmean(letter == "r" for letter in own) for own in zip(*repetitions, strict=True)]
+    return [fmean(letter == "r" for letter in current) for current in zip(*repetitions, strict=True)]
 
 
-def rows(found: Comparison, section: str, **fields: str) -> dict[str, Result]:
-    (made,) = results(found, [section])
-    wanted = {"group": "", "metric": "accuracy_macro" if section in ("differences", "gain") else "", **fields}
-    return {row.quantity: row for row in made.rows if all(getattr(row, name) == one for name, one in wanted.items())}
+def rows(comparison: Comparison, section: str, **fields: str) -> dict[str, Result]:
+    (built,) = results(comparison, [section])
+    payload = {"group": "", "metric": "accuracy_macro" if section in ("differences", "gain") else "", **fields}
+    return {
+        row.quantity: row for row in built.rows if all(getattr(row, name) == value for name, value in payload.items())
+    }
 
 
-def test_the_conclusion_is_drawn_from_the_means(found: Comparison) -> None:
+def test_the_conclusion_is_drawn_from_the_means(comparison: Comparison) -> None:
     points = 100 * (fmean(worth(TOOLS)) - fmean(worth(ALONE)))
-    first = conclusion(found)[0].text
+    first = conclusion(comparison)[0].text
     assert f"{points:.0f} points" in first
     assert "questions right" not in first
 
 
-def test_a_repetition_that_is_named_stands_for_itself(found: Comparison) -> None:
-    first, second = found.named("mllm"), found.named("mllm@2")
-    shared = found.overlap(first, second)
+def test_a_repetition_that_is_named_stands_for_itself(comparison: Comparison) -> None:
+    first, second = comparison.named("mllm"), comparison.named("mllm@2")
+    shared = comparison.overlap(first, second)
     assert [metric.value for metric in shared.accuracy("wrong")] == [0.5, pytest.approx(16 / 30)]
 
 
@@ -69,16 +71,16 @@ FAILED_TOOLS = "f" * 6 + "r" * 24
 @pytest.mark.parametrize("allow_failed", [False, True])
 def test_one_gate_for_every_section(allow_failed: bool, made_up_runs: Any, tmp_path: Path) -> None:
     """A fifth failed with tools: no section that compares solvers has an interval, or all of them have."""
-    said: Mapping[str, str] = {"controller": FAILED_TOOLS, "mllm": "rw" * 15, "specialist": "wr" * 10 + "w" * 10}
-    letters = {name: {"Jigsaw": own, "Counting": own} for name, own in said.items()}
-    run = made_up_runs.from_letters(tmp_path / "run", letters, costing=called)
+    messages: Mapping[str, str] = {"controller": FAILED_TOOLS, "mllm": "rw" * 15, "specialist": "wr" * 10 + "w" * 10}
+    letters = {name: {"Jigsaw": value, "Counting": value} for name, value in messages.items()}
+    run = made_up_runs.from_letters(tmp_path / "run", letters, costing=with_calls)
     blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": letters["mllm"]}, "blank")
-    found = compare(compare_paths([run.path, blank.path]).solvers, ComparisonOptions(allow_failed=allow_failed))
+    comparison = compare(compare_paths([run.path, blank.path]).solvers, ComparisonOptions(allow_failed=allow_failed))
     concerned = [
         row
-        for made in results(found)
-        for row in made.rows
-        if "controller" in (row.a, row.b) and (row.b or made.name == "ceiling") and row.unit != "questions"
+        for result in results(comparison)
+        for row in result.rows
+        if "controller" in (row.a, row.b) and (row.b or result.name == "ceiling") and row.unit != "questions"
     ]
     sections = {"differences", "gain", "decomposition", "tool_only", "knowledge", "ceiling", "evidence", "unchanged"}
     sections |= {"noninferior", "agreement"}

@@ -45,7 +45,7 @@ async def ran(
 
 
 def by_name(scored: tuple[Scored, ...]) -> dict[str, Scored]:
-    return {one.solver: one for one in scored}
+    return {item.solver: item for item in scored}
 
 
 def metrics(scored: Scored) -> dict[str, float | None]:
@@ -104,13 +104,13 @@ async def test_hidden_answers_are_submitted_and_not_scored(tmp_path: Path, fakes
     )
     plan = prepare(replace(config, out=tmp_path / "run"))
     assert await ask_run(plan, lambda *_: None) == ()
-    said = r"blink test are hidden: it can be submitted, not scored \(`hybrid score RUN` writes the submission file\)$"
-    with pytest.raises(UsageError, match=said):
+    text = r"blink test are hidden: it can be submitted, not scored \(`hybrid score RUN` writes the submission file\)$"
+    with pytest.raises(UsageError, match=text):
         score_run(plan.folder, OPTIONS)
     path = write_submission(plan.folder, "mllm")
     assert path == plan.folder.path / "mllm" / "submission.json"
-    written = json.loads(path.read_text())
-    assert written == {"test_Jigsaw_1": "(B)", "test_Jigsaw_2": "(Z)"}
+    record = json.loads(path.read_text())
+    assert record == {"test_Jigsaw_1": "(B)", "test_Jigsaw_2": "(Z)"}
 
 
 def saved(path: Path, rows: list[tuple[int, str, str, str]], task: str = "Jigsaw") -> Path:
@@ -133,22 +133,25 @@ ROWS = [
 
 
 def test_agreement_and_what_is_undecided_are_shares_of_the_rows(tmp_path: Path) -> None:
-    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "text", OPTIONS)
+    predictions = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "text", OPTIONS)
 
-    def cells(*worth: float) -> tuple[Cell, ...]:
-        return tuple(Cell("", score.unit, one, 1.0) for score, one in zip(found.scores, worth, strict=True))
+    def cells(*value: float) -> tuple[Cell, ...]:
+        return tuple(Cell("", score.unit, item, 1.0) for score, item in zip(predictions.scores, value, strict=True))
 
-    assert found.metrics[-2:] == (
+    assert predictions.metrics[-2:] == (
         Metric("agreement", 0.75, 4, "ratio", cells(1, 1, 1, 0)),
         Metric("undecided", 0.25, 4, "ratio", cells(0, 0, 1, 0)),
     )
-    assert {metric.name for metric in found.counted["guess"].metrics} >= {"agreement", "undecided"}
+    assert {metric.name for metric in predictions.counted["guess"].metrics} >= {"agreement", "undecided"}
 
 
 def test_a_value_that_is_not_defined_is_null_and_digits_are_twelve(tmp_path: Path) -> None:
-    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
-    counted = {rule: replace(one, metrics=(Metric("m", None, 0, "ratio", ()),)) for rule, one in found.counted.items()}
-    report: Any = replace(found, counted=counted).as_json()
+    predictions = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
+    by_value = {
+        rule: replace(value, metrics=(Metric("m", None, 0, "ratio", ()),))
+        for rule, value in predictions.counted.items()
+    }
+    report: Any = replace(predictions, counted=by_value).as_json()
     assert (report["metrics"], report["intervals"]) == ({"m": None}, {"m": None})
     assert (rounded(1 / 3), rounded(2 / 3), rounded(None)) == (0.333333333333, 0.666666666667, None)
 

@@ -16,9 +16,9 @@ FAMILIES = ((gain.PRESENCE, gain.CONTENT), (gain.SHUFFLED,))
 
 def test_the_effects_of_a_study_are_adjusted_in_their_family(tmp_path: Path, made_up_runs: Any) -> None:
     """The gain, which is no row of the table, is none of the family."""
-    found = compare_paths(made_up_runs.write(tmp_path, "blink", size=10).paths).comparison
-    (table,) = (one for one in study_tables(results(found)) if one.title.startswith("effects on"))
-    rows: dict[str, Result] = {row.quantity: row for row in results(found, ["gain"])[0].rows if not row.group}
+    comparison = compare_paths(made_up_runs.write(tmp_path, "blink", size=10).paths).comparison
+    (table,) = (item for item in study_tables(results(comparison)) if item.title.startswith("effects on"))
+    rows: dict[str, Result] = {row.quantity: row for row in results(comparison, ["gain"])[0].rows if not row.group}
     p_values = [[p for name in family if (p := rows[name].p) is not None] for family in FAMILIES]
     (place,) = (number for number, name in enumerate(table.names) if name.startswith("p (Holm"))
     assert [line[place] for line in table.rows] == [

@@ -33,11 +33,11 @@ class Calls:
         self.number = 0
         score = Blink.score
 
-        def counted(blink: Blink, *args: Any) -> Score:
+        def count_score(blink: Blink, *args: Any) -> Score:
             self.number += 1
             return score(blink, *args)
 
-        monkeypatch.setattr(Blink, "score", counted)
+        monkeypatch.setattr(Blink, "score", count_score)
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def folder(tmp_path: Path, fakes: Any) -> RunFolder:
     facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
     questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in (4, 2, 9, 1, 3)]
     attempts = [attempt(question, text) for question, text in zip(questions, SAID, strict=False)]
-    made = folder_of(tmp_path / "run", questions, {"mllm": attempts}, protocol="strict")
-    note_error(made, "val_Jigsaw_1")
-    return made
+    built = folder_of(tmp_path / "run", questions, {"mllm": attempts}, protocol="strict")
+    note_error(built, "val_Jigsaw_1")
+    return built
 
 
 def note_error(folder: RunFolder, question_id: str) -> None:
@@ -80,7 +80,9 @@ def more_said(folder: RunFolder) -> None:
 
 
 def another_target(folder: RunFolder) -> None:
-    folder.write_questions(replace(one, target="(B)") for one in folder.questions() if isinstance(one, Question))
+    folder.write_questions(
+        replace(question, target="(B)") for question in folder.questions() if isinstance(question, Question)
+    )
 
 
 def another_identity(folder: RunFolder) -> None:
@@ -97,9 +99,9 @@ def another_extent(folder: RunFolder) -> None:
 def edited(name: str, change: Callable[[bytes], bytes]) -> Callable[[RunFolder], None]:
     def edit(folder: RunFolder) -> None:
         path = folder.path / "mllm" / name
-        before = path.read_bytes()
-        path.write_bytes(change(before))
-        assert path.read_bytes() != before
+        content = path.read_bytes()
+        path.write_bytes(change(content))
+        assert path.read_bytes() != content
 
     return edit
 
@@ -128,20 +130,20 @@ CHANGES: dict[str, Callable[[RunFolder], Any]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_does_not_hold_is_scored_and_written_again(change: str, folder: RunFolder, calls: Calls) -> None:
     tallied(folder)
-    before = calls.number
+    number = calls.number
     CHANGES[change](folder)
-    again = tallied(folder)
-    assert calls.number - before >= 4
+    second = tallied(folder)
+    assert calls.number - number >= 4
     files = [folder.path / "mllm" / name for name in ("scores.jsonl", "scores.json")]
-    written = [path.read_bytes() for path in files]
+    contents = [path.read_bytes() for path in files]
     for path in files:
         path.unlink()
     # As if nothing had been on disk; and what was written is read from then on.
-    assert tallied(folder) == again
-    assert [path.read_bytes() for path in files] == written
-    before = calls.number
-    assert tallied(folder) == again
-    assert calls.number == before
+    assert tallied(folder) == second
+    assert [path.read_bytes() for path in files] == contents
+    number = calls.number
+    assert tallied(folder) == second
+    assert calls.number == number
 
 
 def test_an_answer_that_cannot_be_scored_costs_one_question(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,19 +155,19 @@ def test_an_answer_that_cannot_be_scored_costs_one_question(folder: RunFolder, m
         return score(blink, question, exchanges, options)
 
     monkeypatch.setattr(Blink, "score", picky)
-    found = tallied(folder)
-    assert [(one.id[-1], one.outcome) for one in found.scores if one.outcome.failed] == [
+    result = tallied(folder)
+    assert [(item.id[-1], item.outcome) for item in result.scores if item.outcome.failed] == [
         ("9", Outcome.BROKEN),
         ("1", Outcome.OUTAGE),
     ]
-    assert len(found.scores) == 4
-    assert found.usage.model_calls == 3
+    assert len(result.scores) == 4
+    assert result.usage.model_calls == 3
     line = picky.__code__.co_firstlineno + 2
-    said = f"cannot be scored: ValueError: no such option (scoring/test_tally.py, line {line})"
-    assert found.reasons == {"val_Jigsaw_9": said}
-    assert tallied(folder) == found, "the reasons are kept"
+    text = f"cannot be scored: ValueError: no such option (scoring/test_tally.py, line {line})"
+    assert result.reasons == {"val_Jigsaw_9": text}
+    assert tallied(folder) == result, "the reasons are kept"
     (scored,) = score_run(folder, OPTIONS)
-    assert scored.reasons == found.reasons
+    assert scored.reasons == result.reasons
 
     def refusing(*_: Any) -> Score:
         raise UsageError("of the command")
@@ -178,8 +180,8 @@ def test_an_answer_that_cannot_be_scored_costs_one_question(folder: RunFolder, m
 
 def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:
     folder.write_questions([fakes.question("val_Jigsaw_2", choices=("x", "y"))])
-    said = r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"
-    with pytest.raises(DataError, match=said):
+    text = r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"
+    with pytest.raises(DataError, match=text):
         tallied(folder)
 
 
@@ -213,6 +215,6 @@ def test_our_line_is_refused_where_the_official_parse_cannot_read_it(
 
 def test_calibrate_reads_the_scores_of_the_model(folder: RunFolder, calls: Calls) -> None:
     score_run(folder, OPTIONS)
-    before = calls.number
+    number = calls.number
     assert [(case.unit, case.score) for case in cases(folder)] == [("val_Jigsaw_4", 1.0), ("val_Jigsaw_9", 0.0)]
-    assert calls.number == before
+    assert calls.number == number

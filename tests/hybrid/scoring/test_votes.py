@@ -21,7 +21,7 @@ SAID = {1: ("(A)", "(B)", "(A)"), 2: ("(A)", "hm", "(A)"), 3: ("(A)", "(A)", "(A
 
 
 async def comparison(
-    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, said: Mapping[int, Sequence[str]]
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, messages: Mapping[int, Sequence[str]]
 ) -> Comparison:
     """A run of three puzzles by an MLLM that says these samples."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -37,7 +37,7 @@ async def comparison(
         out=tmp_path / "run",
     )
     run = prepare(config)
-    model = fakes.QueueModel([text for number in sorted(said) for text in said[number]])
+    model = fakes.QueueModel([text for number in sorted(messages) for text in messages[number]])
     run = replace(run, resources=replace(run.resources, model=model))
     assert await ask_run(run, lambda *_: None) == ()
     return compare(score_run(run.folder, AS_PAPERS))
@@ -46,18 +46,18 @@ async def comparison(
 async def test_a_solver_whose_replies_did_not_vote_has_no_questions(
     tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    (one,) = found.solvers
-    assert voted_questions(replace(one, folder=None)) == ()
+    result = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    (solver,) = result.solvers
+    assert voted_questions(replace(solver, folder=None)) == ()
     # A solver that asks several times of its own accord: its reply need not be the vote's.
-    assert voted_questions(replace(one, recorded="arbiter")) == ()
+    assert voted_questions(replace(solver, recorded="arbiter")) == ()
 
 
 async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
     tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    (one,) = found.solvers
+    result = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    (solver,) = result.solvers
     bench: Benchmark = load("hybrid.benchmarks", "blink")
 
     class AsksAgain(type(bench)):  # type: ignore[misc]
@@ -70,12 +70,12 @@ async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
             return (first,)
 
     monkeypatch.setattr("hybrid.benchmarks.blink.BENCHMARK", AsksAgain())
-    rows = voted_questions(one)
+    rows = voted_questions(solver)
     assert [[score is None for score in row.samples] for row in rows] == [
         [False, True, False],
         [False] * 3,
         [False] * 3,
     ]
-    (without,) = [row for row in SECTION.rows(found) if row.quantity == "samples without a verdict"]
+    (without,) = [row for row in SECTION.rows(result) if row.quantity == "samples without a verdict"]
     assert (without.value, without.ids) == (1, ("val_Jigsaw_1",))
     assert rows[0].single == 1.0

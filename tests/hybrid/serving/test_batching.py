@@ -31,14 +31,14 @@ class Doubling:
 PATIENCE_S = 60.0
 
 
-async def made(number: int) -> int:
+async def return_number(number: int) -> int:
     """A number that is there at once."""
     return number
 
 
-async def when(opened: asyncio.Event, number: int) -> int:
+async def when(gate: asyncio.Event, number: int) -> int:
     """A number that is made when the event is set."""
-    await opened.wait()
+    await gate.wait()
     return number
 
 
@@ -53,16 +53,16 @@ async def test_nobody_waits_for_a_request_that_takes_too_long() -> None:
     lane: Lane[int, int] = Lane(4, run, coming_s=0.01)
     slow = asyncio.create_task(lane.submit(when(asyncio.Event(), 9)))
     await asyncio.sleep(0)
-    assert await lane.submit(made(1)) == 2
+    assert await lane.submit(return_number(1)) == 2
     slow.cancel()
 
 
 async def test_an_error_is_that_of_the_item_or_of_its_whole_batch() -> None:
     lane: Lane[int, int] = Lane(4, Doubling())
-    found = await asyncio.gather(*(lane.submit(made(number)) for number in (1, 13)), return_exceptions=True)
-    assert (found[0], str(found[1])) == (2, "13 is no number")
+    results = await asyncio.gather(*(lane.submit(return_number(number)) for number in (1, 13)), return_exceptions=True)
+    assert (results[0], str(results[1])) == (2, "13 is no number")
     with pytest.raises(Outage, match="the tool could not be run: a defect"):
-        await lane.submit(made(14))
+        await lane.submit(return_number(14))
 
 
 async def test_nobody_waits_for_a_run_that_loses_a_result_or_is_cancelled() -> None:
@@ -73,9 +73,9 @@ async def test_nobody_waits_for_a_run_that_loses_a_result_or_is_cancelled() -> N
 
     lane: Lane[int, int] = Lane(2, losing)
     with pytest.raises(ToolError, match="the tool gave 0 results for 1 requests"):
-        await asyncio.wait_for(lane.submit(made(0)), PATIENCE_S)
+        await asyncio.wait_for(lane.submit(return_number(0)), PATIENCE_S)
     with pytest.raises(Outage, match="the tool could not be run: it was stopped"):
-        await asyncio.wait_for(lane.submit(made(1)), PATIENCE_S)
+        await asyncio.wait_for(lane.submit(return_number(1)), PATIENCE_S)
 
 
 def tens(number: int) -> int:
@@ -94,27 +94,29 @@ def test_a_batch_holds_one_form_in_the_order_of_arrival_and_everybody_is_answere
     async def all_of_them() -> tuple[list[int], list[list[int]]]:
         run = Doubling()
         lane: Lane[int, int] = Lane(size, run, form=tens) if by_tens else Lane(size, run)
-        return list(await asyncio.gather(*(lane.submit(made(number)) for number in numbers))), run.batches
+        return list(await asyncio.gather(*(lane.submit(return_number(number)) for number in numbers))), run.batches
 
-    found, batches = asyncio.run(all_of_them())
-    assert found == [2 * number for number in numbers]
+    result, batches = asyncio.run(all_of_them())
+    assert result == [2 * number for number in numbers]
     assert all(len(set(map(form, batch))) == 1 and len(batch) <= size for batch in batches)
-    for own in set(map(form, numbers)):
-        alike = [number for number in numbers if form(number) == own]
-        assert [number for batch in batches for number in batch if form(number) == own] == alike
+    for current in set(map(form, numbers)):
+        values = [number for number in numbers if form(number) == current]
+        assert [number for batch in batches for number in batch if form(number) == current] == values
         # Whatever comes at once fills as few batches as it can.
-        assert sum(form(batch[0]) == own for batch in batches) == -(-len(alike) // size)
+        assert sum(form(batch[0]) == current for batch in batches) == -(-len(values) // size)
 
 
 async def test_a_rare_form_is_overtaken_by_a_bounded_number_of_batches() -> None:
     run = Doubling()
     run.open.clear()
     lane: Lane[int, int] = Lane(2, run, wait_s=0, form=tens)
-    asked = [asyncio.create_task(lane.submit(made(number))) for number in (20, 21)]
+    tasks = [asyncio.create_task(lane.submit(return_number(number))) for number in (20, 21)]
     await let_others_run()
-    asked += [asyncio.create_task(lane.submit(made(number))) for number in (99, *[30] * 2 * (MAX_OVERTAKEN + 5))]
+    tasks += [
+        asyncio.create_task(lane.submit(return_number(number))) for number in (99, *[30] * 2 * (MAX_OVERTAKEN + 5))
+    ]
     await let_others_run()
     run.open.set()
-    await asyncio.gather(*asked)
+    await asyncio.gather(*tasks)
     # One of those that went before it had gone when it came.
     assert run.batches.index([99]) == 1 + MAX_OVERTAKEN

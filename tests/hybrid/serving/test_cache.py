@@ -23,15 +23,15 @@ def cache(root: Path) -> FindingCache:
 
 
 def filled(root: Path, count: int = 3) -> FindingCache:
-    kept = cache(root)
+    selected = cache(root)
     for number in range(count):
-        picture = kept.store.put_pixels(np.full((4, 5, 3), number, dtype=np.uint8))
+        picture = selected.store.put_pixels(np.full((4, 5, 3), number, dtype=np.uint8))
         finding = Finding(f"finding {number}", {"n": number}, 0.5, "classical", "1", (ImageRef("", picture, "0"),))
-        kept.put(key_of("tool", number), finding)
-    return kept
+        selected.put(key_of("tool", number), finding)
+    return selected
 
 
-def said(sha256: str = KEY, **changes: Any) -> bytes:
+def finding_bytes(sha256: str = KEY, **changes: Any) -> bytes:
     """The file of a finding that shows one picture, changed where wanted."""
     image = {"sha256": sha256, "width": 5, "height": 4, "media_type": "image/png"}
     ref = {"name": "", "image": image, "parent": "0", "box": None, "scale": 1.0}
@@ -45,9 +45,9 @@ def said(sha256: str = KEY, **changes: Any) -> bytes:
     [{"confidence": 2.0}, {"data": {"x": float("nan")}}, {"parent": "img:1"}, {"name": "img:1"}, {"scale": 0.0}],
 )
 def test_a_file_that_is_no_finding_is_refused(changes: dict[str, Any]) -> None:
-    finding_of(said())
+    finding_of(finding_bytes())
     with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
-        finding_of(said(**changes))
+        finding_of(finding_bytes(**changes))
 
 
 @pytest.mark.parametrize("sha256", ELSEWHERE)
@@ -55,37 +55,37 @@ def test_a_finding_whose_image_is_a_path_is_refused_wherever_it_enters(tmp_path:
     with pytest.raises(ValueError, match="is no sha256 of an image"):
         StoredImage(sha256, 5, 4, "image/png")
     with pytest.raises(ValueError, match="is no sha256 of an image"):
-        finding_of(said(sha256))
+        finding_of(finding_bytes(sha256))
     with pytest.raises(DataError, match="is no key"):
-        cache(tmp_path).put(sha256, finding_of(said()))
+        cache(tmp_path).put(sha256, finding_of(finding_bytes()))
 
 
 def test_no_file_outside_of_the_store_is_removed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
-    kept = filled(tmp_path, 1)
-    there = tmp_path / "findings" / "ab" / f"{KEY}.json"
-    there.parent.mkdir()
-    there.write_bytes(said(str(victim)))
-    assert kept.get(KEY) is None
-    assert prune(kept, older_than_days=0) == 2
+    selected = filled(tmp_path, 1)
+    entry_path = tmp_path / "findings" / "ab" / f"{KEY}.json"
+    entry_path.parent.mkdir()
+    entry_path.write_bytes(finding_bytes(str(victim)))
+    assert selected.get(KEY) is None
+    assert prune(selected, older_than_days=0) == 2
     assert victim.read_bytes() == b"precious"
 
 
 def test_links_in_the_store_are_followed_nowhere(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / f"{KEY}.json").write_bytes(said())
+    (outside / f"{KEY}.json").write_bytes(finding_bytes())
     (outside / "picture").write_bytes(b"precious")
-    kept = cache(tmp_path)
+    selected = cache(tmp_path)
     (tmp_path / "findings").mkdir()
     (tmp_path / "findings" / "ab").symlink_to(outside)
-    assert list(entries(kept)) == []
+    assert list(entries(selected)) == []
     (tmp_path / "findings" / "ab").unlink()
-    kept.put(KEY, finding_of(said()))
-    kept.store.path(KEY).parent.mkdir(parents=True)
-    kept.store.path(KEY).symlink_to(outside / "picture")
-    assert prune(kept, older_than_days=0) == 1
+    selected.put(KEY, finding_of(finding_bytes()))
+    selected.store.path(KEY).parent.mkdir(parents=True)
+    selected.store.path(KEY).symlink_to(outside / "picture")
+    assert prune(selected, older_than_days=0) == 1
     assert (outside / "picture").read_bytes() == b"precious"
 
 
@@ -96,21 +96,21 @@ async def test_a_damaged_picture_of_a_tool_is_made_again_and_said_once(
     tool = load("tools", "crop")
     refs = fakes.refs(store, 1)
     calls = [tool.parse({"grid": {"rows": count, "columns": 1}}) for count in (2, 3)]
-    before = [await service.call(tool, args, refs) for args in calls]
-    made = service.computed
-    paths = [store.path(finding.images[0].image.sha256) for finding in before]
-    whole = [path.read_bytes() for path in paths]
+    values = [await service.call(tool, args, refs) for args in calls]
+    computed = service.computed
+    paths = [store.path(finding.images[0].image.sha256) for finding in values]
+    contents = [path.read_bytes() for path in paths]
     for path in paths:
         path.write_bytes(damage(path.read_bytes()))
-    assert [await service.call(tool, args, refs) for args in calls] == before
-    assert [path.read_bytes() for path in paths] == whole
-    assert service.computed == made + 2
-    said = capsys.readouterr().err
-    assert said.count("is not the picture that a tool made") == 1
-    assert str(paths[0]) in said
+    assert [await service.call(tool, args, refs) for args in calls] == values
+    assert [path.read_bytes() for path in paths] == contents
+    assert service.computed == computed + 2
+    err = capsys.readouterr().err
+    assert err.count("is not the picture that a tool made") == 1
+    assert str(paths[0]) in err
     # As it was written again, it is read from now on.
-    assert [await service.call(tool, args, refs) for args in calls] == before
-    assert service.computed == made + 2
+    assert [await service.call(tool, args, refs) for args in calls] == values
+    assert service.computed == computed + 2
 
 
 async def test_a_deleted_picture_of_a_tool_is_made_again_without_a_word(

@@ -116,13 +116,13 @@ ctypes.string_at(0)
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of the user's with one tool."""
     monkeypatch.delenv(PATH.variable, raising=False)
-    before = list(tools.__path__)
+    items = list(tools.__path__)
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "sound.py").write_text(SOUND)
     add_search_path([folder], "--path")
     yield folder
-    tools.__path__[:] = before
+    tools.__path__[:] = items
     for name in ("sound", "needy", *BROKEN):
         sys.modules.pop(f"tools.{name}", None)
     importlib.invalidate_caches()
@@ -144,8 +144,8 @@ def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(
 ) -> None:
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
         """A process that hangs is late, and one that holds the interpreter silent, as soon as it has begun."""
-        begun = {job.start.tool for job in worker.jobs.values()}
-        return judge(worker, options, passed_s + 60.0 * ("holds" in begun), now + 60.0 * ("hangs" in begun))
+        values = {job.start.tool for job in worker.jobs.values()}
+        return judge(worker, options, passed_s + 60.0 * ("holds" in values), now + 60.0 * ("hangs" in values))
 
     monkeypatch.setattr(supervisor, "judge", judged)
     monkeypatch.setattr(supervisor, "TICK_S", 0.02)
@@ -169,12 +169,14 @@ def test_a_description_is_the_whole_card(outside: Path) -> None:
     facts = ("name", "summary", "limits", "images", "measured")
     assert [getattr(described.card, fact) for fact in facts] == [getattr(real.card, fact) for fact in facts]
     of_a_backend = ("name", "version", "summary", "weights", "provenances", "reliability", "batch")
-    for one, other in zip(described.card.backends, real.card.backends, strict=True):
+    for backend, other in zip(described.card.backends, real.card.backends, strict=True):
         facts = (*of_a_backend, "learned_tolerance", "package")
-        assert [getattr(one, fact) for fact in facts] == [getattr(other, fact) for fact in facts]
-        assert [need.tool for need in one.needs] == [need.tool for need in other.needs] == ["depth"]
+        assert [getattr(backend, fact) for fact in facts] == [getattr(other, fact) for fact in facts]
+        assert [need.tool for need in backend.needs] == [need.tool for need in other.needs] == ["depth"]
     assert [need.tool for need in described.card.needs] == ["depth"]
-    assert [(one.name, one.series) for one in described.checks] == [(one.name, one.series) for one in real.checks]
+    assert [(check.name, check.series) for check in described.checks] == [
+        (item.name, item.series) for item in real.checks
+    ]
     assert described.args.model_json_schema() == real.args.model_json_schema()
     assert described.parse({"number": 3}).model_dump() == real.parse({"number": 3}).model_dump()
     with pytest.raises(ToolError, match="number: Field required"):
@@ -191,12 +193,12 @@ async def test_a_described_tool_is_asked_in_the_worker_which_checks_its_argument
     runner = CachedTools(store, cache, ServiceOptions("classical", isolated=True))
     try:
         refs = fakes.refs(store, 1)
-        found = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
+        values = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
         with pytest.raises(ToolError, match="wrong arguments for sound: number") as error:
             await runner.call(tool, tool.parse({"number": "many"}), refs)
     finally:
         runner.close()
-    assert [one.text for one in found] == ["plain 3"] * 2
+    assert [item.text for item in values] == ["plain 3"] * 2
     assert runner.computed == 1
     assert error.value.fault is Fault.BAD_ARGUMENTS
 
@@ -211,11 +213,11 @@ async def test_what_a_described_tool_needs_is_said_by_its_worker(outside: Path, 
         tool = load("tools", "needy")
         refs = fakes.refs(store, 1, 2)
         try:
-            found = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
+            values = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
         finally:
             runner.close()
         assert not {"tools.needy", "tools.sound"} & set(sys.modules), "nothing was imported here"
-    assert [one.text for one in found] == ["plain 5, plain 5"] * 2
+    assert [item.text for item in values] == ["plain 5, plain 5"] * 2
     # Of each of two images the marks and the other tool's finding, and one finding of its own.
     assert runner.computed == 2 + 2 + 1
 
@@ -225,9 +227,9 @@ def test_a_run_goes_on_without_a_tool_that_cannot_be_imported_unless_it_was_name
     solvers: dict[str, Solver] = {"controller": registry.load_solver("controller")}
     tools_offered, service = ("crop", "ends", "sound"), ServiceOptions("classical")
     with described_by(describer):
-        found = tools_in_use(solvers, "blink", ToolChoice(tools_offered), service)
+        result = tools_in_use(solvers, "blink", ToolChoice(tools_offered), service)
         with pytest.raises(UsageError, match=r"ends\.py: cannot be imported"):
             tools_in_use(solvers, "blink", ToolChoice(tools_offered, ("ends",)), service)
-    assert [tool.card.name for tool in found.tools_offered] == ["crop", "sound"]
-    (why,) = found.left_out
-    assert why.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
+    assert [tool.card.name for tool in result.tools_offered] == ["crop", "sound"]
+    (left_out,) = result.left_out
+    assert left_out.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")

@@ -86,12 +86,12 @@ Ask = Callable[[str, Sequence[int]], Awaitable[list[str]]]
 @pytest.fixture
 def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[CachedTools, Ask]]]:
     """`service, ask = service_on(machine, devices)`; `await ask("a", numbers)`: where each was computed."""
-    made: list[CachedTools] = []
+    results: list[CachedTools] = []
 
     def start(machine: Machine, devices: str, **options: Any) -> tuple[CachedTools, Ask]:
         store = ImageStore(tmp_path / "images")
-        named = {name: str(tmp_path / name) for name in "ab"}
-        for folder in named.values():
+        by_name = {name: str(tmp_path / name) for name in "ab"}
+        for folder in by_name.values():
             Path(folder).mkdir()
             (Path(folder) / "model.safetensors").write_bytes(b"\0" * 10)
         tools = {
@@ -104,26 +104,26 @@ def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[Cache
                 ),
                 Number,
             )
-            for name in named
+            for name in by_name
         }
         service = CachedTools(
             store,
             FindingCache(None, store),
-            ServiceOptions("learned", named, devices, **{"coming_s": PATIENCE_S, **options}),
+            ServiceOptions("learned", by_name, devices, **{"coming_s": PATIENCE_S, **options}),
         )
-        made.append(service)
+        results.append(service)
         refs = fakes.refs(store, 1)
 
         async def ask(name: str, numbers: Sequence[int]) -> list[str]:
-            asked = (service.call(tools[name], Number(number=number), refs) for number in numbers)
-            found = await asyncio.gather(*asked)
-            assert [one.data["number"] for one in found] == list(numbers)
-            return [one.text for one in found]
+            values = (service.call(tools[name], Number(number=number), refs) for number in numbers)
+            outputs = await asyncio.gather(*values)
+            assert [item.data["number"] for item in outputs] == list(numbers)
+            return [entry.text for entry in outputs]
 
         return service, ask
 
     yield start
-    for service in made:
+    for service in results:
         service.close()
 
 
@@ -142,8 +142,8 @@ async def test_the_tool_used_longest_ago_makes_room_for_a_request_and_answers_el
     assert await ask("b", [100]) == ["cuda:0"]
     assert await ask("a", [3]) == ["cpu"]
     assert await ask("b", [101]) == ["cuda:0"]
-    why = "the memory of cuda:0 does not suffice for b besides"
-    assert service.notices == [f"a: {why}; it runs on the CPU from here on"]
+    text = "the memory of cuda:0 does not suffice for b besides"
+    assert service.notices == [f"a: {text}; it runs on the CPU from here on"]
 
 
 async def test_weights_that_find_no_room_move_the_tool_used_longest_ago_to_another_device(service_on: Any) -> None:
@@ -151,8 +151,8 @@ async def test_weights_that_find_no_room_move_the_tool_used_longest_ago_to_anoth
     service, ask = service_on(machine, BOTH)
     assert await ask("a", [1]) == await ask("b", [2]) == ["cuda:0"]
     assert await ask("a", [3]) == ["cuda:1"]
-    why = "the memory of cuda:0 does not suffice for b besides"
-    assert service.notices == [f"a: {why}; it runs on cuda:1 from here on"]
+    text = "the memory of cuda:0 does not suffice for b besides"
+    assert service.notices == [f"a: {text}; it runs on cuda:1 from here on"]
 
 
 async def test_what_no_device_takes_is_computed_on_the_cpu_and_no_question_fails(service_on: Any) -> None:

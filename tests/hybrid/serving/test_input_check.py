@@ -27,7 +27,7 @@ def seen(values: np.ndarray, wants: PictureInput = WANTS) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("wants", "change", "said"),
+    ("wants", "change", "message"),
     [
         (WANTS, lambda p: tensor(p[..., ::-1]), "with red and blue exchanged (BGR); expected"),
         (WANTS, lambda p: tensor(p)[::-1], "with red and blue exchanged (BGR) after normalisation; expected"),
@@ -48,11 +48,11 @@ def seen(values: np.ndarray, wants: PictureInput = WANTS) -> str | None:
         (WANTS, lambda p: tensor(p).transpose(2, 1, 0)[:3], "the picture reaches the network changed"),
     ],
 )
-def test_every_mistake_is_named(wants: PictureInput, change: Change, said: str) -> None:
+def test_every_mistake_is_named(wants: PictureInput, change: Change, message: str) -> None:
     picture = cv2.resize(chart(*SIZES[0]), (320, 240), interpolation=cv2.INTER_AREA)
     assert seen(tensor(picture, wants), wants) is None
     wrong = seen(change(picture), wants)
-    assert said in str(wrong)
+    assert message in str(wrong)
     assert "expected is channels of mean" in str(wrong)
 
 
@@ -122,9 +122,9 @@ WAYS: tuple[Callable[[Any, Any], Any], ...] = (
 
 @pytest.mark.parametrize("way", WAYS)
 def test_pictures_are_seen_wherever_and_however_they_enter(way: Callable[[Any, Any], Any]) -> None:
-    assert [one.wrong for one in run_probes(tool(), Backend(tensor, way))] == [None]
-    (found,) = run_probes(tool(), Backend(lambda pixels: tensor(pixels[..., ::-1]), way))
-    assert "(BGR)" in str(found.wrong)
+    assert [probe.wrong for probe in run_probes(tool(), Backend(tensor, way))] == [None]
+    (result,) = run_probes(tool(), Backend(lambda pixels: tensor(pixels[..., ::-1]), way))
+    assert "(BGR)" in str(result.wrong)
 
 
 def test_what_does_not_reach_a_network_is_said_with_its_reason() -> None:
@@ -132,8 +132,8 @@ def test_what_does_not_reach_a_network_is_said_with_its_reason() -> None:
     def fail(net: Any, values: Any) -> None:
         raise ValueError("no such shape")
 
-    (found,) = run_probes(tool(), Backend(tensor, fail))
-    assert found.wrong == "no picture reached the network (ValueError: no such shape)"
+    (probe,) = run_probes(tool(), Backend(tensor, fail))
+    assert probe.wrong == "no picture reached the network (ValueError: no such shape)"
     with pytest.raises(RuntimeError, match="out of memory"):
         run_probes(tool(), Backend(tensor, lambda net, values: torch_is_full()))
 
@@ -150,20 +150,20 @@ def test_the_tools_own_probe_is_asked_and_else_its_known_answers_in_turn() -> No
     def never(_: Evidence) -> str | None:
         return None
 
-    asked: list[str] = []
+    names: list[str] = []
 
-    def known(name: str, count: int) -> KnownAnswer:
+    def known_answer(name: str, count: int) -> KnownAnswer:
         def pose() -> CheckCase:
-            asked.append(name)
+            names.append(name)
             return CheckCase((np.zeros((9, 9, 3), np.uint8),) * count, {}, never)
 
         return KnownAnswer(name, pose)
 
-    checks = (known("none", 0), known("one", 1), known("two", 1))
-    assert [one.wrong for one in run_probes(tool(*checks), Backend(tensor, WAYS[0]))] == [None]
-    assert asked == ["none", "one"] * len(SIZES)
-    own = tool(*checks, probe=lambda picture: CheckCase((255 - picture,), {}, never))
-    assert "inverted" in str(run_probes(own, Backend(tensor, WAYS[0]))[0].wrong)
+    checks = (known_answer("none", 0), known_answer("one", 1), known_answer("two", 1))
+    assert [probe.wrong for probe in run_probes(tool(*checks), Backend(tensor, WAYS[0]))] == [None]
+    assert names == ["none", "one"] * len(SIZES)
+    current = tool(*checks, probe=lambda picture: CheckCase((255 - picture,), {}, never))
+    assert "inverted" in str(run_probes(current, Backend(tensor, WAYS[0]))[0].wrong)
 
 
 def test_networks_without_pictures_are_not_compared_and_unreadable_wishes_are_said() -> None:
@@ -172,18 +172,18 @@ def test_networks_without_pictures_are_not_compared_and_unreadable_wishes_are_sa
     def wishes() -> PictureInput:
         raise WeightsError("its image processor takes no RGB picture")
 
-    (found,) = run_probes(tool(), Backend(tensor, WAYS[0], wishes))
-    assert found.wrong == "its image processor takes no RGB picture"
+    (probe,) = run_probes(tool(), Backend(tensor, WAYS[0], wishes))
+    assert probe.wrong == "its image processor takes no RGB picture"
 
 
 def test_what_is_loaded_is_collected_where_somebody_collects() -> None:
     from torch import nn
 
-    one, two = (Network(name, nn.Identity()) for name in ("one", "two"))
-    announce(one)
-    with collecting() as found:
-        announce(one)
+    item, two = (Network(name, nn.Identity()) for name in ("one", "two"))
+    announce(item)
+    with collecting() as result:
+        announce(item)
         with collecting() as inner:
             announce(two)
     announce(two)
-    assert (found, inner) == ([one], [two])
+    assert (result, inner) == ([item], [two])

@@ -31,11 +31,11 @@ class Brightness:
         return [Evidence(f"bright: {value}", {"bright": value}, 1.0) for value in bright]
 
 
-def known(grey: int) -> KnownAnswer:
-    def wrong(found: Evidence) -> str | None:
-        return None if found.data["bright"] == (grey > 100) else f"bright is {found.data['bright']}"
+def known_answer(grey: int) -> KnownAnswer:
+    def validation_error(evidence: Evidence) -> str | None:
+        return None if evidence.data["bright"] == (grey > 100) else f"bright is {evidence.data['bright']}"
 
-    return KnownAnswer(f"grey {grey}", lambda: CheckCase((np.full((4, 4, 3), grey, np.uint8),), {}, wrong))
+    return KnownAnswer(f"grey {grey}", lambda: CheckCase((np.full((4, 4, 3), grey, np.uint8),), {}, validation_error))
 
 
 def tool_of(backend: Any, *checks: KnownAnswer) -> Tool:
@@ -57,13 +57,13 @@ def test_a_changed_configuration_is_checked_anew(tmp_path: Path) -> None:
     folder, backend = weights(tmp_path / "w", b"good"), Brightness()
     for mean in ("0.5", "0.4"):
         (tmp_path / "w" / "preprocessor_config.json").write_text(f'{{"image_mean": {mean}}}')
-        Loader(choice(folder)).load(tool_of(backend, known(10)))
+        Loader(choice(folder)).load(tool_of(backend, known_answer(10)))
     assert backend.runs == 2
 
 
 def test_a_flipped_sign_is_refused_by_name_every_time_and_unless_unchecked(tmp_path: Path, hybrid_home: Path) -> None:
     folder = weights(tmp_path / "w", b"flipped")
-    tool = tool_of(Brightness(), known(10), known(200))
+    tool = tool_of(Brightness(), known_answer(10), known_answer(200))
     for _ in range(2):
         with pytest.raises(WeightsError, match=r"fail 2 of 2 known answers \(grey 10: bright is True; grey 200: "):
             Loader(choice(folder)).load(tool)
@@ -89,9 +89,9 @@ class OutOfMemoryError(RuntimeError):
 
 
 def test_what_a_network_makes_of_an_easy_image_is_the_result() -> None:
-    (crashed,) = run_checks(tool_of(None, known(10)), Raises(ValueError("shapes differ")))
+    (crashed,) = run_checks(tool_of(None, known_answer(10)), Raises(ValueError("shapes differ")))
     assert crashed.wrong == "ValueError: shapes differ"
-    (refused,) = run_checks(tool_of(None, known(10)), Raises(ToolError("words only", Fault.BAD_ARGUMENTS)))
+    (refused,) = run_checks(tool_of(None, known_answer(10)), Raises(ToolError("words only", Fault.BAD_ARGUMENTS)))
     assert (refused.wrong, refused.unasked) == (None, "words only")
     assert failures([crashed, refused]) == ["grey 10: ValueError: shapes differ"]
 
@@ -99,5 +99,5 @@ def test_what_a_network_makes_of_an_easy_image_is_the_result() -> None:
 def test_a_full_device_says_nothing_about_weights(tmp_path: Path, hybrid_home: Path) -> None:
     backend = Raises(OutOfMemoryError("CUDA out of memory"))
     with pytest.raises(OutOfMemoryError):
-        check_once(tool_of(None, known(10)), backend, "1", "cuda:0", None)
+        check_once(tool_of(None, known_answer(10)), backend, "1", "cuda:0", None)
     assert not hybrid_home.exists()

@@ -34,9 +34,9 @@ def weights(folder: Path, size: int) -> str:
 
 
 def test_what_was_used_longest_ago_is_evicted(fakes: Any, tmp_path: Path) -> None:
-    named = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
-    loader = Loader(BackendChoice("learned", named, memory_bytes=200))
-    tools = {name: fakes.counter(fakes.CountingBackend(), name=name, kind="learned", weights=name) for name in named}
+    by_name = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
+    loader = Loader(BackendChoice("learned", by_name, memory_bytes=200))
+    tools = {name: fakes.counter(fakes.CountingBackend(), name=name, kind="learned", weights=name) for name in by_name}
     loader.load(tools["a"])
     loader.load(tools["b"])
     loader.load(tools["a"])
@@ -61,10 +61,10 @@ class Lacking:
 
 def test_without_torch_weights_on_disk_are_an_error_and_never_another_backend(fakes: Any, tmp_path: Path) -> None:
     loader = Loader(BackendChoice("auto", {"counter": weights(tmp_path / "w", 10)}))
-    said = (
+    text = (
         r"^the learned backend of counter needs torch, which the extra `local` brings: uv pip install -e '\.\[local\]'$"
     )
-    with pytest.raises(WeightsError, match=said):
+    with pytest.raises(WeightsError, match=text):
         loader.load(fakes.counter(Lacking("torch.nn"), kind="learned", weights="w"))
     # Of other packages the project knows no command: that is a defect of the tool.
     with pytest.raises(ModuleNotFoundError):
@@ -94,27 +94,27 @@ async def answers(
 ) -> tuple[list[str], CachedTools]:
     tool = fakes.counter(backend, kind="learned", weights="w", batch=8)
     store = ImageStore(tmp_path / "images")
-    named = {"counter": weights(tmp_path / "w", 10)}
-    options = ServiceOptions("learned", named, "cuda:0", coming_s=60.0)
+    payload = {"counter": weights(tmp_path / "w", 10)}
+    options = ServiceOptions("learned", payload, "cuda:0", coming_s=60.0)
     service = CachedTools(store, FindingCache(None, store), options)
     refs = fakes.refs(store, 1)
     # Calls made while the code is hashed and the weights load would come one by one.
     await service._answering_for(tool)
-    found = []
-    for asked in (numbers, *later):
-        found += await asyncio.gather(*(service.call(tool, fakes.NumberArgs(number=n), refs) for n in asked))
+    results = []
+    for request in (numbers, *later):
+        results += await asyncio.gather(*(service.call(tool, fakes.NumberArgs(number=n), refs) for n in request))
     service.close()
-    return [finding.text for finding in found], service
+    return [finding.text for finding in results], service
 
 
 async def test_a_batch_that_does_not_fit_is_halved_and_said_once(fakes: Any, tmp_path: Path) -> None:
     backend = FullGpu()
-    found, service = await answers(fakes, tmp_path, [1, 2, 3, 4], backend, [5, 6, 7, 8])
-    assert found == ["cuda:0"] * 8
+    result, service = await answers(fakes, tmp_path, [1, 2, 3, 4], backend, [5, 6, 7, 8])
+    assert result == ["cuda:0"] * 8
     # The second batch is not tried as a whole.
     assert backend.batches == [4, 2, 2, 2, 2]
-    said = "counter: the memory of cuda:0 does not suffice for full batches; they are halved"
-    assert service.notices == [said]
+    text = "counter: the memory of cuda:0 does not suffice for full batches; they are halved"
+    assert service.notices == [text]
 
 
 FILL = """
@@ -166,13 +166,13 @@ def test_a_process_killed_amid_two_hundred_requests_leaves_a_cache_that_is_gone_
         os.kill(filling.pid, signal.SIGKILL)
     store = ImageStore(tmp_path / "images")
     cache = FindingCache(tmp_path / "findings", store)
-    kept = list(entries(cache))
-    assert 12 <= len(kept) < 200
-    found = {path.stem: cache.get(path.stem) for path in kept}
-    assert None not in found.values()
-    assert asyncio.run(pictures_asked_again(tmp_path, 200)) == 200 - len(kept)
+    items = list(entries(cache))
+    assert 12 <= len(items) < 200
+    by_stem = {path.stem: cache.get(path.stem) for path in items}
+    assert None not in by_stem.values()
+    assert asyncio.run(pictures_asked_again(tmp_path, 200)) == 200 - len(items)
     assert len(list(entries(cache))) == 200
-    assert all(cache.get(key) == finding for key, finding in found.items())
+    assert all(cache.get(key) == finding for key, finding in by_stem.items())
 
 
 class Loading:
@@ -192,9 +192,9 @@ class Loading:
 
 
 def test_room_is_made_before_weights_are_loaded(fakes: Any, tmp_path: Path) -> None:
-    named = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
-    loader = Loader(BackendChoice("learned", named, memory_bytes=200))
+    by_name = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
+    loader = Loader(BackendChoice("learned", by_name, memory_bytes=200))
     seen: list[tuple[str, ...]] = []
-    for name in named:
+    for name in by_name:
         loader.load(fakes.counter(Loading(seen, loader), name=name, kind="learned", weights=name))
     assert seen == [(), ("a",), ("b",)]

@@ -18,7 +18,7 @@ import pytest
 
 import tools
 from bench._networks import NETWORKS
-from bench._throughput import arguments, asked, counting
+from bench._throughput import arguments, counting, make_requests
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import ToolError
 from hybrid.core.images import ImageStore
@@ -63,17 +63,17 @@ return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x
 def serving(store: ImageStore) -> Iterator[Callable[..., CachedTools]]:
     """`serving(weights, device, **options)`: a service that keeps nothing."""
     # One with a process of its own is held until it is closed: the process would outlive it.
-    made, with_process = weakref.WeakSet[CachedTools](), list[CachedTools]()
+    built, with_process = weakref.WeakSet[CachedTools](), list[CachedTools]()
 
     def start(weights: dict[str, str], device: str, **options: Any) -> CachedTools:
-        chosen = ServiceOptions("auto", weights, device, **{"unchecked": True, "timeout_s": 600.0, **options})
-        service = CachedTools(store, FindingCache(None, store), chosen)
-        (with_process.append if chosen.isolated else made.add)(service)
+        selected = ServiceOptions("auto", weights, device, **{"unchecked": True, "timeout_s": 600.0, **options})
+        service = CachedTools(store, FindingCache(None, store), selected)
+        (with_process.append if selected.isolated else built.add)(service)
         return service
 
     yield start
-    for one in [*made, *with_process]:
-        one.close()
+    for item in [*built, *with_process]:
+        item.close()
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def five(tmp_path: Path) -> dict[str, str]:
     return {tool: str(folder) for tool, folder in folders.items()}
 
 
-def counted(name: str, loads: Counter[str]) -> Tool:
+def with_load_count(name: str, loads: Counter[str]) -> Tool:
     """A tool whose learned backend counts how often one is made."""
     tool: Tool = load("tools", name)
 
@@ -104,14 +104,14 @@ async def many(service: CachedTools, loads: Counter[str], count: int = IN_FLIGHT
     """Calls of all five tools at once."""
     calls = []
     for place, name in enumerate(FIVE):
-        tool = counted(NETWORKS[name].tool, loads)
-        for group in asked(tool, (count + place) // len(FIVE))[1]:
-            refs = [ImageRef(f"img:{n}", service.store.put_pixels(one)) for n, one in enumerate(group, 1)]
+        tool = with_load_count(NETWORKS[name].tool, loads)
+        for group in make_requests(tool, (count + place) // len(FIVE))[1]:
+            refs = [ImageRef(f"img:{n}", service.store.put_pixels(item)) for n, item in enumerate(group, 1)]
             calls.append(service.call(tool, tool.parse(arguments(NETWORKS[name], name, seed)), refs, seed))
     return list(await asyncio.gather(*calls, return_exceptions=True))
 
 
-def held(device: str) -> int:
+def memory_in_use(device: str) -> int:
     """Bytes that tensors hold on the device; a CPU does not say."""
     import torch
 
@@ -129,9 +129,9 @@ async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
     loads: Counter[str] = Counter()
     service = serving(five, device)
     with counting("Dinov2Model") as passes:
-        found = await many(service, loads)
-    assert [one for one in found if not isinstance(one, Finding)] == []
-    assert {one.backend for one in found} == {"learned"}
+        result = await many(service, loads)
+    assert [item for item in result if not isinstance(item, Finding)] == []
+    assert {entry.backend for entry in result} == {"learned"}
     assert loads == dict.fromkeys(five, 1)
     # Two pictures a request, and depth's backbone is of another class.
     assert sum(passes.sizes) / len(passes.sizes) >= 8, passes.sizes
@@ -142,7 +142,7 @@ async def test_the_memory_of_a_finished_service_comes_back(
 ) -> None:
     import torch
 
-    before, seen = held(device), list[weakref.ref[torch.nn.Module]]()
+    previous, seen = memory_in_use(device), list[weakref.ref[torch.nn.Module]]()
     handle = torch.nn.modules.module.register_module_forward_hook(
         lambda module, *_: seen.append(weakref.ref(module)) if not seen else None
     )
@@ -152,14 +152,14 @@ async def test_the_memory_of_a_finished_service_comes_back(
     finally:
         handle.remove()
     assert seen
-    assert held(device) > before or device == "cpu"
+    assert memory_in_use(device) > previous or device == "cpu"
     service.close()
     del service
     until = time.monotonic() + GONE_S
-    while (held(device) > before or seen[0]() is not None) and time.monotonic() < until:
+    while (memory_in_use(device) > previous or seen[0]() is not None) and time.monotonic() < until:
         await asyncio.sleep(0.05)
     # Other tests may have let go of theirs meanwhile.
-    assert held(device) <= before
+    assert memory_in_use(device) <= previous
     assert seen[0]() is None
 
 
@@ -169,13 +169,13 @@ async def test_the_budget_of_weights_holds_and_every_call_is_answered(
     sizes = {name: sum(p.stat().st_size for p in Path(folder).glob("*.safetensors")) for name, folder in five.items()}
     loads: Counter[str] = Counter()
     service = serving(five, device, memory_bytes=max(sizes.values()))
-    before, most = held(device), 0
+    previous, most = memory_in_use(device), 0
     for turn in range(2):
         for finding in await many(service, loads, 10, turn):
             assert isinstance(finding, Finding), finding
         loaded = service.executor.loader.loaded  # type: ignore[attr-defined]
         assert sum(sizes.get(name, 0) for name in loaded) <= max(sizes.values())
-        most = max(most, held(device) - before)
+        most = max(most, memory_in_use(device) - previous)
     assert sum(loads.values()) > len(five)
     assert most < sum(sizes.values())
 
@@ -222,22 +222,22 @@ async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_noth
     cards = (BackendCard("learned", "1", Large, "", batch=8),)
     tool, refs = Tool(Card("large", "Is large.", "None.", cards), LargeArgs), fakes.refs(store, 1)
     service = serving({"large": str(tmp_path)}, card)
-    total, before = torch.cuda.get_device_properties(card).total_memory, held(card)
+    total, previous = torch.cuda.get_device_properties(card).total_memory, memory_in_use(card)
 
     async def ask(megabytes: int, turn: int, count: int = 8) -> list[Any]:
-        asked = (tool.parse({"megabytes": megabytes, "number": 8 * turn + n}) for n in range(count))
-        return await asyncio.gather(*(service.call(tool, one, refs) for one in asked), return_exceptions=True)
+        values = (tool.parse({"megabytes": megabytes, "number": 8 * turn + n}) for n in range(count))
+        return await asyncio.gather(*(service.call(tool, item, refs) for item in values), return_exceptions=True)
 
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 700 * 2**20) / total)
     try:
         for turn in range(50):
-            assert all(isinstance(one, Finding) for one in await ask(150, turn))
-            assert held(card) == before
+            assert all(isinstance(entry, Finding) for entry in await ask(150, turn))
+            assert memory_in_use(card) == previous
         assert max(MADE[-1].sizes) > 4 >= max(MADE[-1].sizes[-10:])
         assert "they are halved" in service.notices[0]
         # More than the device has for one alone: the CPU answers, and the run goes on.
-        assert all(isinstance(one, Finding) for one in await ask(800, 50, 2))
+        assert all(isinstance(value, Finding) for value in await ask(800, 50, 2))
         assert "runs on the CPU from here on" in service.notices[-1]
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
@@ -271,9 +271,9 @@ async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_a
 ) -> None:
     tool, refs = load("tools", "holding"), fakes.refs(store, 1)
     service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)
-    asked = asyncio.ensure_future(service.call(tool, tool.parse({"number": 7}), refs))
+    request = asyncio.ensure_future(service.call(tool, tool.parse({"number": 7}), refs))
     while not (pid := holding / "pid").exists() or not pid.read_text():
-        assert not asked.done(), asked
+        assert not request.done(), request
         await asyncio.sleep(0.05)
     holds, worker = free_bytes(device), int(pid.read_text())
     os.kill(worker, signal.SIGKILL)
@@ -281,7 +281,7 @@ async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_a
     while Path(f"/proc/{worker}").exists() or free_bytes(device) < holds + (HELD_BYTES // 2) * (device != "cpu"):
         assert time.monotonic() < until, "the memory of a killed worker is not free"
         await asyncio.sleep(0.05)
-    assert (await asked).text == "number 7"
+    assert (await request).text == "number 7"
 
 
 @pytest.mark.usefixtures("started_workers")
@@ -292,8 +292,10 @@ async def test_a_kernel_assertion_costs_its_own_call_and_no_other(
     (holding / "pid").touch()
     tool, refs = load("tools", "holding"), fakes.refs(store, 1)
     service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)
-    asked = [{"number": n, "out_of_range": n == 2} for n in range(6)]
-    found = await asyncio.gather(*(service.call(tool, tool.parse(one), refs) for one in asked), return_exceptions=True)
-    assert [type(one) for one in found] == [Finding, Finding, ToolError, Finding, Finding, Finding], found
-    why = "the tool failed: IndexError" if device == "cpu" else "holding cost its worker process: exit code 70"
-    assert str(found[2]).startswith(why)
+    values = [{"number": n, "out_of_range": n == 2} for n in range(6)]
+    results = await asyncio.gather(
+        *(service.call(tool, tool.parse(item), refs) for item in values), return_exceptions=True
+    )
+    assert [type(entry) for entry in results] == [Finding, Finding, ToolError, Finding, Finding, Finding], results
+    text = "the tool failed: IndexError" if device == "cpu" else "holding cost its worker process: exit code 70"
+    assert str(results[2]).startswith(text)

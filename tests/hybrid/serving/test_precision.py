@@ -97,11 +97,11 @@ def cuda_switches() -> Iterator[None]:
     """torch's settings for CUDA are left as they were."""
     import torch
 
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.get_num_threads()
+    values = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.get_num_threads()
     yield
-    torch.set_float32_matmul_precision(before[0])
-    torch.backends.cudnn.allow_tf32 = before[1]
-    torch.set_num_threads(before[2])
+    torch.set_float32_matmul_precision(values[0])
+    torch.backends.cudnn.allow_tf32 = values[1]
+    torch.set_num_threads(values[2])
 
 
 @pytest.mark.usefixtures("cuda_switches")
@@ -126,8 +126,8 @@ def test_networks_that_are_not_announced_are_found(fakes: Any, weights: dict[str
     backend = fakes.CountingBackend()
     backend.module = torch.nn.Linear(3, 2)
     save_file(backend.module.state_dict(), Path(weights["scaling"]) / "model.safetensors")
-    made = fakes.counter(backend, name="scaling", kind="learned", weights="w")
-    ready = Loader(BackendChoice("learned", weights, dtype="bfloat16")).load(made)
+    built = fakes.counter(backend, name="scaling", kind="learned", weights="w")
+    ready = Loader(BackendChoice("learned", weights, dtype="bfloat16")).load(built)
     assert ready.answering.precision == "bfloat16"
 
 
@@ -175,8 +175,8 @@ def test_what_cannot_be_compiled_says_so_when_it_loads(
 def test_a_part_in_float32_is_given_float32_and_gives_it() -> None:
     import torch
 
-    part, given = torch.nn.Linear(3, 2), list[torch.dtype]()
-    part.register_forward_pre_hook(lambda _, args: given.extend(one.dtype for one in args))
+    part, options = torch.nn.Linear(3, 2), list[torch.dtype]()
+    part.register_forward_pre_hook(lambda _, args: options.extend(arg.dtype for arg in args))
     in_float32(part)
     rounded = torch.ones(1, 3, dtype=torch.bfloat16)
     with torch.autocast("cpu", torch.bfloat16):
@@ -186,8 +186,8 @@ def test_a_part_in_float32_is_given_float32_and_gives_it() -> None:
 
 
 def test_a_described_card_keeps_what_was_measured(fakes: Any) -> None:
-    made = tool(fakes, Scaling(), reduced=(MEASURED,))
-    again = tool_of(description_of(1, made, "code"), lambda _: None)  # type: ignore[arg-type, return-value]
-    assert again is not None
-    (card,) = again.card.backends
+    built = tool(fakes, Scaling(), reduced=(MEASURED,))
+    second = tool_of(description_of(1, built, "code"), lambda _: None)  # type: ignore[arg-type, return-value]
+    assert second is not None
+    (card,) = second.card.backends
     assert card.reduced == (MEASURED,)

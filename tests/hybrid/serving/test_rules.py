@@ -36,11 +36,11 @@ def described(rule: Rule) -> DescribedRule:
     """The rule as the run has it: every message crosses as a line, and the worker runs it."""
 
     async def step(request: RuleRequest) -> RuleResponse:
-        (told,) = LineReader().take(line(request))
-        assert isinstance(told, RuleRequest)
-        (said,) = LineReader().take(line(next_step(rule, told)))
-        assert isinstance(said, RuleResponse)
-        return said
+        (text,) = LineReader().take(line(request))
+        assert isinstance(text, RuleRequest)
+        (message,) = LineReader().take(line(next_step(rule, text)))
+        assert isinstance(message, RuleResponse)
+        return message
 
     return DescribedRule("mine", "Which", rule.tools, step)
 
@@ -63,9 +63,9 @@ async def two_calls(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
 
 def test_each_call_is_made_once_with_what_the_one_before_found() -> None:
     ctx = Context()
-    said = answer(two_calls, ctx)
-    assert said is not None
-    assert (said.choice, said.tool, said.confidence, said.finding.data) == (1, "other", 0.75, {"call": 2})
+    text = answer(two_calls, ctx)
+    assert text is not None
+    assert (text.choice, text.tool, text.confidence, text.finding.data) == (1, "other", 0.75, {"call": 2})
     assert ctx.calls == [("mine", ("img:1",), {}), ("other", ("img:1",), {"number": 1})]
     assert ctx.notes == [("noted", "once")]
 
@@ -75,7 +75,7 @@ def test_a_tool_without_backend_is_told_to_the_rule_and_ends_one_that_does_not_g
         answer(two_calls, Context(absent=("other",)))
 
 
-def wrong(make: Callable[[Finding], Any]) -> Rule:
+def make_rule(make: Callable[[Finding], Any]) -> Rule:
     """A rule whose answer is made of its finding."""
 
     async def rule(prompt: Prompt, ctx: Any) -> Any:
@@ -95,17 +95,17 @@ async def _sleeps(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
-        (wrong(lambda finding: "B"), "gives a SpecialistAnswer or None, not str"),
-        (wrong(lambda finding: choose(2, "mine", finding)), "there is no choice 2 of 2"),
-        (wrong(lambda finding: choose(0, "mine", replace(finding))), "rests on no finding of its calls"),
-        (wrong(lambda finding: choose(0, "mine", finding, sure=float("nan"))), "is no probability"),
-        (wrong(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "an answer of 30000 characters"),
+        (make_rule(lambda finding: "B"), "gives a SpecialistAnswer or None, not str"),
+        (make_rule(lambda finding: choose(2, "mine", finding)), "there is no choice 2 of 2"),
+        (make_rule(lambda finding: choose(0, "mine", replace(finding))), "rests on no finding of its calls"),
+        (make_rule(lambda finding: choose(0, "mine", finding, sure=float("nan"))), "is no probability"),
+        (make_rule(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "an answer of 30000 characters"),
         (asks("mine")(_for_ever), f"more than {MAX_CALLS} tool calls"),
         (asks("mine")(_sleeps), "awaits its tool calls"),
     ],
 )
-def test_what_is_no_answer_is_a_named_fault(rule: Rule, said: str) -> None:
-    with pytest.raises(ToolError, match=rf"mine, its rule for 'Which': .*{said}"):
+def test_what_is_no_answer_is_a_named_fault(rule: Rule, message: str) -> None:
+    with pytest.raises(ToolError, match=rf"mine, its rule for 'Which': .*{message}"):
         answer(rule, Context())

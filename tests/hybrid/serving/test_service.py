@@ -33,16 +33,16 @@ def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
 
     One that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
     """
-    made: list[CachedTools] = []
+    tools: list[CachedTools] = []
 
     def make(*, keeps: bool = True, **options: Any) -> CachedTools:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
-        made.append(CachedTools(store, cache, ServiceOptions(**{"threads": 2, "coming_s": PATIENCE_S, **options})))
-        return made[-1]
+        tools.append(CachedTools(store, cache, ServiceOptions(**{"threads": 2, "coming_s": PATIENCE_S, **options})))
+        return tools[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in tools:
+        item.close()
 
 
 async def calls(
@@ -52,12 +52,14 @@ async def calls(
     # Calls made while the code is hashed and the weights load would come one by one.
     await service._answering_for(tool)
     await service.executor.load(tool, Stopwatch(time.monotonic))
-    asked = (service.call(tool, fakes.NumberArgs(number=number), refs) for number in numbers)
-    return list(await asyncio.gather(*asked, return_exceptions=True))
+    values = (service.call(tool, fakes.NumberArgs(number=number), refs) for number in numbers)
+    return list(await asyncio.gather(*values, return_exceptions=True))
 
 
-def texts(found: list[Finding | BaseException]) -> list[str]:
-    return [one.text.split(",")[0] if isinstance(one, Finding) else f"{type(one).__name__}: {one}" for one in found]
+def texts(findings: list[Finding | BaseException]) -> list[str]:
+    return [
+        item.text.split(",")[0] if isinstance(item, Finding) else f"{type(item).__name__}: {item}" for item in findings
+    ]
 
 
 OTHER_PROCESS = """
@@ -87,26 +89,26 @@ async def test_another_process_finds_it_in_the_cache(fakes: Any, service: Make, 
     for path, piece in zip(paths, fakes.puzzle(1), strict=True):
         path.write_bytes(fakes.encoded(piece))
     command = [sys.executable, "-c", OTHER_PROCESS, str(tmp_path), *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    one = service(backend="classical")
-    refs = [fakes.ImageRef(f"img:{n}", one.store.put(path.read_bytes(), "x")) for n, path in enumerate(paths, 1)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    item = service(backend="classical")
+    refs = [fakes.ImageRef(f"img:{n}", item.store.put(path.read_bytes(), "x")) for n, path in enumerate(paths, 1)]
     tool = load("tools", "jigsaw")
-    found = await one.call(tool, tool.args(), refs)
-    assert found.text == done.stdout.rstrip("\n")
-    assert one.computed == 0
+    output = await item.call(tool, tool.args(), refs)
+    assert output.text == result.stdout.rstrip("\n")
+    assert item.computed == 0
 
 
 async def test_a_backend_that_loses_a_finding_is_an_error_and_no_wait(fakes: Any, service: Make) -> None:
     for batch in (1, 4):
         backend = fakes.CountingBackend(lose=1)
-        found = await calls(fakes, service(timeout_s=PATIENCE_S), fakes.counter(backend, batch=batch), [1, 2])
-        assert texts(found) == ["ToolError: the tool gave 0 findings for 1 requests"] * 2
+        result = await calls(fakes, service(timeout_s=PATIENCE_S), fakes.counter(backend, batch=batch), [1, 2])
+        assert texts(result) == ["ToolError: the tool gave 0 findings for 1 requests"] * 2
 
 
 async def test_a_tool_that_takes_too_long_is_given_up_and_its_finding_kept(fakes: Any, service: Make) -> None:
     backend = fakes.CountingBackend()
-    one, tool = service(timeout_s=0.05), fakes.counter(backend)
-    (late,) = await calls(fakes, one, tool, [15])
+    item, tool = service(timeout_s=0.05), fakes.counter(backend)
+    (late,) = await calls(fakes, item, tool, [15])
     assert isinstance(late, ToolError)
     assert (str(late), late.fault) == ("counter did not answer within 0.05 s", Fault.TIMEOUT)
     backend.gate.set()
@@ -130,8 +132,8 @@ async def test_arguments_that_a_needed_tool_does_not_take_are_an_error_of_the_ca
 async def test_what_another_backend_found_in_the_meantime_is_not_kept(
     fakes: Any, service: Make, store: ImageStore, tmp_path: Path
 ) -> None:
-    one, weights = service(), tmp_path / "weights"
-    pipeline = one.executor
+    item, weights = service(), tmp_path / "weights"
+    pipeline = item.executor
     assert isinstance(pipeline, ThreadExecutor)
     weights.mkdir()
 
@@ -145,10 +147,10 @@ async def test_what_another_backend_found_in_the_meantime_is_not_kept(
     needs = (Need("markers", taken_away),)
     tool = fakes.counter(learned, kind="learned", weights=str(weights), needs=needs, fallback=fallback)
     with pytest.raises(ToolError, match="were taken away while it answered"):
-        await one.call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
+        await item.call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
     assert (learned.batches, fallback.batches) == ([], [1])
-    assert one.cache.folder is not None
-    assert not list(one.cache.folder.rglob("*.json"))
+    assert item.cache.folder is not None
+    assert not list(item.cache.folder.rglob("*.json"))
 
 
 def test_keys_do_not_depend_on_the_order_of_a_mapping() -> None:
@@ -181,18 +183,18 @@ def test_only_tools_that_do_not_read_the_seed_say_so(name: str) -> None:
 async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Make, store: ImageStore) -> None:
     tool = fakes.counter(fakes.CountingBackend(draw=True), images=(1, 2))
     ref, another = fakes.refs(store, 1, 2)
-    one, args = service(backend="classical"), fakes.NumberArgs(number=4)
-    finding = await one.call(tool, args, [ref], 3)
+    item, args = service(backend="classical"), fakes.NumberArgs(number=4)
+    finding = await item.call(tool, args, [ref], 3)
 
-    async def is_kept(given: Any = args, images: Any = (ref,), seed: int = 3, **options: Any) -> bool:
+    async def is_kept(other_options: Any = args, images: Any = (ref,), seed: int = 3, **options: Any) -> bool:
         other = service(backend="classical", **options)
-        found = await other.call(tool, given, images, seed)
-        assert other.computed or found.data == finding.data
+        result = await other.call(tool, other_options, images, seed)
+        assert other.computed or result.data == finding.data
         return other.computed == 0
 
     assert await is_kept()
     assert not await is_kept(seed=4)
-    assert not await is_kept(given=fakes.NumberArgs(number=5))
+    assert not await is_kept(other_options=fakes.NumberArgs(number=5))
     assert not await is_kept(images=(another,))
     assert not await is_kept(images=(ref, another))
     assert not await is_kept(images=(another, ref))

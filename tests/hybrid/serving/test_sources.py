@@ -35,10 +35,10 @@ def shell(tmp_path: Path) -> Shell:
     }
 
     def run(*command: str) -> str:
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, *command], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
         )
-        return done.stdout
+        return result.stdout
 
     return run
 
@@ -54,12 +54,12 @@ print(json.dumps({name: code_of(load("tools", name)) for name in ("depth", "mark
 
 @pytest.mark.system
 def test_a_tool_that_needs_an_edited_one_is_other_code(shell: Shell, tmp_path: Path) -> None:
-    before = json.loads(shell("-c", CODES % str(tmp_path)))
+    data = json.loads(shell("-c", CODES % str(tmp_path)))
     edited = tmp_path / "tools" / "markers" / "__init__.py"
     edited.write_text(edited.read_text() + "# edited\n")
     after = json.loads(shell("-c", CODES % str(tmp_path)))
-    assert {name for name in before if before[name] != after[name]} == {"markers", "depth"}
-    assert before["jigsaw"] == code_of(load("tools", "jigsaw"))
+    assert {name for name in data if data[name] != after[name]} == {"markers", "depth"}
+    assert data["jigsaw"] == code_of(load("tools", "jigsaw"))
 
 
 @pytest.mark.system
@@ -67,17 +67,17 @@ def test_an_edited_tool_says_what_it_says_now(shell: Shell, tmp_path: Path, fake
     picture = tmp_path / "picture.png"
     picture.write_bytes(fakes.encoded(fakes.pixels(1)))
     shell("-m", "hybrid", "tools", "new", "extent", "--tool-path", str(tmp_path / "tools"))
-    written = tmp_path / "tools" / "extent.py"
+    text = tmp_path / "tools" / "extent.py"
 
     def says(*options: str) -> str:
         return shell("-m", "hybrid", "tools", "run", "extent", str(picture), *options).splitlines()[0]
 
     first = says()
     assert first.endswith(" of 1.")
-    written.write_text(written.read_text().replace(" of 1.", " of one."))
+    text.write_text(text.read_text().replace(" of 1.", " of one."))
     assert says() == first.replace(" of 1.", " of one.")
-    kept = len(list((tmp_path / "home" / "findings").rglob("*.json")))
+    count = len(list((tmp_path / "home" / "findings").rglob("*.json")))
     assert says("--no-cache") == says()
-    written.write_text(written.read_text().replace(" of one.", " in 0..1."))
+    text.write_text(text.read_text().replace(" of one.", " in 0..1."))
     assert says("--no-cache").endswith(" in 0..1.")
-    assert len(list((tmp_path / "home" / "findings").rglob("*.json"))) == kept == 2
+    assert len(list((tmp_path / "home" / "findings").rglob("*.json"))) == count == 2

@@ -103,7 +103,7 @@ def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
 
     A service that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
     """
-    made: list[CachedTools] = []
+    tools: list[CachedTools] = []
     (tmp_path / "weights").mkdir()
 
     def service_of(
@@ -113,21 +113,21 @@ def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
         tool = Tool(Card("staged", "Doubles.", "None.", (card,)), NumberArgs)
         store = ImageStore(tmp_path / "images")
         patient: dict[str, Any] = {"threads": 2, "coming_s": PATIENCE_S, **options}
-        chosen = ServiceOptions("learned", {"staged": str(tmp_path / "weights")}, device, **patient)
-        service = CachedTools(store, FindingCache(tmp_path / "findings" if keeps else None, store), chosen)
-        made.append(service)
+        selected = ServiceOptions("learned", {"staged": str(tmp_path / "weights")}, device, **patient)
+        service = CachedTools(store, FindingCache(tmp_path / "findings" if keeps else None, store), selected)
+        tools.append(service)
         refs = fakes.refs(store, 1)
 
         async def all_of_them(numbers: Sequence[int]) -> list[Finding | Exception]:
             # Calls made while the code is hashed and the weights load would come one by one.
             await service._answering_for(tool)
-            asked = (service.call(tool, NumberArgs(number=number), refs) for number in numbers)
-            return list(await asyncio.gather(*asked, return_exceptions=True))
+            values = (service.call(tool, NumberArgs(number=number), refs) for number in numbers)
+            return list(await asyncio.gather(*values, return_exceptions=True))
 
         return service, all_of_them
 
     yield service_of
-    for service in made:
+    for service in tools:
         service.close()
 
 
@@ -141,45 +141,45 @@ def ask(make: Make) -> Callable[..., Any]:
     return of_its_own
 
 
-def said(found: Sequence[Finding | Exception]) -> list[str]:
-    return [one.text if isinstance(one, Finding) else str(one) for one in found]
+def texts_of(findings: Sequence[Finding | Exception]) -> list[str]:
+    return [item.text if isinstance(item, Finding) else str(item) for item in findings]
 
 
-def until(opened: threading.Event) -> Callable[[Staged], None]:
+def until(gate: threading.Event) -> Callable[[Staged], None]:
     def wait(_: Staged) -> None:
-        opened.wait(PATIENCE_S)
+        gate.wait(PATIENCE_S)
 
     return wait
 
 
 async def test_an_error_in_any_stage_costs_nobody_else(ask: Callable[..., Any]) -> None:
-    found = said(await ask(Staged(), [1, 13, 2, 14, 3, 15, 16, 4]))
-    assert [found[place] for place in (0, 2, 4, 7)] == ["1 -> 2", "2 -> 4", "3 -> 6", "4 -> 8"]
-    assert found[1] == "the tool failed: ZeroDivisionError: not prepared"
-    assert found[3] == "the tool failed: ZeroDivisionError: not computed"
-    assert found[5] == "the tool failed: ZeroDivisionError: not finished"
-    assert found[6] == "the tool gave a confidence of 1.5, which is outside 0..1"
+    result = texts_of(await ask(Staged(), [1, 13, 2, 14, 3, 15, 16, 4]))
+    assert [result[place] for place in (0, 2, 4, 7)] == ["1 -> 2", "2 -> 4", "3 -> 6", "4 -> 8"]
+    assert result[1] == "the tool failed: ZeroDivisionError: not prepared"
+    assert result[3] == "the tool failed: ZeroDivisionError: not computed"
+    assert result[5] == "the tool failed: ZeroDivisionError: not finished"
+    assert result[6] == "the tool gave a confidence of 1.5, which is outside 0..1"
 
 
 async def test_closing_the_service_is_an_outage_to_what_waits(make: Make) -> None:
-    opened = threading.Event()
-    backend = Staged(until(opened))
+    event = threading.Event()
+    backend = Staged(until(event))
     service, ask = make(backend)
-    asked = asyncio.ensure_future(ask(range(20, 20 + 5 * SIZE)))
+    request = asyncio.ensure_future(ask(range(20, 20 + 5 * SIZE)))
     while not backend.batches:
         await asyncio.sleep(0.001)
     service.close()
-    opened.set()
-    found = await asked
-    assert [repr(one) for one in found if not isinstance(one, Finding | Outage)] == []
-    assert any(isinstance(one, Outage) for one in found)
+    event.set()
+    result = await request
+    assert [repr(item) for item in result if not isinstance(item, Finding | Outage)] == []
+    assert any(isinstance(entry, Outage) for entry in result)
 
 
 def nested(depth: int) -> Any:
-    found: Any = 1
+    result: Any = 1
     for _ in range(depth):
-        found = [found]
-    return found
+        result = [result]
+    return result
 
 
 PIXELS = np.zeros((4, 6, 3), np.uint8)
@@ -240,15 +240,15 @@ async def test_whatever_a_tool_raises_costs_its_request_alone(make: Make, error:
             raise error
 
     _, ask = make(Staged(fail))
-    found = await ask([1, 2, 3])
-    assert [isinstance(one, Finding) for one in found] == [True, True, False]
-    assert str(found[2]).startswith(f"the tool failed: {type(error).__name__}: ")
+    output = await ask([1, 2, 3])
+    assert [isinstance(item, Finding) for item in output] == [True, True, False]
+    assert str(output[2]).startswith(f"the tool failed: {type(error).__name__}: ")
 
 
 async def test_a_disk_that_cannot_be_written_is_an_outage_and_no_fault(make: Make, tmp_path: Path) -> None:
     service, ask = make(Staged(), keeps=True)
     (tmp_path / "findings").write_text("no folder")
-    (found,) = await ask([1])
-    assert isinstance(found, Outage)
-    assert str(found).startswith(f"images and findings cannot be written: {tmp_path / 'findings'}")
+    (output,) = await ask([1])
+    assert isinstance(output, Outage)
+    assert str(output).startswith(f"images and findings cannot be written: {tmp_path / 'findings'}")
     assert service.computed == 0

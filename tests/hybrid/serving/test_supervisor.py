@@ -131,18 +131,18 @@ Make = Callable[..., CachedTools]
 
 @pytest.fixture
 def make(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
-    made: list[CachedTools] = []
+    results: list[CachedTools] = []
 
     def runner(*, keeps: bool = False, **options: Any) -> CachedTools:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
         # What is not to happen in a test takes longer than any machine needs for what is.
-        chosen = ServiceOptions("classical", **{"threads": 2, "silence_s": 60.0, **options}, isolated=True)
-        made.append(CachedTools(store, cache, chosen))
-        return made[-1]
+        selected = ServiceOptions("classical", **{"threads": 2, "silence_s": 60.0, **options}, isolated=True)
+        results.append(CachedTools(store, cache, selected))
+        return results[-1]
 
     yield runner
-    for one in made:
-        one.close()
+    for item in results:
+        item.close()
 
 
 @pytest.fixture
@@ -150,13 +150,13 @@ def ask(fakes: Any, store: ImageStore) -> Callable[..., Any]:
     """`await ask(runner, [{"fault": "sleep"}, ...])`: the findings or errors, all asked at once."""
 
     async def all_of_them(
-        runner: Any, asked: Sequence[dict[str, Any]], name: str = "faulty"
+        runner: Any, rows: Sequence[dict[str, Any]], name: str = "faulty"
     ) -> list[Finding | BaseException]:
         tool, refs = load("tools", name), fakes.refs(store, 1)
-        found: list[Finding | BaseException] = await asyncio.gather(
-            *(runner.call(tool, tool.parse(args), refs) for args in asked), return_exceptions=True
+        findings: list[Finding | BaseException] = await asyncio.gather(
+            *(runner.call(tool, tool.parse(args), refs) for args in rows), return_exceptions=True
         )
-        return found
+        return findings
 
     return all_of_them
 
@@ -169,7 +169,8 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
         sleeping = [
             job.start.stage == "cpu"
             and any(
-                isinstance(one.request, ToolRequest) and one.request.args["fault"] == "sleep" for one in job.requests
+                isinstance(request.request, ToolRequest) and request.request.args["fault"] == "sleep"
+                for request in job.requests
             )
             for job in worker.jobs.values()
         ]
@@ -184,8 +185,8 @@ def numbers(*of: int) -> list[dict[str, Any]]:
     return [{"number": number} for number in of]
 
 
-def texts(found: Sequence[Finding | BaseException]) -> list[str]:
-    return [one.text if isinstance(one, Finding) else f"{type(one).__name__}: {one}" for one in found]
+def texts(findings: Sequence[Finding | BaseException]) -> list[str]:
+    return [item.text if isinstance(item, Finding) else f"{type(item).__name__}: {item}" for item in findings]
 
 
 @pytest.mark.system
@@ -196,18 +197,18 @@ async def test_findings_are_those_of_a_service_in_this_process(
     async def every_finding(runner: Any) -> list[bytes]:
         crop, markers = load("tools", "crop"), load("tools", "markers")
         box = {"x0": 2, "y0": 3.5, "x1": 20, "y1": 17}
-        found = await ask(runner, numbers(1, 2))
-        found += await ask(runner, numbers(1, 2, 3, 4, 5), "faulty_batch")
+        output = await ask(runner, numbers(1, 2))
+        output += await ask(runner, numbers(1, 2, 3, 4, 5), "faulty_batch")
         refs = fakes.refs(store, 5)
-        found.append(await runner.call(crop, crop.parse({"box": box}), refs, 7))
-        found.append(await runner.call(markers, markers.parse({}), refs))
-        return [codec(Finding).dump_json(one) for one in found]
+        output.append(await runner.call(crop, crop.parse({"box": box}), refs, 7))
+        output.append(await runner.call(markers, markers.parse({}), refs))
+        return [codec(Finding).dump_json(item) for item in output]
 
-    here = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
-    there = make()
-    assert await every_finding(there) == await every_finding(here)
-    assert (there.computed, here.computed) == (9, 9)
-    here.close()
+    service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
+    service_there = make()
+    assert await every_finding(service_there) == await every_finding(service)
+    assert (service_there.computed, service.computed) == (9, 9)
+    service.close()
 
 
 @pytest.mark.system
@@ -225,10 +226,10 @@ async def test_what_the_cache_has_needs_no_worker(
             await runner.call(crop, crop.parse({"box": box}), refs),
         ]
 
-    made = await every_finding(make(keeps=True))
+    built = await every_finding(make(keeps=True))
     other = make(keeps=True)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert await every_finding(other) == made
+    assert await every_finding(other) == built
     with pytest.raises(Outage, match="no worker process for the tools can be started"):
         await other.call(crop, crop.parse({}), refs)
 
@@ -256,8 +257,8 @@ async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
 ) -> None:
     runner = make(keeps=True)
     faults = ("sys_exit", "interrupt", "memory", "recursion", "print")
-    found = await ask(runner, [{"fault": fault} for fault in faults])
-    assert texts(found) == [
+    output = await ask(runner, [{"fault": fault} for fault in faults])
+    assert texts(output) == [
         "ToolError: the tool failed: SystemExit: 0",
         "ToolError: the tool failed: KeyboardInterrupt: ",
         "ToolError: the tool failed: MemoryError: ",
@@ -286,9 +287,9 @@ async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libra
     for name in ("KEY_OF_A_MODEL", "HF_TOKEN"):
         monkeypatch.setenv(name, "a-key-of-this-test")
     names = ("KEY_OF_A_MODEL", "HF_TOKEN", OTHER_BARS)
-    found = await ask(make(), [{"fault": "environment", "marks": name} for name in names])
+    output = await ask(make(), [{"fault": "environment", "marks": name} for name in names])
     seen = (None, "a-key-of-this-test", "1")
-    assert texts(found) == [f"ToolError: the tool failed: ValueError: {one}" for one in seen]
+    assert texts(output) == [f"ToolError: the tool failed: ValueError: {item}" for item in seen]
 
 
 @pytest.mark.system
@@ -319,11 +320,11 @@ async def test_a_process_that_dies_by_chance_costs_nobody_and_who_asks_the_same_
     runner, marks, others = make(), tmp_path / "marks", tmp_path / "others"
     marks.mkdir()
     others.mkdir()
-    found = await ask(runner, [{"fault": "exit_once", "marks": str(others)}, *numbers(1, 2)])
-    assert texts(found) == ["number 0", "number 1", "number 2"]
+    output = await ask(runner, [{"fault": "exit_once", "marks": str(others)}, *numbers(1, 2)])
+    assert texts(output) == ["number 0", "number 1", "number 2"]
     assert len(list(others.iterdir())) == 2
-    found = await ask(runner, [{"fault": "marked_exit", "marks": str(marks)}] * 5)
-    assert texts(found) == ["ToolError: faulty cost its worker process: exit code 3"] * 5
+    output = await ask(runner, [{"fault": "marked_exit", "marks": str(marks)}] * 5)
+    assert texts(output) == ["ToolError: faulty cost its worker process: exit code 3"] * 5
     assert len(list(marks.iterdir())) == 2
 
 
@@ -357,25 +358,25 @@ async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
     make: Make, ask: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner = make(load_s=1.5)
-    told: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = []
     monkeypatch.setattr(supervisor, "TOLD_S", 0.0)
     # Sooner than any process starts, so that its start is seen.
     monkeypatch.setattr(supervisor, "TICK_S", 0.005)
-    with loading_shown_by(lambda what: told.append(tuple(what))):
-        lost, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
-        again = await ask(runner, [{}], "hanging")
+    with loading_shown_by(lambda what: rows.append(tuple(what))):
+        missing, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
+        output = await ask(runner, [{}], "hanging")
         runner.close()
-    why = "hanging could not be loaded within 1.5 s (--max-load-seconds says how long that may take)"
-    assert {type(one) for one in lost} == {ToolError}
-    assert all(str(one).startswith(why) for one in lost)
+    text = "hanging could not be loaded within 1.5 s (--max-load-seconds says how long that may take)"
+    assert {type(item) for item in missing} == {ToolError}
+    assert all(str(entry).startswith(text) for entry in missing)
     assert texts(others) == ["number 1", "number 2"]
-    refused = f"{why}; the tool is not run any more"
-    assert texts(again) == [f"ToolError: {refused}"]
+    refused = f"{text}; the tool is not run any more"
+    assert texts(output) == [f"ToolError: {refused}"]
     assert runner.notices == [refused]
     assert refused in caplog.messages
-    assert ("the process of the tools",) in told
-    assert ("hanging",) in told
-    assert told[-1] == ()
+    assert ("the process of the tools",) in rows
+    assert ("hanging",) in rows
+    assert rows[-1] == ()
 
 
 @pytest.mark.system
@@ -427,9 +428,9 @@ async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, 
 async def test_a_worker_that_does_not_start_is_an_outage(make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = make()
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
-    why = "Outage: the worker process of the tools does not start: exit code 1"
-    assert texts(await ask(runner, numbers(1, 2))) == [why] * 2
-    assert texts(await ask(runner, numbers(3))) == [why]
+    text = "Outage: the worker process of the tools does not start: exit code 1"
+    assert texts(await ask(runner, numbers(1, 2))) == [text] * 2
+    assert texts(await ask(runner, numbers(3))) == [text]
 
 
 async def test_a_tool_without_a_file_is_refused(make: Make, fakes: Any, store: ImageStore) -> None:
@@ -461,15 +462,15 @@ PYTHON = ("sys_exit", "memory", "recursion", "interrupt")
 async def test_sixty_four_in_flight_with_faults_at_random(make: Make, ask: Any, kinds: tuple[str, ...]) -> None:
     faults = [*kinds, *["none"] * (64 - len(kinds))]
     random.Random(11).shuffle(faults)
-    asked = [{"fault": fault, "number": number} for number, fault in enumerate(faults)]
+    values = [{"fault": fault, "number": number} for number, fault in enumerate(faults)]
     runner = make(threads=4, timeout_s=60.0, silence_s=10.0)
     async with asyncio.timeout(300):
-        found = await ask(runner, asked)
-    for number, (fault, one) in enumerate(zip(faults, found, strict=True)):
+        output = await ask(runner, values)
+    for number, (fault, item) in enumerate(zip(faults, output, strict=True)):
         if fault == "none":
-            assert texts([one]) == [f"number {number}"]
+            assert texts([item]) == [f"number {number}"]
         else:
-            assert isinstance(one, ToolError), fault
+            assert isinstance(item, ToolError), fault
 
 
 WITH_A_FAULT = """
@@ -503,11 +504,11 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
             time.sleep(0.01)
         service.close()
         """)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, str(folder), str(tmp_path)],
         cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, "faulty did not answer within 0.5 s\n", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "faulty did not answer within 0.5 s\n", "")
     assert len(list(marks.iterdir())) == 1
 
 
@@ -532,14 +533,14 @@ def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) ->
     ) as run:
         assert run.stdout is not None
         worker = int(run.stdout.readline())
-        ended = os.pidfd_open(worker)
+        result = os.pidfd_open(worker)
         # An interrupt from the terminal is the run's to answer.
         os.kill(worker, signal.SIGINT)
         run.kill()
     try:
-        assert _over(ended)
+        assert _over(result)
     finally:
-        os.close(ended)
+        os.close(result)
 
 
 def _over(process: int) -> bool:

@@ -47,7 +47,7 @@ def prompt(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Promp
     return Prompt(("Which point is nearer?", image), Kind.CHOICE, ("A", "B"))
 
 
-def asked(agent: Any, prompt: Prompt, fakes: Any) -> tuple[Any, SolverContext]:
+def ask_agent(agent: Any, prompt: Prompt, fakes: Any) -> tuple[Any, SolverContext]:
     ctx = fakes.context_of(prompt)
     return asyncio.run(Agent(agent).ask(prompt, ctx)), ctx
 
@@ -58,7 +58,7 @@ def steps(ctx: SolverContext, kind: str) -> list[Step]:
 
 @pytest.mark.parametrize("messages", [OPENAI, LANGCHAIN, INSPECT], ids=["openai", "langchain", "inspect"])
 def test_messages_of_every_form_become_the_same_steps(messages: list[Any], prompt: Prompt, fakes: Any) -> None:
-    reply, ctx = asked(lambda _: messages, prompt, fakes)
+    reply, ctx = ask_agent(lambda _: messages, prompt, fakes)
     assert (reply.text, reply.outcome) == ("(A)", Outcome.ANSWERED)
     assert [(step.kind, step.text) for step in ctx.log.steps] == [
         ("model", "I look."),
@@ -70,8 +70,8 @@ def test_messages_of_every_form_become_the_same_steps(messages: list[Any], promp
     assert (web.name, web.data) == ("web", {"images": [], "args": {}})
     facts = {key: FINDING[key] for key in ("data", "confidence", "backend", "version")}
     assert (depth.name, depth.data) == ("depth", {"images": ["img:1"], "args": {"labels": ["A", "B"]}, **facts})
-    called = steps(ctx, "model")[0].data["tool_calls"]
-    assert called == [{"tool": "depth", "args": ARGS}, {"tool": "web", "args": {}}]
+    tool_calls = steps(ctx, "model")[0].data["tool_calls"]
+    assert tool_calls == [{"tool": "depth", "args": ARGS}, {"tool": "web", "args": {}}]
     used = ctx.meter.used
     assert (used.model_calls, used.tool_calls, used.tool_faults) == (2, 2, 0)
     assert (used.input_tokens, used.output_tokens) == ((7, 2) if messages is LANGCHAIN else (0, 0))
@@ -79,7 +79,7 @@ def test_messages_of_every_form_become_the_same_steps(messages: list[Any], promp
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_result_that_is_an_error_is_a_fault"), ids=["langchain", "inspect"])
 def test_a_result_that_is_an_error_is_a_fault(result: dict[str, Any], prompt: Prompt, fakes: Any) -> None:
-    reply, ctx = asked(lambda _: [LANGCHAIN[1], result], prompt, fakes)
+    reply, ctx = ask_agent(lambda _: [LANGCHAIN[1], result], prompt, fakes)
     # Words before a result are no answer.
     assert (reply.text, reply.outcome) == ("", Outcome.UNPARSED)
     first, second = steps(ctx, "tool")
@@ -92,14 +92,14 @@ def test_a_result_that_is_an_error_is_a_fault(result: dict[str, Any], prompt: Pr
 
 def test_the_body_of_a_chat_completion_is_read(prompt: Prompt, fakes: Any) -> None:
     body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "(B)"}}]}
-    assert asked(lambda _: body, prompt, fakes)[0].text == "(B)"
-    assert asked(lambda _: {**body, "messages": OPENAI}, prompt, fakes)[0].text == "(A)"
+    assert ask_agent(lambda _: body, prompt, fakes)[0].text == "(B)"
+    assert ask_agent(lambda _: {**body, "messages": OPENAI}, prompt, fakes)[0].text == "(A)"
 
 
 @pytest.mark.parametrize("returned", [None, "(A)", [], {}, ["(A)"]])
 def test_what_is_no_message_is_an_error(returned: Any, prompt: Prompt, fakes: Any) -> None:
     with pytest.raises(TypeError, match="an agent returns messages"):
-        asked(lambda _: returned, prompt, fakes)
+        ask_agent(lambda _: returned, prompt, fakes)
 
 
 def test_the_seconds_of_a_question_end_an_agent(prompt: Prompt, fakes: Any) -> None:
@@ -128,8 +128,8 @@ class Looks(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         last = messages[-1]
         call = {"id": "1", "name": "depth", "args": {"image": "img:1", "points": POINTS}}
-        said = AIMessage("", tool_calls=[call]) if last.type == "human" else AIMessage(str(last.text))
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        aimessage = AIMessage("", tool_calls=[call]) if last.type == "human" else AIMessage(str(last.text))
+        return ChatResult(generations=[ChatGeneration(message=aimessage)])
 
 
 POINTS = [{"x": 10, "y": 10, "label": "A"}, {"x": 60, "y": 40, "label": "B"}]
@@ -141,7 +141,7 @@ def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt:
     assert depth.args["image"] == {"type": "string"}
     graph = create_agent(Looks(), [depth])
     by: Callable[[Any], Any] = lambda messages: graph.invoke({"messages": messages})  # noqa: E731
-    reply, ctx = asked(graph if way == "graph" else by, prompt, fakes)
+    reply, ctx = ask_agent(graph if way == "graph" else by, prompt, fakes)
     (step,) = steps(ctx, "tool")
     picture = ImageStore(home() / "images").pixels(prompt.images[0].image)
     expected = hybrid.tool("depth").run(picture, points=POINTS, backend="classical")
@@ -159,6 +159,6 @@ def test_tokens_are_read_in_every_form(
         {"messages": LANGCHAIN, "usage": counts},
         [{"role": "assistant", "content": "A", "usage": counts}],
     ):
-        used = asked(lambda _, it=returned: it, prompt, fakes)[1].meter.used
+        used = ask_agent(lambda _, it=returned: it, prompt, fakes)[1].meter.used
         assert (used.input_tokens, used.output_tokens) == (read, written)
         assert (used.cached_tokens, used.reasoning_tokens, used.uncounted_calls) == (cached, reasoned, 0)

@@ -26,11 +26,11 @@ def test_log_odds_and_probability_undo_each_other_but_for_certainty(chance: floa
 def test_more_confidence_never_means_less(
     rate: float, low: float, high: float, usually: float | None, slope: float
 ) -> None:
-    one, other = (AnswerConfidence(rate, said, usually, slope).log_odds for said in sorted((low, high)))
-    assert one <= other + 1e-9
+    item, other = (AnswerConfidence(rate, text, usually, slope).log_odds for text in sorted((low, high)))
+    assert item <= other + 1e-9
 
 
-@given(rate=CHANCES, said=CHANCES)
-def test_a_worth_lies_between_what_is_known_and_what_is_said(rate: float, said: float) -> None:
-    low, high = sorted((rate, said))
-    assert low - CERTAIN <= AnswerConfidence(rate, said).worth <= high + CERTAIN
+@given(rate=CHANCES, value=CHANCES)
+def test_a_worth_lies_between_what_is_known_and_what_is_said(rate: float, value: float) -> None:
+    low, high = sorted((rate, value))
+    assert low - CERTAIN <= AnswerConfidence(rate, value).worth <= high + CERTAIN

@@ -92,11 +92,11 @@ async def test_what_is_kept_is_read_by_the_next_run_of_the_same_captioner(tmp_pa
 
 async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
-    opened, numbers = Opened(path), range(20)
-    book = opened.captions
+    opened_file, numbers = Opened(path), range(20)
+    book = opened_file.captions
     assert [await book.take(image(number)) for number in numbers] == [None] * 20
     await asyncio.gather(*(book.keep(image(number), f"picture {number}") for number in numbers))
-    opened.close()
+    opened_file.close()
     assert on_disk(path) == {image(number).sha256: f"picture {number}" for number in numbers}
     # After the end nothing is written: its place may be another file's.
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -109,25 +109,25 @@ def test_captions_come_back_as_they_were(tmp_path_factory: Any, said: list[tuple
     path = tmp_path_factory.mktemp("captions") / "replies.jsonl"
 
     async def write() -> dict[str, str]:
-        opened = Opened(path)
+        opened_file = Opened(path)
         for number, text in said:
-            if await opened.captions.take(image(number)) is None:
-                await opened.captions.keep(image(number), text)
-        opened.close()
-        return {image(number).sha256: await opened.captions.take(image(number)) or "" for number, _ in said}
+            if await opened_file.captions.take(image(number)) is None:
+                await opened_file.captions.keep(image(number), text)
+        opened_file.close()
+        return {image(number).sha256: await opened_file.captions.take(image(number)) or "" for number, _ in said}
 
-    kept = asyncio.run(write())
-    assert on_disk(path) == kept
+    result = asyncio.run(write())
+    assert on_disk(path) == result
 
 
 async def test_no_secret_is_kept_or_shown(tmp_path: Path) -> None:
     keep_secret("sk-very-secret-value")
-    opened = Opened(tmp_path / "replies.jsonl")
-    await opened.captions.take(image(1))
-    shown = await opened.captions.keep(image(1), "a sign: sk-very-secret-value")
-    assert "sk-very-secret-value" not in shown
-    assert await opened.captions.take(image(1)) == shown
-    opened.close()
+    opened_file = Opened(tmp_path / "replies.jsonl")
+    await opened_file.captions.take(image(1))
+    text = await opened_file.captions.keep(image(1), "a sign: sk-very-secret-value")
+    assert "sk-very-secret-value" not in text
+    assert await opened_file.captions.take(image(1)) == text
+    opened_file.close()
     assert b"sk-very" not in (tmp_path / "replies.jsonl").read_bytes()
 
 
@@ -175,7 +175,7 @@ async def test_an_outage_of_the_captioner_costs_the_question(ask: Ask, fakes: An
 
 
 async def test_budgets_hold_for_captions(ask: Ask, fakes: Any) -> None:
-    captioner = fakes.QueueModel([fakes.counted("a cat", 90, 10), "never asked for"])
+    captioner = fakes.QueueModel([fakes.message_with_usage("a cat", 90, 10), "never asked for"])
     reply = await ask(model=fakes.QueueModel(["never"]), captioner=captioner, limits=Limits(tokens=100))
     assert (reply.text, reply.outcome, captioner.replies) == ("", Outcome.BUDGET, ["never asked for"])
     meter = RunMeter(RunLimits(model_calls=1))

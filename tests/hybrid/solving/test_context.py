@@ -22,11 +22,15 @@ def test_texts_come_back_for_a_question_and_for_its_variants(tmp_path_factory: A
     path = tmp_path_factory.mktemp("context") / "texts.jsonl"
     data = "".join(json.dumps({"id": name, "text": text}, ensure_ascii=False) + "\n" for name, text in texts.items())
     path.write_text(data, encoding="utf-8", newline="")
-    found = read_supplied(path)
-    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    supplied = read_supplied(path)
+    assert supplied.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     for name, text in texts.items():
-        shown = BESIDE.format(text=text.strip())
-        assert (found.of(name), found.of(f"{name}#s2"), found.of(f"{name}#r1")) == (shown, shown, shown)
+        rendered = BESIDE.format(text=text.strip())
+        assert (supplied.of(name), supplied.of(f"{name}#s2"), supplied.of(f"{name}#r1")) == (
+            rendered,
+            rendered,
+            rendered,
+        )
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_error_names_file_and_line"))

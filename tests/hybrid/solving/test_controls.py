@@ -16,14 +16,14 @@ from hybrid.solving.controls import AskedQuestion, OracleWords, ToolCondition, c
 from hybrid.tool.args import Args
 
 
-def asked(service: CachedTools, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
-    found: Question = fakes.question(identity, images=(fakes.stored(service.store, seed),), **changes)
-    return found
+def make_question(service: CachedTools, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
+    question: Question = fakes.question(identity, images=(fakes.stored(service.store, seed),), **changes)
+    return question
 
 
 def prompt_of(question: Question, fakes: Any) -> Prompt:
-    shown = [fakes.ImageRef(f"img:{place}", image) for place, image in enumerate(question.images, 1)]
-    return Prompt((question.text, *shown), Kind.CHOICE, question.choices, route=question.route)
+    refs = [fakes.ImageRef(f"img:{place}", image) for place, image in enumerate(question.images, 1)]
+    return Prompt((question.text, *refs), Kind.CHOICE, question.choices, route=question.route)
 
 
 def subject(question: Question) -> AskedQuestion:
@@ -43,10 +43,10 @@ async def find(service: CachedTools, fakes: Any, mode: ToolOutput, question: Que
 
 
 async def test_a_shuffled_finding_never_answers_for_the_question_itself(service: CachedTools, fakes: Any) -> None:
-    question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
+    question, other = make_question(service, fakes, "q1", 1), make_question(service, fakes, "q2", 2)
     await find(service, fakes, "shuffled", question, [other])
-    for one, seed in ((question, 1), (other, 2)):
-        real = await find(service, fakes, "real", one, [])
+    for item, seed in ((question, 1), (other, 2)):
+        real = await find(service, fakes, "real", item, [])
         assert (real.backend, real.version) == ("classical", "1")
         assert real.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
 
@@ -60,8 +60,8 @@ async def test_each_image_stands_for_the_partners_image_in_its_place(service: Ca
     tool = fakes.counter(fakes.CountingBackend())
     derived = fakes.ImageRef("img:2.1", fakes.stored(service.store, 9), parent="img:2")
     for ref, seed in ((prompt.images[0], 3), (prompt.images[1], 4), (derived, 4)):
-        found = await control.find(tool, fakes.NumberArgs(), [ref], subject(question), prompt, 0)
-        assert found.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
+        result = await control.find(tool, fakes.NumberArgs(), [ref], subject(question), prompt, 0)
+        assert result.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
 
 
 def group(*specs: tuple[str, str, int, str]) -> list[Question]:
@@ -80,9 +80,9 @@ def group(*specs: tuple[str, str, int, str]) -> list[Question]:
     ]
 
 
-def owners(found: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, str]:
+def owners(results: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, str]:
     """For each question the one whose images it is given."""
-    return {identity: bytes.fromhex(images[0].sha256).lstrip(b"\0").decode() for identity, images in found.items()}
+    return {identity: bytes.fromhex(images[0].sha256).lstrip(b"\0").decode() for identity, images in results.items()}
 
 
 SPEC = st.tuples(st.sampled_from("abcdef"), st.sampled_from(["", "#s1", "#r2"]), st.sampled_from("rs"))
@@ -94,20 +94,20 @@ def test_partners_are_strangers_of_the_same_route_whatever_the_order(
 ) -> None:
     routes = {base: route for base, _, route in specs}
     questions = group(*((base + variant, routes[base], 1, "") for base, variant, _ in specs))
-    found = partners(questions, seed)
+    result = partners(questions, seed)
     by_id = {question.id: question for question in questions}
-    for identity, owner in owners(found).items():
+    for identity, owner in owners(result).items():
         assert by_id[owner].base != by_id[identity].base
         assert by_id[owner].route == by_id[identity].route
     alone = {q.id for q in questions if len({o.base for o in questions if o.route == q.route}) < 2}
-    assert set(found) == set(by_id) - alone
-    assert partners(list(reversed(questions)), seed) == found
+    assert set(result) == set(by_id) - alone
+    assert partners(list(reversed(questions)), seed) == result
 
 
 def test_points_named_by_their_letter_and_boxes_are_clipped_too() -> None:
     depth, saliency = load("tools", "depth"), load("tools", "saliency")
-    drawn = depth.args.model_validate({"points": [{"label": "A"}, {"x": 300, "y": 5}]})
-    assert [(point.x, point.y, point.label) for point in clip(drawn, [(100, 50)]).points] == [
+    sample = depth.args.model_validate({"points": [{"label": "A"}, {"x": 300, "y": 5}]})
+    assert [(point.x, point.y, point.label) for point in clip(sample, [(100, 50)]).points] == [
         (None, None, "A"),
         (99, 5, None),
     ]
@@ -127,24 +127,24 @@ def test_a_candidate_is_clipped_to_the_image_it_lies_in() -> None:
     assert (clipped.candidates[0].x, clipped.candidates[0].y) == (80, 59)
 
 
-@given(box=st.tuples(*[st.floats(-1e4, 1e4)] * 4), whole=st.booleans(), at=st.integers(1, 2))
+@given(box=st.tuples(*[st.floats(-1e4, 1e4)] * 4), is_whole=st.booleans(), at=st.integers(1, 2))
 def test_arguments_that_are_json_alone_are_moved_inside_as_ours_are(
-    box: tuple[float, ...], whole: bool, at: int
+    box: tuple[float, ...], is_whole: bool, at: int
 ) -> None:
     class Anything(Args):
         model_config = ConfigDict(frozen=True, extra="allow")
 
-    numbers = [int(number) if whole else number for number in box]
+    numbers = [int(number) if is_whole else number for number in box]
     given_box = dict(zip(("x0", "y0", "x1", "y1"), numbers, strict=True))
     args = Anything.model_validate({"boxes": [{**given_box, "image": at, "name": "x"}], "x": numbers[0], "on": True})
     moved: Any = clip(args, [(40, 30), (20, 10)]).model_dump()
     width, height = ((40, 30), (20, 10))[at - 1]
-    (found,) = moved["boxes"]
-    assert 0 <= found["x0"] <= width - 1
-    assert 1 <= found["x1"] <= width
-    assert 0 <= found["y0"] <= height - 1
-    assert 1 <= found["y1"] <= height
-    assert (found["name"], found["image"], moved["on"]) == ("x", at, True)
+    (result,) = moved["boxes"]
+    assert 0 <= result["x0"] <= width - 1
+    assert 1 <= result["x1"] <= width
+    assert 0 <= result["y0"] <= height - 1
+    assert 1 <= result["y1"] <= height
+    assert (result["name"], result["image"], moved["on"]) == ("x", at, True)
     assert 0 <= moved["x"] <= 39
     inside = {"x": 3.5, "deep": {"y": 4, "x1": 40}}
     assert clip(Anything.model_validate(inside), [(40, 30)]).model_dump() == inside

@@ -24,7 +24,7 @@ def image_registry(*sizes: tuple[int, int]) -> ImageRegistry:
     )
 
 
-def said(frame: CoordinateSystem, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
+def to_frame(frame: CoordinateSystem, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
     """A point of the original as a model of that frame writes it: the inverse of what is tested."""
     width, height = size
     match frame.name.removesuffix("_yx"):
@@ -41,7 +41,7 @@ def said(frame: CoordinateSystem, x: float, y: float, size: tuple[int, int]) -> 
 @given(st.sampled_from(sorted(FRAMES)), SIZES, SHARES, SHARES)
 def test_every_frame_comes_back_to_the_point(name: str, size: tuple[int, int], x: float, y: float) -> None:
     frame, point = frame_named(name), (x * size[0], y * size[1])
-    assert frame.point(*said(frame, *point, size), size) == pytest.approx(point, abs=1e-6)
+    assert frame.point(*to_frame(frame, *point, size), size) == pytest.approx(point, abs=1e-6)
 
 
 @given(SIZES, SHARES, SHARES, st.integers(20_000, 2_000_000))
@@ -50,8 +50,8 @@ def test_pixels_of_a_downscaled_copy_are_scaled_up(size: tuple[int, int], x: flo
     frame, point = CoordinateSystem("pixels", sent), (x * size[0], y * size[1])
     copy = fit(*size, sent)
     assume(min(copy) > 1)
-    one = max(size[0] / copy[0], size[1] / copy[1])
-    assert frame.point(*said(frame, *point, size), size) == pytest.approx(point, abs=1.01 * one)
+    largest = max(size[0] / copy[0], size[1] / copy[1])
+    assert frame.point(*to_frame(frame, *point, size), size) == pytest.approx(point, abs=1.01 * largest)
 
 
 @given(st.sampled_from(["fractions", "thousandths"]), SIZES, SHARES, SHARES)
@@ -60,7 +60,7 @@ def test_a_named_coordinate_is_across_or_down_as_its_name_says(
 ) -> None:
     args: dict[str, Any] = {"point": {"x": x, "y": y}, "box": {"x0": x, "y0": y, "x1": 1.0, "y1": 1.0}}
     first, y_first = (
-        CoordinateSystem(chosen).to_pixels(args, image_registry(size), ["img:1"]) for chosen in (name, f"{name}_yx")
+        CoordinateSystem(selected).to_pixels(args, image_registry(size), ["img:1"]) for selected in (name, f"{name}_yx")
     )
     assert first == y_first
     assert frame_named(name).words == frame_named(f"{name}_yx").words
@@ -80,13 +80,13 @@ def test_a_number_that_is_no_place_is_refused_in_words(
 ) -> None:
     """Whatever numbers a model writes: they become finite pixels, or an error that the model can read."""
     try:
-        found = frame_named(name).to_pixels(
+        result = frame_named(name).to_pixels(
             {"points": [{"x": x, "y": y, "image": image}]}, image_registry(size), ["img:1"]
         )
     except ToolError as error:
         refused = error
     else:
-        (point,) = found["points"]  # type: ignore[union-attr, misc]
+        (point,) = result["points"]  # type: ignore[union-attr, misc]
         assert np.isfinite([point["x"], point["y"]]).all()  # type: ignore[index, call-overload]
         return
     assert refused.fault is Fault.BAD_ARGUMENTS

@@ -25,10 +25,10 @@ def released(pictures: list[Any], margin: int = 10) -> Any:
     sheet = Image.new(
         "RGB", (sum(p.shape[1] for p in pictures) + margin * (len(pictures) - 1), max(map(len, pictures)))
     )
-    left = 0
+    remaining = 0
     for picture in pictures:
-        sheet.paste(Image.fromarray(picture), (left, (sheet.height - len(picture)) // 2))
-        left += picture.shape[1] + margin
+        sheet.paste(Image.fromarray(picture), (remaining, (sheet.height - len(picture)) // 2))
+        remaining += picture.shape[1] + margin
     return np.asarray(sheet)
 
 

@@ -26,17 +26,21 @@ def reachable(start: Any) -> Iterator[Any]:
     """Everything that attributes, containers, closures, defaults and bound methods lead to; not classes and modules."""
     seen, waiting = {id(start): start}, [start]
     while waiting:
-        one = waiting.pop()
-        yield one
-        found = [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__] if is_function(one) else None
-        for other in gc.get_referents(one) if found is None else found:
+        value = waiting.pop()
+        yield value
+        values = (
+            [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
+            if is_function(value)
+            else None
+        )
+        for other in gc.get_referents(value) if values is None else values:
             if id(other) not in seen and not isinstance(other, type | ModuleType | CodeType):
                 seen[id(other)] = other
                 waiting.append(other)
 
 
-def is_function(one: Any) -> bool:
-    return isinstance(one, FunctionType)
+def is_function(item: Any) -> bool:
+    return isinstance(item, FunctionType)
 
 
 @dataclass
@@ -79,11 +83,11 @@ async def test_no_target_and_no_identity_is_within_reach(plan_of: Any, mode: Too
     await attempt_question(plan.benchmark, plan.resources, spy, hidden)
     plan.service.close()
     assert spy.calls == 1
-    texts = [one for one in spy.found if isinstance(one, str)]
+    texts = [item for item in spy.found if isinstance(item, str)]
     assert question.text in texts
     ids = [other.id for other in plan.sound]
     assert [text for text in texts if any(part in text for part in (TARGET, HIDDEN, *ids))] == []
-    assert [one for one in spy.found if isinstance(one, Question | AskedQuestion | ResolvedRun)] == []
+    assert [entry for entry in spy.found if isinstance(entry, Question | AskedQuestion | ResolvedRun)] == []
 
 
 def test_the_walk_finds_what_is_hidden_in_closures_methods_and_slots() -> None:
@@ -94,8 +98,8 @@ def test_the_walk_finds_what_is_hidden_in_closures_methods_and_slots() -> None:
         def method(self) -> Any:
             return self.inner
 
-    def closure(one: Any) -> Any:
-        return lambda *, given=one: (one, given)
+    def closure(item: Any) -> Any:
+        return lambda *, options=item: (item, options)
 
     for hidden in (Slotted(TARGET), Slotted(TARGET).method, closure(TARGET), [{"key": (closure([TARGET]),)}]):
-        assert TARGET in [one for one in reachable([hidden]) if isinstance(one, str)]
+        assert TARGET in [entry for entry in reachable([hidden]) if isinstance(entry, str)]

@@ -20,10 +20,10 @@ async def elected(prompt: Prompt, replies: Sequence[str | Exception], samples: i
     queue, log = list(replies), Log()
 
     async def once() -> Reply:
-        said = queue.pop(0)
-        if isinstance(said, Exception):
-            raise said
-        return Reply(said)
+        value = queue.pop(0)
+        if isinstance(value, Exception):
+            raise value
+        return Reply(value)
 
     return await voted(prompt, samples or len(replies), once, log), log.steps
 
@@ -39,10 +39,10 @@ def path(*x: float) -> str:
 
 
 async def test_a_single_scanpath_and_none_at_all() -> None:
-    where = Prompt(("Where?",), Kind.SCANPATH)
-    vote, _ = await elected(where, ["nowhere", path(0.1, 0.2)])
+    location = Prompt(("Where?",), Kind.SCANPATH)
+    vote, _ = await elected(location, ["nowhere", path(0.1, 0.2)])
     assert vote.reply.text == path(0.1, 0.2)
-    assert (await elected(where, ["nowhere", "there"]))[0].reply.text == "nowhere"
+    assert (await elected(location, ["nowhere", "there"]))[0].reply.text == "nowhere"
 
 
 async def test_a_budget_ends_the_sampling_and_those_that_there_are_elect() -> None:
@@ -59,7 +59,7 @@ async def test_a_budget_ends_the_sampling_and_those_that_there_are_elect() -> No
 @given(st.lists(st.sampled_from(["(A)", "(B)", "no idea"]), min_size=2, max_size=9))
 async def test_the_winner_has_most_votes_and_a_share_between_a_guess_and_certainty(replies: list[str]) -> None:
     vote, steps = await elected(SIDE, replies)
-    votes = {said: replies.count(said) for said in ("(A)", "(B)")}
+    votes = {text: replies.count(text) for text in ("(A)", "(B)")}
     readable = sum(votes.values())
     assert steps[-1].data["readable"] == readable
     if readable:

@@ -48,8 +48,8 @@ class Scripted:
 def question(service: CachedTools, fakes: Any) -> Question:
     """A puzzle that the jigsaw tool can solve: the second image fits."""
     images = tuple(service.store.put_pixels(piece) for piece in fakes.puzzle(3))
-    found: Question = fakes.question("q1", images=images, route="Jigsaw")
-    return found
+    result: Question = fakes.question("q1", images=images, route="Jigsaw")
+    return result
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def start(service: CachedTools, question: Question, fakes: Any) -> Start:
     """`start(play, replies=[...], limits=...)` is a session of the question."""
 
     def make(play: Play, replies: Any = (), model: Any = None, **changes: Any) -> Session:
-        chosen = model if model is not None else fakes.QueueModel(list(replies))
+        queue_model = model if model is not None else fakes.QueueModel(list(replies))
         return Session(
-            question, Scripted(play), fakes.resources(chosen, **{"control": ToolCondition(service), **changes})
+            question, Scripted(play), fakes.resources(queue_model, **{"control": ToolCondition(service), **changes})
         )
 
     return make
@@ -90,10 +90,10 @@ async def solve(prompt: Prompt, ctx: SolverContext) -> Reply:
 async def test_the_step_of_a_reply_keeps_its_thoughts_up_to_a_length(length: int, start: Start, prompt: Prompt) -> None:
     thoughts = f"{'a' * length}"[:-1] + "z" * min(length, 1)
     reply = await start(say, [AssistantMessage("(A)", reasoning=thoughts)]).ask(prompt)
-    kept = str(reply.steps[0].data.get("reasoning", ""))
-    assert (kept == thoughts) == (length <= 8_000)
-    assert (kept[:1], kept[-1:], len(kept) < 8_100) == (thoughts[:1], thoughts[-1:], True)
-    assert ("192,000 characters are left out" in kept) == (length == 200_000)
+    text = str(reply.steps[0].data.get("reasoning", ""))
+    assert (text == thoughts) == (length <= 8_000)
+    assert (text[:1], text[-1:], len(text) < 8_100) == (thoughts[:1], thoughts[-1:], True)
+    assert ("192,000 characters are left out" in text) == (length == 200_000)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_wrong_call_is_an_error_with_its_fault_and_counts", fault=Fault))
@@ -124,7 +124,9 @@ async def test_tool_calls_are_limited_over_all_asks_of_a_question(start: Start, 
 
 
 async def test_the_tokens_of_a_question_are_limited(start: Start, prompt: Prompt, fakes: Any) -> None:
-    model = fakes.QueueModel([fakes.counted("a", 60, 20), fakes.counted("b", 60, 20), "never said"])
+    model = fakes.QueueModel(
+        [fakes.message_with_usage("a", 60, 20), fakes.message_with_usage("b", 60, 20), "never said"]
+    )
     session = start(say, model=model, limits=Limits(tokens=100))
     outcomes = [(await session.ask(prompt)).outcome for _ in range(3)]
     assert outcomes == [Outcome.ANSWERED, Outcome.ANSWERED, Outcome.BUDGET]
@@ -132,7 +134,9 @@ async def test_the_tokens_of_a_question_are_limited(start: Start, prompt: Prompt
 
 
 async def test_the_cost_of_a_question_is_limited(start: Start, prompt: Prompt, fakes: Any) -> None:
-    session = start(say, [fakes.counted("a", 1_000_000, 0)], price=Price(1.0, 1.0), limits=Limits(cost_usd=1.0))
+    session = start(
+        say, [fakes.message_with_usage("a", 1_000_000, 0)], price=Price(1.0, 1.0), limits=Limits(cost_usd=1.0)
+    )
     assert (await session.ask(prompt)).outcome is Outcome.ANSWERED
     spent = await session.ask(prompt)
     assert spent.outcome is Outcome.BUDGET
@@ -180,23 +184,23 @@ class Counting(ToolCondition):
         return await self.service.call(self.tool, numbered, images[:1], seed, spent)
 
 
-async def heard(prompt: Prompt, ctx: SolverContext) -> Reply:
+async def call_jigsaw(prompt: Prompt, ctx: SolverContext) -> Reply:
     return Reply((await ctx.tool("jigsaw", NAMES, {})).text)
 
 
-@pytest.mark.parametrize(("number", "lost"), [(1, 0), (13, 1), (14, 1)])
+@pytest.mark.parametrize(("number", "count"), [(1, 0), (13, 1), (14, 1)])
 async def test_a_tool_that_is_lost_is_counted(
-    service: CachedTools, start: Start, prompt: Prompt, fakes: Any, number: int, lost: int
+    service: CachedTools, start: Start, prompt: Prompt, fakes: Any, number: int, count: int
 ) -> None:
     tool = fakes.counter(fakes.CountingBackend())
 
     async def goes_on(prompt: Prompt, ctx: SolverContext) -> Reply:
         with suppress(ToolError):
-            await heard(prompt, ctx)
+            await call_jigsaw(prompt, ctx)
         return Reply("went on")
 
     session = start(goes_on, control=Counting(service, tool=tool, number=number))
-    assert [(await session.ask(prompt)).usage.tool_faults for _ in range(2)] == [lost, lost]
+    assert [(await session.ask(prompt)).usage.tool_faults for _ in range(2)] == [count, count]
 
 
 async def test_a_tool_that_never_ran_leaves_the_question_open(
@@ -230,9 +234,9 @@ async def test_the_kit_says_nothing_of_the_question(start: Start, prompt: Prompt
     for session in (start(play), start(play)):
         for _ in range(2):
             await session.ask(prompt)
-    first, second, again, _ = seen
+    first, second, repeat, _ = seen
     assert first.seed != second.seed
-    assert first.seed == again.seed == seed_of(0, 0, prompt.text, *(ref.image.sha256 for ref in prompt.images))
+    assert first.seed == repeat.seed == seed_of(0, 0, prompt.text, *(ref.image.sha256 for ref in prompt.images))
 
 
 def test_arguments_are_typed() -> None:

@@ -78,23 +78,23 @@ class Trained:
     def __init__(self, style: str, size: tuple[int, int], *, parser: bool = False) -> None:
         self.style, self.size, self.asked, self.parser = style, size, list[dict[str, Any]](), parser
 
-    def message(self, asked: dict[str, Any]) -> dict[str, Any]:
-        text = self.reply(asked)
+    def message(self, request: dict[str, Any]) -> dict[str, Any]:
+        text = self.reply(request)
         call = re.search("<tool_call>(.*)</tool_call>", text, re.DOTALL) if self.parser else None
         if call is None:
             return {"role": "assistant", "content": text}
-        made = json.loads(call[1])
-        function = {"name": made["name"], "arguments": json.dumps(made["arguments"])}
+        record = json.loads(call[1])
+        function = {"name": record["name"], "arguments": json.dumps(record["arguments"])}
         calls = [{"id": f"c{len(self.asked)}", "type": "function", "function": function}]
         return {"role": "assistant", "content": text[: call.start()].strip(), "tool_calls": calls}
 
-    def reply(self, asked: dict[str, Any]) -> str:
-        self.asked.append(asked)
-        said = sum(message["role"] == "assistant" for message in asked["messages"])
-        probe = "Call the tool" in json.dumps(asked) or "Which number" in json.dumps(asked)
-        if not probe and said == TURNS[self.style]:
+    def reply(self, request: dict[str, Any]) -> str:
+        self.asked.append(request)
+        total = sum(message["role"] == "assistant" for message in request["messages"])
+        probe = "Call the tool" in json.dumps(request) or "Which number" in json.dumps(request)
+        if not probe and total == TURNS[self.style]:
             return "<think>Seen.</think><answer>Answer: (A)</answer>"
-        return CALLS[self.style](said, self.size)
+        return CALLS[self.style](total, self.size)
 
 
 @pytest.fixture
@@ -134,9 +134,9 @@ def configured(
     folder: Path, url: str, model: str, size: tuple[int, int] = (64, 64), count: int = 1, **options: Any
 ) -> RunConfig:
     """A run of the controller with crop on questions with a picture of a size."""
-    given = {"tool_style": "auto", "tools": ("crop",), "allow": ("blind",), "out": folder / "run", **options}
+    values = {"tool_style": "auto", "tools": ("crop",), "allow": ("blind",), "out": folder / "run", **options}
     table, server = str(data(folder / "data", size, count)), ModelSettings(base_url=url)
-    return RunConfig("questions", ("controller",), f"openai:{model}", model_settings=server, data=table, **given)
+    return RunConfig("questions", ("controller",), f"openai:{model}", model_settings=server, data=table, **values)
 
 
 async def exchanges(
@@ -149,7 +149,7 @@ async def exchanges(
     return [attempts[question.id].exchanges[0] for question in run.sound]
 
 
-def drawn(exchange: Exchange) -> list[tuple[str, list[float]]]:
+def crops_run(exchange: Exchange) -> list[tuple[str, list[float]]]:
     """The image and the box of every crop that ran."""
     steps: list[Any] = [step for step in exchange.reply.steps if step.kind == "tool"]
     assert {step.name for step in steps} == {"crop"}
@@ -160,8 +160,8 @@ def drawn(exchange: Exchange) -> list[tuple[str, list[float]]]:
 
 
 def sizes_of(exchange: Exchange, size: tuple[int, int]) -> dict[str, tuple[int, int]]:
-    made = {ref.name: (ref.image.width, ref.image.height) for step in exchange.reply.steps for ref in step.images}
-    return {"img:1": size, **made}
+    by_name = {ref.name: (ref.image.width, ref.image.height) for step in exchange.reply.steps for ref in step.images}
+    return {"img:1": size, **by_name}
 
 
 @pytest.mark.parametrize("style", DRESSED)
@@ -170,11 +170,11 @@ async def test_a_box_lands_where_the_model_meant_it(
     style: str, size: tuple[int, int], tmp_path: Path, serve: Callable[[Trained], str]
 ) -> None:
     (exchange,) = await exchanges(tmp_path, serve(Trained(style, size)), style, size)
-    boxes, known = drawn(exchange), sizes_of(exchange, size)
+    boxes, expected_values = crops_run(exchange), sizes_of(exchange, size)
     assert [image for image, _ in boxes] == ["img:1", "img:1", "img:1.1"][: TURNS[style]]
     for (image, box), shares in zip(boxes, MEANT, strict=False):
-        meant = [share * side for share, side in zip(shares, known[image] * 2, strict=True)]
-        assert all(abs(is_ - was) <= 1 for is_, was in zip(box, meant, strict=True)), (image, box, meant)
+        values = [share * side for share, side in zip(shares, expected_values[image] * 2, strict=True)]
+        assert all(abs(is_ - was) <= 1 for is_, was in zip(box, values, strict=True)), (image, box, values)
 
 
 @pytest.mark.parametrize("style", DRESSED)
@@ -182,37 +182,37 @@ async def test_twenty_of_twenty_are_right_and_tell_what_was_written_and_what_ran
     style: str, tmp_path: Path, serve: Callable[[Trained], str]
 ) -> None:
     model = Trained(style, (640, 480))
-    found = await exchanges(tmp_path, serve(model), style, (640, 480), 20)
-    assert [one.reply.text.count("Answer: (A)") for one in found] == [1] * 20
-    for one in found:
-        assert not [step for step in one.reply.steps if step.fault]
-        told: list[Any] = [step.data for step in one.reply.steps if step.name == AS_TRAINED]
-        wrote: list[Any] = [call for step in one.reply.steps for call in step.data.get("tool_calls", ())]
-        assert [each["wrote"] for each in told] == [{"tool": call["tool"], "args": call["args"]} for call in wrote]
-        assert [each["ran"]["tool"] for each in told] == ["crop"] * TURNS[style]
-    made = read_style(FOLDER / f"{style}.toml")
+    result = await exchanges(tmp_path, serve(model), style, (640, 480), 20)
+    assert [item.reply.text.count("Answer: (A)") for item in result] == [1] * 20
+    for entry in result:
+        assert not [step for step in entry.reply.steps if step.fault]
+        datas: list[Any] = [step.data for step in entry.reply.steps if step.name == AS_TRAINED]
+        wrote: list[Any] = [call for step in entry.reply.steps for call in step.data.get("tool_calls", ())]
+        assert [value["wrote"] for value in datas] == [{"tool": call["tool"], "args": call["args"]} for call in wrote]
+        assert [other_item["ran"]["tool"] for other_item in datas] == ["crop"] * TURNS[style]
+    built = read_style(FOLDER / f"{style}.toml")
     last = model.asked[-1]
     text = json.dumps(last["messages"])
-    if made.begin:
+    if built.begin:
         # The whole conversation is in the model's own words.
         assert "tools" not in last
-        assert last["messages"][0]["content"] == made.system
+        assert last["messages"][0]["content"] == built.system
         assert {message["role"] for message in last["messages"]} == {"system", "user", "assistant"}
         assert all(
             CALLS[style](turn, (640, 480)) in [m["content"] for m in last["messages"]] for turn in range(TURNS[style])
         )
     else:
         (function,) = [tool["function"] for tool in last["tools"]]
-        assert function == json.loads(made.function)
-    assert "img:1:" not in text or not made.begin
+        assert function == json.loads(built.function)
+    assert "img:1:" not in text or not built.begin
     assert "You may call tools that look at the images" not in text
 
 
 async def test_other_tools_keep_our_form_beside_it(tmp_path: Path, serve: Callable[[Trained], str]) -> None:
     model = Trained("deepeyes", (64, 64))
     style, url = read_style(FOLDER / "deepeyes.toml"), serve(model)
-    chosen = {"tools": ("crop", "markers"), "tool_style": "deepeyes"}
-    assert await ask_run(prepare(configured(tmp_path, url, MODELS["deepeyes"], **chosen)), lambda *_: None) == ()
+    payload = {"tools": ("crop", "markers"), "tool_style": "deepeyes"}
+    assert await ask_run(prepare(configured(tmp_path, url, MODELS["deepeyes"], **payload)), lambda *_: None) == ()
     system = model.asked[-1]["messages"][0]["content"]
     assert system.startswith(style.system)
     assert "- markers:" in system
@@ -235,8 +235,8 @@ def test_the_style_is_found_by_the_name_of_the_model() -> None:
     for name, model in MODELS.items():
         assert fitting(f"openai:{model}").name == name
     for model, name in (("gpt-4o", "openai"), ("claude-opus-4-5", "anthropic"), ("gemini-3-pro", "gemini")):
-        found = fitting(f"openai:{model}")
-        assert (found.name, found.is_plain) == (name, True)
+        result = fitting(f"openai:{model}")
+        assert (result.name, result.is_plain) == (name, True)
     assert fitting("openai:llava").name == fitting(None).name == style_of("plain", "openai:x").name == "plain"
 
 
@@ -256,10 +256,10 @@ async def test_a_server_with_a_parser_is_the_same_to_it(
     model = Trained(style, (300, 4000), parser=True)
     (exchange,) = await exchanges(tmp_path, serve(model), style, (300, 4000))
     assert "Answer: (A)" in exchange.reply.text
-    assert len(drawn(exchange)) == TURNS[style]
+    assert len(crops_run(exchange)) == TURNS[style]
     if style != "qwen3-vl":
-        said = [message["content"] for message in model.asked[-1]["messages"] if message["role"] == "assistant"]
-        assert said == [CALLS[style](turn, (300, 4000)) for turn in range(TURNS[style])]
+        contents = [message["content"] for message in model.asked[-1]["messages"] if message["role"] == "assistant"]
+        assert contents == [CALLS[style](turn, (300, 4000)) for turn in range(TURNS[style])]
 
 
 async def test_a_call_that_means_nothing_is_told_so_in_its_own_words(
@@ -274,9 +274,9 @@ async def test_a_call_that_means_nothing_is_told_so_in_its_own_words(
     monkeypatch.setitem(CALLS, "qwen3-vl", lambda turn, size: calls[turn])
     monkeypatch.setitem(TURNS, "qwen3-vl", 3)
     (exchange,) = await exchanges(tmp_path, serve(Trained("qwen3-vl", (64, 64))), "qwen3-vl", (64, 64))
-    told = [(step.name, step.fault, step.text) for step in exchange.reply.steps if step.kind == "tool"]
+    rows = [(step.name, step.fault, step.text) for step in exchange.reply.steps if step.kind == "tool"]
     example = 'write "bbox_2d": [x1, y1, x2, y2]'
-    assert told == [
+    assert rows == [
         ("crop", Fault.UNKNOWN_IMAGE, "img_idx: there is no image 7; there are 0 to 0"),
         ("crop", Fault.BAD_ARGUMENTS, f"bbox_2d is missing; {example}"),
         ("crop", Fault.BAD_ARGUMENTS, f"bbox_2d: the second corner must be right of and below the first; {example}"),

@@ -39,9 +39,9 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
 
 
-def written(frame: CoordinateSystem, image: ImageRef, told: str) -> Any:
+def copy_box(frame: CoordinateSystem, image: ImageRef, message: str) -> Any:
     """The box of a text `x A-B, y C-D`, copied into a call."""
-    x0, x1, y0, y1 = numbers(told.replace("-", " "))
+    x0, x1, y0, y1 = numbers(message.replace("-", " "))
     args = {"box": {"x0": x0, "y0": y0, "x1": x1, "y1": y1}}
     return frame.to_pixels(args, ImageRegistry([image]), [image.name])["box"]
 
@@ -54,18 +54,23 @@ def test_a_box_of_a_finding_comes_back_to_the_pixel(frame: CoordinateSystem, siz
         sorted(data.draw(st.lists(st.integers(0, side), min_size=2, max_size=2, unique=True))) for side in size
     )
     box, image = Box(x0, y0, x1, y1), ref(size)
-    told = frame.say(*unmarked(span_px(box)), [image])
-    assert written(frame, image, told) == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
-    assert told.endswith(" px") is (frame.name == "pixels")
+    text = frame.say(*unmarked(span_px(box)), [image])
+    assert copy_box(frame, image, text) == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
+    assert text.endswith(" px") is (frame.name == "pixels")
     # So does the region of a crop, and within the crop a place that lies in it.
     scale = data.draw(st.sampled_from((0.5, 1.0, 3.7)))
     crop = ref((max(1, round((x1 - x0) * scale)), max(1, round((y1 - y0) * scale))), "img:1.1", parent="img:1", box=box)
     first, second = re.findall(r"\(([^)]*)\)", origin(crop, image, frame))
     x0_said, y0_said, x1_said, y1_said = numbers(first + " " + second)
-    assert written(frame, image, f"{x0_said} {x1_said} {y0_said} {y1_said}") == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
+    assert copy_box(frame, image, f"{x0_said} {x1_said} {y0_said} {y1_said}") == {
+        "x0": x0,
+        "y0": y0,
+        "x1": x1,
+        "y1": y1,
+    }
     inner = Box(0, 0, crop.image.width, crop.image.height)
-    told = frame.say(*unmarked(span_px(inner, -1)), [image], [crop])
-    assert written(frame, crop, told) == {"x0": 0, "y0": 0, "x1": inner.x1, "y1": inner.y1}
+    text = frame.say(*unmarked(span_px(inner, -1)), [image], [crop])
+    assert copy_box(frame, crop, text) == {"x0": 0, "y0": 0, "x1": inner.x1, "y1": inner.y1}
 
 
 def test_marks_leave_no_trace_and_cost_no_length() -> None:
@@ -83,7 +88,7 @@ def test_marks_leave_no_trace_and_cost_no_length() -> None:
     )
 
 
-async def called(
+async def call_tool(
     frame: CoordinateSystem, store: ImageStore, image: ImageRef, args: dict[str, Any], *tools: Tool
 ) -> Any:
     """What a solver gets of a tool, crop by default, for arguments that its model wrote; the step of the trace."""
@@ -114,13 +119,13 @@ async def test_the_trace_keeps_both_and_an_error_says_what_the_model_wrote(
 ) -> None:
     store = ImageStore(tmp_path)
     image = ImageRef("img:1", store.put_pixels(np.zeros((600, 800, 3), np.uint8)))
-    finding, step = await called(frame, store, image, {"box": {"x0": 100.0, "y0": 40.0, "x1": 130.0, "y1": 90.0}})
+    finding, step = await call_tool(frame, store, image, {"box": {"x0": 100.0, "y0": 40.0, "x1": 130.0, "y1": 90.0}})
     # The crop is widened to whole pixels of the original.
     assert numbers(finding.text)[1:5] == pytest.approx([100.0, 130.0, 40.0, 90.0], abs=1.25)
     assert (step.data["shown"], step.text != finding.text) == (finding.text, True)
     (crop,) = finding.images
     assert crop.box == Box(*(step.data["data"]["crops"][0]["box_px"]))
-    error, step = await called(frame, store, image, {"box": {"x0": 5100.0, "y0": 40.0, "x1": 5130.0, "y1": 90.0}})
+    error, step = await call_tool(frame, store, image, {"box": {"x0": 5100.0, "y0": 40.0, "x1": 5130.0, "y1": 90.0}})
     assert numbers(str(error))[1:5] == pytest.approx([5100, 40, 5130, 90], abs=0.02)
     assert str(error).endswith("230 x 173 px")
     assert step.text.endswith("800 x 600 px")
@@ -130,7 +135,7 @@ async def test_the_trace_keeps_both_and_an_error_says_what_the_model_wrote(
 async def test_a_text_from_outside_says_in_which_pixels_it_speaks(frame: CoordinateSystem, tmp_path: Path) -> None:
     store = ImageStore(tmp_path)
     image = ImageRef("img:1", store.put_pixels(np.zeros((600, 800, 3), np.uint8)))
-    finding, _ = await called(frame, store, image, {"number": 7}, fakes.counter(fakes.CountingBackend()))
+    finding, _ = await call_tool(frame, store, image, {"number": 7}, fakes.counter(fakes.CountingBackend()))
     first, *more = finding.text.splitlines()
     assert first == "number 7, mean 0.000"
     plain = frame.name == "pixels" and frame.sent_pixels != 40_000
@@ -143,4 +148,4 @@ def test_no_tool_writes_a_coordinate_that_is_not_marked() -> None:
     tools = Path(__file__).parents[3] / "tools"
     sources = [path for path in tools.rglob("*.py") if path.name != "checks.py"]
     assert len(sources) > 60
-    assert {path.name: found for path in sources if (found := pattern.findall(path.read_text()))} == {}
+    assert {path.name: matches for path in sources if (matches := pattern.findall(path.read_text()))} == {}

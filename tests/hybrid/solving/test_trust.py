@@ -34,7 +34,7 @@ def test_more_confidence_is_never_worth_less(counts: list[tuple[int, int]], one:
 
 def measured(**entries: Measurement) -> Trust:
     """The MLLM's measurements, by route."""
-    return Trust({(*MODEL, route): one for route, one in entries.items()})
+    return Trust({(*MODEL, route): item for route, item in entries.items()})
 
 
 @given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200))
@@ -107,8 +107,8 @@ def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, 
     path.write_text(json.dumps(content | {"format": 5}))
     with pytest.raises(UsageError, match="older format"):
         read_trust(path)
-    before = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw", "bins": [[0.5, 3, 4]]}
-    path.write_text(json.dumps({"format": 2, "measured": {}, "folds": [[before]]}))
+    payload = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw", "bins": [[0.5, 3, 4]]}
+    path.write_text(json.dumps({"format": 2, "measured": {}, "folds": [[payload]]}))
     with pytest.raises(UsageError, match="older format"):
         read_trust(path)
 
@@ -165,9 +165,9 @@ def refusal(file: TrustFile, tools: dict[str, Any] | None = None, **changes: Any
 
 
 def test_a_generated_file_is_not_for_the_benchmark() -> None:
-    drawn = TrustFile(({},), "ab", Measured("blink", "val", {"kind": "sample", "seed": 1}, None, {}, "real"))
-    assert refusal(drawn, data={"kind": "sample", "seed": 2}) is None
-    assert 'data.kind: "sample" measured, "folder" here' in (refusal(drawn) or "")
+    file = TrustFile(({},), "ab", Measured("blink", "val", {"kind": "sample", "seed": 1}, None, {}, "real"))
+    assert refusal(file, data={"kind": "sample", "seed": 2}) is None
+    assert 'data.kind: "sample" measured, "folder" here' in (refusal(file) or "")
 
 
 def test_a_model_that_is_not_known_yet_is_not_compared() -> None:

@@ -19,8 +19,8 @@ def solvers(helped: int, harmed: int, n: int, strata: int = 1) -> tuple[Metric, 
 
 def _metric(values: list[float], strata: int) -> Metric:
     cells = tuple(Cell(f"t{place % strata}", f"q{place:02}", value, 1.0) for place, value in enumerate(values))
-    how = "ratio" if strata == 1 else "mean_of_ratios"
-    return Metric("accuracy", combine(cells, how), len(cells), how, cells)
+    text = "ratio" if strata == 1 else "mean_of_ratios"
+    return Metric("accuracy", combine(cells, text), len(cells), text, cells)
 
 
 def tables(n: int) -> Iterator[tuple[int, int]]:
@@ -29,10 +29,10 @@ def tables(n: int) -> Iterator[tuple[int, int]]:
 
 @pytest.mark.parametrize("n", [5, 10, 20, FEW - 1])
 def test_the_test_never_errs_more_often_than_it_says(n: int) -> None:
-    found = {table: contrast(*solvers(*table, n)) for table in tables(n)}
-    assert {one.test for one in found.values()} == {EXACT}
+    by_table = {table: contrast(*solvers(*table, n)) for table in tables(n)}
+    assert {value.test for value in by_table.values()} == {EXACT}
     for level in (0.01, 0.05, 0.1):
-        rejected = [table for table, one in found.items() if one.p_value is not None and one.p_value <= level]
+        rejected = [table for table, item in by_table.items() if item.p_value is not None and item.p_value <= level]
         for step in range(1, 500):
             share = step / 500
             errs = sum(
@@ -44,17 +44,17 @@ def test_the_test_never_errs_more_often_than_it_says(n: int) -> None:
 
 def test_an_interval_excludes_0_only_where_the_exact_test_rejects() -> None:
     # The skewed t alone puts 4 helped of 10 above 0.
-    found = contrast(*solvers(4, 0, 10))
-    assert found.p_value == unconditional(4, 0, 10) > 0.05
-    assert found.interval is not None
-    assert found.interval.low == 0 < found.interval.high
-    assert found.interval.method.endswith("exact test")
+    estimate = contrast(*solvers(4, 0, 10))
+    assert estimate.p_value == unconditional(4, 0, 10) > 0.05
+    assert estimate.interval is not None
+    assert estimate.interval.low == 0 < estimate.interval.high
+    assert estimate.interval.method.endswith("exact test")
     assert noninferiority(*solvers(4, 0, 10), 0.05).verdict == "not inferior"
     for table in tables(12):
-        one = contrast(*solvers(*table, 12))
-        assert one.interval is not None
-        assert one.p_value is not None
-        assert (one.p_value < 0.05) == (not one.interval.low <= 0 <= one.interval.high)
+        item = contrast(*solvers(*table, 12))
+        assert item.interval is not None
+        assert item.p_value is not None
+        assert (item.p_value < 0.05) == (not item.interval.low <= 0 <= item.interval.high)
 
 
 def test_counts_that_cannot_be() -> None:

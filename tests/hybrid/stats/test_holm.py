@@ -22,7 +22,7 @@ def test_holm_published_example() -> None:
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_holm_lies_between_the_raw_and_the_bonferroni_values(p_values: list[float]) -> None:
     adjusted = holm(p_values)
-    for raw, found in zip(p_values, adjusted, strict=True):
-        assert raw <= found <= min(1.0, len(p_values) * raw)
+    for raw, result in zip(p_values, adjusted, strict=True):
+        assert raw <= result <= min(1.0, len(p_values) * raw)
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     assert [adjusted[index] for index in order] == sorted(adjusted)

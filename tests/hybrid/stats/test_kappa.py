@@ -36,27 +36,27 @@ def fleiss_cohen_everitt(table: Sequence[Sequence[float]]) -> tuple[float, float
     p = np.array(table) / np.sum(table)
     rows, columns = p.sum(axis=1), p.sum(axis=0)
     observed, expected = p.trace(), rows @ columns
-    found = (observed - expected) / (1 - expected)
+    result = (observed - expected) / (1 - expected)
     count = range(len(p))
-    a = sum(p[i, i] * (1 - (rows[i] + columns[i]) * (1 - found)) ** 2 for i in count)
-    b = (1 - found) ** 2 * sum(p[i, j] * (columns[i] + rows[j]) ** 2 for i in count for j in count if i != j)
-    c = (found - expected * (1 - found)) ** 2
-    return float(found), math.sqrt((a + b - c) / np.sum(table)) / (1 - expected)
+    a = sum(p[i, i] * (1 - (rows[i] + columns[i]) * (1 - result)) ** 2 for i in count)
+    b = (1 - result) ** 2 * sum(p[i, j] * (columns[i] + rows[j]) ** 2 for i in count for j in count if i != j)
+    c = (result - expected * (1 - result)) ** 2
+    return float(result), math.sqrt((a + b - c) / np.sum(table)) / (1 - expected)
 
 
 def error_of(table: Table) -> tuple[float, float]:
     """Kappa and its standard error without our m / (m - 1)."""
     a, b = labels(table)
-    found = kappa(a, b, alone(a))
-    assert found.value is not None
-    assert found.error is not None
-    return found.value, found.error * math.sqrt((len(a) - 1) / len(a))
+    result = kappa(a, b, alone(a))
+    assert result.value is not None
+    assert result.error is not None
+    return result.value, result.error * math.sqrt((len(a) - 1) / len(a))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_kappa_published_values", list))
 def test_kappa_published_values(table: Table, value: float, error: float) -> None:
-    found = error_of(table)
-    assert tuple(round(number, 4) for number in found) == (value, error)
+    result = error_of(table)
+    assert tuple(round(number, 4) for number in result) == (value, error)
 
 
 TABLES = st.lists(st.lists(st.integers(0, 6), min_size=2, max_size=2), min_size=2, max_size=2)
@@ -76,16 +76,16 @@ def test_the_interval_is_that_of_the_table_with_half_a_question_more_in_each_cel
     table: list[list[int]], level: float
 ) -> None:
     a, b = labels(table)
-    found = kappa(a, b, alone(a), level)
-    assume(found.interval is not None and found.value is not None)
-    assert found.interval is not None
-    assert found.value is not None
-    assert found.interval.method == ADDED_CELLS
+    result = kappa(a, b, alone(a), level)
+    assume(result.interval is not None and result.value is not None)
+    assert result.interval is not None
+    assert result.value is not None
+    assert result.interval.method == ADDED_CELLS
     n = len(a)
     centre, error = fleiss_cohen_everitt([[count + 0.5 for count in row] for row in table])
     half = float(student.ppf((1 + level) / 2, n - 1)) * error * math.sqrt(n / (n - 1))
-    expected = (max(-1, min(found.value, centre - half)), min(1, max(found.value, centre + half)))
-    assert (found.interval.low, found.interval.high) == pytest.approx(expected, abs=1e-9)
+    expected = (max(-1, min(result.value, centre - half)), min(1, max(result.value, centre + half)))
+    assert (result.interval.low, result.interval.high) == pytest.approx(expected, abs=1e-9)
 
 
 ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("uvwxyz")), min_size=1, max_size=25)
@@ -97,24 +97,26 @@ def test_kappa_is_symmetric_bounded_and_blind_to_order_and_to_what_is_called_rig
     rows: list[tuple[bool, bool, str]],
 ) -> None:
     a, b, clusters = map(list, zip(*rows, strict=True))
-    found = kappa(a, b, clusters)
+    result = kappa(a, b, clusters)
     others = [
         kappa(b, a, clusters),
         kappa([not x for x in a], [not x for x in b], clusters),
         kappa(*map(list, zip(*sorted(rows), strict=True))),
     ]
     for other in others:
-        assert other.value == pytest.approx(found.value)
-        assert (other.interval is None) == (found.interval is None)
-        if found.interval and other.interval:
-            assert (other.interval.low, other.interval.high) == pytest.approx((found.interval.low, found.interval.high))
-    assert found.n == len(rows)
-    assert found.agreed == sum(x == y for x, y in zip(a, b, strict=True))
-    if found.value is not None:
-        assert -1 - 1e-12 <= found.value <= 1
-        assert found.value == pytest.approx((found.agreed - found.expected) / (found.n - found.expected))
-    if found.interval is not None and found.value is not None:
-        assert -1 <= found.interval.low <= found.value <= found.interval.high <= 1
+        assert other.value == pytest.approx(result.value)
+        assert (other.interval is None) == (result.interval is None)
+        if result.interval and other.interval:
+            assert (other.interval.low, other.interval.high) == pytest.approx(
+                (result.interval.low, result.interval.high)
+            )
+    assert result.n == len(rows)
+    assert result.agreed == sum(x == y for x, y in zip(a, b, strict=True))
+    if result.value is not None:
+        assert -1 - 1e-12 <= result.value <= 1
+        assert result.value == pytest.approx((result.agreed - result.expected) / (result.n - result.expected))
+    if result.interval is not None and result.value is not None:
+        assert -1 <= result.interval.low <= result.value <= result.interval.high <= 1
 
 
 def test_kappa_of_what_cannot_be_told() -> None:
@@ -139,17 +141,17 @@ def test_shared_mistakes_published_exact_test() -> None:
         right_a += [row != 0 for row in rows]
         right_b += [column != 0 for column in columns]
         strata += [f"s{place}"] * len(rows)
-    found = shared_mistakes(right_a, right_b, strata)
-    assert found.both_wrong == 16
-    assert round(found.p_value or 0, 5) == 0.03994
-    assert found.test == EXACT
+    mistakes = shared_mistakes(right_a, right_b, strata)
+    assert mistakes.both_wrong == 16
+    assert round(mistakes.p_value or 0, 5) == 0.03994
+    assert mistakes.test == EXACT
     # The same command without `exact` and `correct`: the sum that our test over clusters divides by its error.
     variance = 0.0
     for table in RABBITS:
         n = int(np.sum(table))
         variance += math.prod((*np.sum(table, axis=0), *np.sum(table, axis=1))) / n**2 / (n - 1)
-    assert found.expected_within == pytest.approx(13)
-    corrected = (abs(found.both_wrong - found.expected_within) - 0.5) ** 2 / variance
+    assert mistakes.expected_within == pytest.approx(13)
+    corrected = (abs(mistakes.both_wrong - mistakes.expected_within) - 0.5) ** 2 / variance
     assert corrected == pytest.approx(3.9286, abs=1e-4)
     assert chi2.sf(corrected, 1) == pytest.approx(0.04747, abs=1e-5)
 
@@ -161,10 +163,10 @@ STRATIFIED = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("x
 @given(STRATIFIED)
 def test_shared_mistakes_agree_with_plain_enumeration(rows: list[tuple[bool, bool, str]]) -> None:
     a, b, strata = map(list, zip(*rows, strict=True))
-    found = shared_mistakes(a, b, strata)
-    assert (found.n, found.wrong_a, found.wrong_b) == (len(rows), a.count(False), b.count(False))
-    assert found.both_wrong == sum(not x and not y for x, y in zip(a, b, strict=True))
-    assert found.expected == pytest.approx(a.count(False) * b.count(False) / len(rows))
+    mistakes = shared_mistakes(a, b, strata)
+    assert (mistakes.n, mistakes.wrong_a, mistakes.wrong_b) == (len(rows), a.count(False), b.count(False))
+    assert mistakes.both_wrong == sum(not x and not y for x, y in zip(a, b, strict=True))
+    assert mistakes.expected == pytest.approx(a.count(False) * b.count(False) / len(rows))
     shares, within = [], 0.0
     for name in sorted(set(strata)):
         members = [place for place, stratum in enumerate(strata) if stratum == name]
@@ -176,45 +178,51 @@ def test_shared_mistakes_agree_with_plain_enumeration(rows: list[tuple[bool, boo
     for ways in itertools.product(*shares):
         total = sum(shared for shared, _ in ways)
         chances[total] = chances.get(total, 0.0) + math.prod(chance for _, chance in ways)
-    assert found.expected_within == pytest.approx(within)
-    assert found.ratio == (pytest.approx(found.both_wrong / within) if within else None)
+    assert mistakes.expected_within == pytest.approx(within)
+    assert mistakes.ratio == (pytest.approx(mistakes.both_wrong / within) if within else None)
     if len(chances) == 1:
-        assert (found.p_value, found.test) == (None, "none")
+        assert (mistakes.p_value, mistakes.test) == (None, "none")
     else:
-        least = chances[found.both_wrong] * (1 + 1e-7)
-        assert found.p_value == pytest.approx(sum(chance for chance in chances.values() if chance <= least))
+        least = chances[mistakes.both_wrong] * (1 + 1e-7)
+        assert mistakes.p_value == pytest.approx(sum(chance for chance in chances.values() if chance <= least))
 
 
 @settings(deadline=None)
 @given(STRATIFIED)
 def test_shared_mistakes_are_symmetric_and_blind_to_order(rows: list[tuple[bool, bool, str]]) -> None:
     a, b, strata = map(list, zip(*rows, strict=True))
-    found = shared_mistakes(a, b, strata)
+    mistakes = shared_mistakes(a, b, strata)
     other = shared_mistakes(b, a, strata)
     assert (other.both_wrong, other.expected, other.p_value) == (
-        found.both_wrong,
-        found.expected,
-        pytest.approx(found.p_value),
+        mistakes.both_wrong,
+        mistakes.expected,
+        pytest.approx(mistakes.p_value),
     )
     sorted_rows = map(list, zip(*sorted(rows), strict=True))
-    again = shared_mistakes(*sorted_rows)
-    assert again.p_value == pytest.approx(found.p_value)
-    assert again.expected_within == pytest.approx(found.expected_within)
+    second = shared_mistakes(*sorted_rows)
+    assert second.p_value == pytest.approx(mistakes.p_value)
+    assert second.expected_within == pytest.approx(mistakes.expected_within)
 
 
 @settings(deadline=None)
 @given(TABLES)
 def test_one_stratum_is_fisher_s_exact_test(table: list[list[int]]) -> None:
     a, b = labels(table)
-    found = shared_mistakes([x != 0 for x in a], [x != 0 for x in b], ["all"] * len(a))
-    if found.p_value is not None:
-        assert found.p_value == pytest.approx(fisher_exact(table).pvalue)
-        assert found.expected_within == pytest.approx(found.expected)
+    mistakes = shared_mistakes([x != 0 for x in a], [x != 0 for x in b], ["all"] * len(a))
+    if mistakes.p_value is not None:
+        assert mistakes.p_value == pytest.approx(fisher_exact(table).pvalue)
+        assert mistakes.expected_within == pytest.approx(mistakes.expected)
 
 
 def test_nothing_shared_where_nothing_is_wrong() -> None:
-    found = shared_mistakes([True] * 4, [False, True, True, False], list("xxyy"))
-    assert (found.both_wrong, found.expected, found.ratio, found.p_value, found.test) == (0, 0, None, None, "none")
+    mistakes = shared_mistakes([True] * 4, [False, True, True, False], list("xxyy"))
+    assert (mistakes.both_wrong, mistakes.expected, mistakes.ratio, mistakes.p_value, mistakes.test) == (
+        0,
+        0,
+        None,
+        None,
+        "none",
+    )
     assert shared_mistakes([], [], []).expected == 0
     in_pairs = shared_mistakes([True] * 4, [True] * 4, list("xxyy"), list("aabb"))
     assert (in_pairs.p_value, in_pairs.test) == (None, "none")
@@ -225,13 +233,13 @@ def test_nothing_shared_where_nothing_is_wrong() -> None:
 @pytest.mark.shared_data
 def test_recorded_blink_answers(shared_data: Path) -> None:
     names = ("GPT4V", "GPT4o", "QwenVLMax")
-    found = compare_paths([shared_data / "blink_outputs" / name for name in names], benchmark="blink")
-    scores = {one.solver: one.counted["wrong"].scores for one in found.solvers}
+    comparison = compare_paths([shared_data / "blink_outputs" / name for name in names], benchmark="blink")
+    scores = {solver.solver: solver.counted["wrong"].scores for solver in comparison.solvers}
     right = {name: [score.correct == 1 for score in members] for name, members in scores.items()}
     strata = [score.task for score in scores["GPT4V"]]
     # Published as facts of the recorded answers: both wrong, and expected by simple independence.
-    for other, both, expected in (("GPT4o", 499, 378), ("QwenVLMax", 668, 570)):
+    for other, number, expected in (("GPT4o", 499, 378), ("QwenVLMax", 668, 570)):
         assert [score.id for score in scores[other]] == [score.id for score in scores["GPT4V"]]
         shared = shared_mistakes(right["GPT4V"], right[other], strata)
-        assert (shared.n, shared.both_wrong, round(shared.expected)) == (1901, both, expected)
-        assert shared.expected < shared.expected_within < both
+        assert (shared.n, shared.both_wrong, round(shared.expected)) == (1901, number, expected)
+        assert shared.expected < shared.expected_within < number

@@ -14,18 +14,18 @@ from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats import combine, contrast, noninferiority
 
 
-def metric(cells: Sequence[Cell], how: Combine = "ratio") -> Metric:
-    return Metric("m", combine(cells, how), len(cells), how, tuple(cells))
+def metric(cells: Sequence[Cell], mode: Combine = "ratio") -> Metric:
+    return Metric("m", combine(cells, mode), len(cells), mode, tuple(cells))
 
 
 def plain(values: Sequence[float]) -> Metric:
     return metric([Cell("", f"q{place}", float(value), 1.0) for place, value in enumerate(values)])
 
 
-def solvers(both: int, helped: int, harmed: int, none: int) -> tuple[Metric, Metric]:
+def solvers(count: int, helped: int, harmed: int, none: int) -> tuple[Metric, Metric]:
     """Questions that both have right, only the second, only the first, and none."""
-    a = [1] * both + [0] * helped + [1] * harmed + [0] * none
-    b = [1] * both + [1] * helped + [0] * harmed + [0] * none
+    a = [1] * count + [0] * helped + [1] * harmed + [0] * none
+    b = [1] * count + [1] * helped + [0] * harmed + [0] * none
     return plain(a), plain(b)
 
 
@@ -55,9 +55,9 @@ def test_the_published_example_has_the_published_verdict() -> None:
     # One-sided at 5 % as in the paper: chemical disinfection is not inferior; at 2.5 % it is undecided.
     a, b = solvers(43, 0, 1, 0)
     assert noninferiority(a, b, 0.1, level=0.9).verdict == "not inferior"
-    found = noninferiority(a, b, 0.1)
-    assert found.verdict == "undecided"
-    assert found.p_value == pytest.approx(0.044, abs=0.002)
+    result = noninferiority(a, b, 0.1)
+    assert result.verdict == "undecided"
+    assert result.p_value == pytest.approx(0.044, abs=0.002)
 
 
 CELLS = st.lists(
@@ -73,18 +73,18 @@ def test_verdict_interval_and_p_value_are_one(
     rows: list[tuple[str, str, int, int]], how: Combine, margin: float, level: float
 ) -> None:
     a, b = (metric([Cell(row[0], row[1], float(row[side]), 3.0) for row in rows], how) for side in (2, 3))
-    found = noninferiority(a, b, margin, level)
-    assume(found.interval is not None and found.p_value is not None)
-    assert found.interval is not None
-    assert found.p_value is not None
-    assert found.interval == contrast(a, b, level).interval
-    assume(abs(found.interval.low + margin) > 1e-9)
-    assert (found.p_value < (1 - level) / 2) == (found.interval.low > -margin)
-    assert (found.verdict in ("superior", "not inferior")) == (found.interval.low > -margin)
-    assert (found.verdict == "inferior") == (found.interval.high < -margin)
+    result = noninferiority(a, b, margin, level)
+    assume(result.interval is not None and result.p_value is not None)
+    assert result.interval is not None
+    assert result.p_value is not None
+    assert result.interval == contrast(a, b, level).interval
+    assume(abs(result.interval.low + margin) > 1e-9)
+    assert (result.p_value < (1 - level) / 2) == (result.interval.low > -margin)
+    assert (result.verdict in ("superior", "not inferior")) == (result.interval.low > -margin)
+    assert (result.verdict == "inferior") == (result.interval.high < -margin)
     wider = noninferiority(a, b, margin + 0.05, level)
     assert wider.p_value is not None
-    assert wider.p_value <= found.p_value + 1e-12
+    assert wider.p_value <= result.p_value + 1e-12
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.05, math.nan, math.inf])

@@ -23,8 +23,8 @@ def test_of_one_task_it_is_connor_s_number(difference: float, discordant: float 
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_planned_is_found_as_often_as_claimed"))
 def test_what_is_planned_is_found_as_often_as_claimed(sizes: tuple[int, ...], rows: int, discordant: float) -> None:
     least, rng = detectable_difference(Design.of(sizes, rows), discordant), np.random.default_rng(7)
-    found = [contrast(*pair(rng, sizes, discordant, least, rows)).p_value for _ in range(600)]
-    assert np.mean([p is not None and p < 0.05 for p in found]) == pytest.approx(0.8, abs=0.05)
+    p_values = [contrast(*pair(rng, sizes, discordant, least, rows)).p_value for _ in range(600)]
+    assert np.mean([p is not None and p < 0.05 for p in p_values]) == pytest.approx(0.8, abs=0.05)
 
 
 def test_a_size_is_planned_in_the_proportions_given_and_suffices() -> None:

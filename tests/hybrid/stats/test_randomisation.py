@@ -13,8 +13,8 @@ from hybrid.stats import combine, mcnemar
 from hybrid.stats.randomisation import randomisation
 
 
-def metric(cells: Sequence[Cell], how: Combine = "ratio") -> Metric:
-    return Metric("m", combine(cells, how), len(cells), how, tuple(cells))
+def metric(cells: Sequence[Cell], mode: Combine = "ratio") -> Metric:
+    return Metric("m", combine(cells, mode), len(cells), mode, tuple(cells))
 
 
 def plain(values: Sequence[float]) -> Metric:
@@ -24,10 +24,10 @@ def plain(values: Sequence[float]) -> Metric:
 @pytest.mark.parametrize(("helped", "harmed"), [(0, 0), (1, 0), (6, 1), (5, 5), (2, 9), (14, 2)])
 def test_of_single_questions_it_is_the_exact_mcnemar_test(helped: int, harmed: int) -> None:
     a, b = [0] * helped + [1] * harmed + [1] * 4, [1] * helped + [0] * harmed + [1] * 4
-    found = randomisation(plain(a), plain(b))
-    assert found.exact
-    assert found.clusters == helped + harmed
-    assert found.p_value == pytest.approx(mcnemar(helped, harmed))
+    test_result = randomisation(plain(a), plain(b))
+    assert test_result.exact
+    assert test_result.clusters == helped + harmed
+    assert test_result.p_value == pytest.approx(mcnemar(helped, harmed))
 
 
 VALUES = st.sampled_from([0.0, 0.25, 1.0, 2.0])
@@ -37,29 +37,29 @@ CELLS = st.lists(
 HOW: st.SearchStrategy[Combine] = st.sampled_from(["ratio", "mean_of_ratios", "root_of_ratio"])
 
 
-def both(rows: Sequence[tuple[str, str, float, float, float, float]], how: Combine) -> tuple[Metric, Metric]:
+def both(rows: Sequence[tuple[str, str, float, float, float, float]], mode: Combine) -> tuple[Metric, Metric]:
     a = [Cell(stratum, cluster, above, below) for stratum, cluster, above, below, _, _ in rows]
     b = [Cell(stratum, cluster, above, below) for stratum, cluster, _, _, above, below in rows]
-    return metric(a, how), metric(b, how)
+    return metric(a, mode), metric(b, mode)
 
 
 @settings(deadline=None)
 @given(CELLS, HOW)
 def test_agrees_with_plain_enumeration(rows: list[tuple[str, str, float, float, float, float]], how: Combine) -> None:
     a, b = both(rows, how)
-    found = randomisation(a, b)
+    test_result = randomisation(a, b)
     if a.value is None or b.value is None:
-        assert (found.difference, found.p_value) == (None, None)
+        assert (test_result.difference, test_result.p_value) == (None, None)
         return
     clusters = sorted({cell.cluster for cell in a.cells})
     as_far = 0
     for swapped in itertools.product((False, True), repeat=len(clusters)):
-        turned = dict(zip(clusters, swapped, strict=True))
-        pairs = [(y, x) if turned[x.cluster] else (x, y) for x, y in zip(a.cells, b.cells, strict=True)]
+        values = dict(zip(clusters, swapped, strict=True))
+        pairs = [(y, x) if values[x.cluster] else (x, y) for x, y in zip(a.cells, b.cells, strict=True)]
         first, second = (combine([pair[side] for pair in pairs], how) for side in (0, 1))
         undefined = first is None or second is None
         as_far += undefined or abs(second - first) >= abs(b.value - a.value) - 1e-9
-    assert found.p_value == pytest.approx(as_far / 2 ** len(clusters))
+    assert test_result.p_value == pytest.approx(as_far / 2 ** len(clusters))
 
 
 @settings(deadline=None)
@@ -67,12 +67,12 @@ def test_agrees_with_plain_enumeration(rows: list[tuple[str, str, float, float, 
 def test_it_is_symmetric_and_blind_to_order(
     rows: list[tuple[str, str, float, float, float, float]], how: Combine
 ) -> None:
-    found = randomisation(*both(rows, how))
-    turned = randomisation(*reversed(both(rows, how)))
-    assert found.p_value == turned.p_value == randomisation(*both(sorted(rows), how)).p_value
-    if found.p_value is not None:
-        assert 0 < found.p_value <= 1
-        assert found.p_value >= 2.0**-found.clusters
+    test_result = randomisation(*both(rows, how))
+    estimate = randomisation(*reversed(both(rows, how)))
+    assert test_result.p_value == estimate.p_value == randomisation(*both(sorted(rows), how)).p_value
+    if test_result.p_value is not None:
+        assert 0 < test_result.p_value <= 1
+        assert test_result.p_value >= 2.0**-test_result.clusters
 
 
 def test_only_what_can_be_compared() -> None:

@@ -19,22 +19,22 @@ from hybrid.stats.linearised import estimate, rows_of
 from tests.tables import cases
 
 
-def metric(cells: Sequence[Cell], how: Combine) -> Metric:
-    return Metric("m", combine(cells, how), len(cells), how, tuple(cells))
+def metric(cells: Sequence[Cell], mode: Combine) -> Metric:
+    return Metric("m", combine(cells, mode), len(cells), mode, tuple(cells))
 
 
 def singles(values: Sequence[float], stratum: str = "t", prefix: str = "q") -> list[Cell]:
     return [Cell(stratum, f"{prefix}{stratum}{place}", value, 1.0) for place, value in enumerate(values)]
 
 
-def both(values: Sequence[float], how: Combine = "ratio") -> Metric:
+def both(values: Sequence[float], mode: Combine = "ratio") -> Metric:
     """One cell for each value, all in one stratum."""
-    return metric(singles(values), how)
+    return metric(singles(values), mode)
 
 
-def ends(found: Interval | None) -> tuple[float, float]:
-    assert found is not None
-    return found.low, found.high
+def ends(result: Interval | None) -> tuple[float, float]:
+    assert result is not None
+    return result.low, result.high
 
 
 CELLS = st.lists(
@@ -65,7 +65,7 @@ def test_combine_agrees_with_plain_sums(cells: list[Cell], how: Combine) -> None
 
 
 @pytest.mark.parametrize(
-    ("cell", "how", "wrong"),
+    ("cell", "mode", "wrong"),
     [
         (Cell("depth", "q7", math.nan, 1), "ratio", "not finite"),
         (Cell("depth", "q7", 1, math.inf), "ratio", "not finite"),
@@ -73,51 +73,51 @@ def test_combine_agrees_with_plain_sums(cells: list[Cell], how: Combine) -> None
         (Cell("depth", "q7", -1, 1), "root_of_ratio", "negative under root_of_ratio"),
     ],
 )
-def test_a_cell_that_cannot_be_used_is_named(cell: Cell, how: Combine, wrong: str) -> None:
+def test_a_cell_that_cannot_be_used_is_named(cell: Cell, mode: Combine, wrong: str) -> None:
     cells = (Cell("depth", "q1", 1, 1), cell)
-    for use in (lambda: combine(cells, how), lambda: interval(Metric("m", None, 2, how, cells))):
+    for use in (lambda: combine(cells, mode), lambda: interval(Metric("m", None, 2, mode, cells))):
         with pytest.raises(DataError, match=f"'q7' in 'depth': .* is {wrong}"):
             use()
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wilson_published_values"))
 def test_wilson_published_values(k: int, n: int, low: float, high: float) -> None:
-    found = wilson(k, n)
-    assert found is not None
-    assert (round(found.low, 4), round(found.high, 4)) == (low, high)
+    result = wilson(k, n)
+    assert result is not None
+    assert (round(result.low, 4), round(result.high, 4)) == (low, high)
 
 
 @settings(deadline=None)
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_holds_the_share_and_is_symmetric(counts: tuple[int, int]) -> None:
     k, n = counts
-    found, mirrored, wider = wilson(k, n), wilson(n - k, n), wilson(k, n, 0.99)
-    assert found is not None
+    result, mirrored, wider = wilson(k, n), wilson(n - k, n), wilson(k, n, 0.99)
+    assert result is not None
     assert mirrored is not None
     assert wider is not None
-    assert 0 <= found.low <= k / n <= found.high <= 1
-    assert found.low < found.high
-    assert found.low == pytest.approx(1 - mirrored.high, abs=1e-12)
-    assert wider.low <= found.low
-    assert wider.high >= found.high
+    assert 0 <= result.low <= k / n <= result.high <= 1
+    assert result.low < result.high
+    assert result.low == pytest.approx(1 - mirrored.high, abs=1e-12)
+    assert wider.low <= result.low
+    assert wider.high >= result.high
 
 
 def test_wilson_is_that_of_scipy() -> None:
     for n in (1, 2, 9, 30, 60):
         for k in range(n + 1):
-            found, theirs = wilson(k, n), binomtest(k, n).proportion_ci(0.95, "wilson")
-            assert found is not None
-            assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-            assert (found.low == 0.0, found.high == 1.0) == (k == 0, k == n)
+            result, reference = wilson(k, n), binomtest(k, n).proportion_ci(0.95, "wilson")
+            assert result is not None
+            assert (result.low, result.high) == pytest.approx((reference.low, reference.high), abs=1e-12)
+            assert (result.low == 0.0, result.high == 1.0) == (k == 0, k == n)
 
 
 def test_wilson_edges() -> None:
     assert wilson(0, 0) is None
-    one = wilson(1, 1)
-    assert one is not None
-    assert one.high == 1.0
-    assert one.low == pytest.approx(1 / (1 + 1.959964**2), abs=1e-6)
-    assert one.method == "Wilson"
+    item = wilson(1, 1)
+    assert item is not None
+    assert item.high == 1.0
+    assert item.low == pytest.approx(1 / (1 + 1.959964**2), abs=1e-6)
+    assert item.method == "Wilson"
     for k, n, level in [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 1.0), (1, 2, 0.0)]:
         with pytest.raises(ValueError, match=r"trials|level"):
             wilson(k, n, level)
@@ -177,8 +177,8 @@ class Sums:
     def questions(self) -> bool:
         """Every cluster is one question of one stratum, worth 1."""
         places = {(cell.stratum, cell.cluster) for cell in self.cells}
-        whole = all(self.denominator(stratum, cluster) == 1 for stratum, cluster in places)
-        return whole and len(places) == len({cluster for _, cluster in places})
+        is_all = all(self.denominator(stratum, cluster) == 1 for stratum, cluster in places)
+        return is_all and len(places) == len({cluster for _, cluster in places})
 
     def shares(self) -> list[float]:
         return [sum(self._share(s, c) for s in self.strata) for c in sorted({cell.cluster for cell in self.cells})]
@@ -192,10 +192,10 @@ class Sums:
         return residual / math.sqrt(1 - leverage)
 
 
-def reference_ends(difference: float, shares: Sequence[float], whole: float, unit: float, freedom: float) -> Contrast:
+def reference_ends(difference: float, shares: Sequence[float], value: float, unit: float, freedom: float) -> Contrast:
     """The interval and p value that `contrast` should give, by solving x^2 = t^2 (variance + skew x) on both sides."""
     second, third, fourth = (sum(share**power for share in shares) for power in (2, 3, 4))
-    jump = 2 * (fourth + 0.1 * whole**2) / (second + 0.1 * whole)
+    jump = 2 * (fourth + 0.1 * value**2) / (second + 0.1 * value)
     factor = (1 / unit / (1 / unit + 2)) ** 2
     variance = factor * (second + jump)
     degrees = freedom * ((second + jump) / second) ** 2 if second else 1e12
@@ -269,38 +269,38 @@ def two_solvers(draw: st.DrawFn, top: float = 1.0) -> tuple[list[Cell], list[Cel
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(), st.sampled_from(["ratio", "mean_of_ratios"]))
 def test_contrast_of_shares_agrees_with_plain_loops(cells: tuple[list[Cell], list[Cell]], how: Combine) -> None:
-    a, b = (Sums(one, how == "mean_of_ratios") for one in cells)
-    found = contrast(metric(cells[0], how), metric(cells[1], how))
+    a, b = (Sums(cell, how == "mean_of_ratios") for cell in cells)
+    result = contrast(metric(cells[0], how), metric(cells[1], how))
     shares = [y - x for x, y in zip(a.shares(), b.shares(), strict=True)]
     unit, freedom = max(a.unit, b.unit), min(a.freedom, b.freedom)
     expected = reference_ends(b.value - a.value, shares, unit**2, unit, freedom)
-    assert found.difference == pytest.approx(b.value - a.value)
+    assert result.difference == pytest.approx(b.value - a.value)
     least = least_p(a, b)
     low, high = ends(expected.interval)
     assert expected.p_value is not None
     if least >= 0.05:
         low, high = min(low, 0.0), max(high, 0.0)
-    assert ends(found.interval) == pytest.approx((max(-1, low), min(1, high)), rel=1e-6, abs=1e-9)
+    assert ends(result.interval) == pytest.approx((max(-1, low), min(1, high)), rel=1e-6, abs=1e-9)
     # The greatest of a polynomial is looked for on a grid here.
-    assert found.p_value == pytest.approx(max(least, expected.p_value), rel=1e-5)
+    assert result.p_value == pytest.approx(max(least, expected.p_value), rel=1e-5)
 
 
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(top=9.0), st.sampled_from(["ratio", "mean_of_ratios", "root_of_ratio"]))
 def test_contrast_of_errors_agrees_with_plain_loops(cells: tuple[list[Cell], list[Cell]], how: Combine) -> None:
-    a, b = (Sums(one, how == "mean_of_ratios") for one in cells)
+    a, b = (Sums(cell, how == "mean_of_ratios") for cell in cells)
     root = how == "root_of_ratio"
-    value_a, value_b = (math.sqrt(one.value) if root else one.value for one in (a, b))
+    value_a, value_b = (math.sqrt(item.value) if root else item.value for item in (a, b))
     slopes = [(0.5 / value if value else 0.0) if root else 1.0 for value in (value_a, value_b)]
-    scaled = [[slope * share for share in one.shares()] for slope, one in zip(slopes, (a, b), strict=True)]
-    whole = max(sum(share**2 for share in one) for one in scaled) * max(a.unit, b.unit)
-    found = contrast(*(replace(metric(one, how), share=False) for one in cells))
-    assert found.difference == pytest.approx(value_b - value_a)
-    assume(whole > 1e-9)
+    scaled = [[slope * share for share in entry.shares()] for slope, entry in zip(slopes, (a, b), strict=True)]
+    full = max(sum(share**2 for share in first_item) for first_item in scaled) * max(a.unit, b.unit)
+    result = contrast(*(replace(metric(first_cell, how), share=False) for first_cell in cells))
+    assert result.difference == pytest.approx(value_b - value_a)
+    assume(full > 1e-9)
     shares = [y - x for x, y in zip(*scaled, strict=True)]
-    expected = reference_ends(value_b - value_a, shares, whole, max(a.unit, b.unit), min(a.freedom, b.freedom))
-    assert ends(found.interval) == pytest.approx(ends(expected.interval), rel=1e-6, abs=1e-9)
-    assert found.p_value == pytest.approx(expected.p_value, rel=1e-5)
+    expected = reference_ends(value_b - value_a, shares, full, max(a.unit, b.unit), min(a.freedom, b.freedom))
+    assert ends(result.interval) == pytest.approx(ends(expected.interval), rel=1e-6, abs=1e-9)
+    assert result.p_value == pytest.approx(expected.p_value, rel=1e-5)
 
 
 def score_of(mean: float, of: Sums, effect: float) -> float:
@@ -331,16 +331,16 @@ def test_interval_of_shares_is_where_the_score_test_stops_rejecting(
     cells: tuple[list[Cell], list[Cell]], how: Combine
 ) -> None:
     given_metric, sums = metric(cells[0], how), Sums(cells[0], how == "mean_of_ratios")
-    found = interval(given_metric)
-    assert found is not None
-    assume(found.method == "score over clusters")
+    result = interval(given_metric)
+    assert result is not None
+    assume(result.method == "score over clusters")
     shares = sums.shares()
     second, fourth = sum(share**2 for share in shares), sum(share**4 for share in shares)
     binomial = sum(sums.weight(s) ** 2 * sums.ratio(s) * (1 - sums.ratio(s)) / sums.size(s) for s in sums.strata)
     informative = second**2 / fourth if fourth else 0.0
     effect = (informative * (second / binomial if binomial else 1.0) + 0.25) / (informative + 0.25)
     t = float(student.ppf(0.975, sums.freedom))
-    for end, sign in ((found.low, 1), (found.high, -1)):
+    for end, sign in ((result.low, 1), (result.high, -1)):
         if 0.001 < end < 0.999:
             assert score_of(end, sums, effect) == pytest.approx(sign * t, rel=1e-3)
         else:
@@ -351,11 +351,11 @@ def test_interval_of_shares_is_where_the_score_test_stops_rejecting(
 def test_clusters_of_unequal_size_never_add_degrees_of_freedom(
     cells: tuple[list[Cell], list[Cell]], how: Combine
 ) -> None:
-    found, sums = estimate(rows_of(cells[0], how), how), Sums(cells[0], how == "mean_of_ratios")
-    assert found is not None
-    assert found.freedom == pytest.approx(sums.freedom)
+    result, sums = estimate(rows_of(cells[0], how), how), Sums(cells[0], how == "mean_of_ratios")
+    assert result is not None
+    assert result.freedom == pytest.approx(sums.freedom)
     by_size = sum((sums.weight(s) ** 2 / sums.size(s)) ** 2 / max(1.0, sums.size(s) - 1) for s in sums.strata)
-    assert 1 <= found.freedom <= max(1.0, sums.unit**2 / by_size) * (1 + 1e-9)
+    assert 1 <= result.freedom <= max(1.0, sums.unit**2 / by_size) * (1 + 1e-9)
 
 
 @settings(deadline=None, max_examples=60)
@@ -379,14 +379,14 @@ def test_names_and_splitting_of_cells_do_not_matter(
 
     plain = contrast(*(metric(rows, how) for rows in cells))
     for change in (renamed, halved):
-        found = contrast(*(metric(change(rows), how) for rows in cells))
-        assert (found.difference, found.p_value) == pytest.approx((plain.difference, plain.p_value), abs=1e-6)
+        result = contrast(*(metric(change(rows), how) for rows in cells))
+        assert (result.difference, result.p_value) == pytest.approx((plain.difference, plain.p_value), abs=1e-6)
         if plain.interval is not None:
-            assert ends(found.interval) == pytest.approx(ends(plain.interval), abs=1e-6)
-    one, other = interval(metric(halved(cells[0]), how)), interval(metric(renamed(halved(cells[0])), how))
-    assert (one is None) == (other is None)
-    if one is not None:
-        assert ends(one) == pytest.approx(ends(other), abs=1e-6)
+            assert ends(result.interval) == pytest.approx(ends(plain.interval), abs=1e-6)
+    item, other = interval(metric(halved(cells[0]), how)), interval(metric(renamed(halved(cells[0])), how))
+    assert (item is None) == (other is None)
+    if item is not None:
+        assert ends(item) == pytest.approx(ends(other), abs=1e-6)
 
 
 @settings(deadline=None, max_examples=60)
@@ -395,18 +395,18 @@ def test_interval_holds_its_value_and_grows_with_the_level(
     cells: tuple[list[Cell], list[Cell]], how: Combine, level: float
 ) -> None:
     given_metric = metric(cells[0], how)
-    found, wider = interval(given_metric, level), interval(given_metric, level + 0.009)
-    if found is None:
+    result, wider = interval(given_metric, level), interval(given_metric, level + 0.009)
+    if result is None:
         assert wider is None
         return
     assert wider is not None
     assert given_metric.value is not None
-    assert found.low - 1e-9 <= given_metric.value <= found.high + 1e-9
-    assert wider.low <= found.low + 1e-12
-    assert wider.high >= found.high - 1e-12
-    assert 0 <= found.low < found.high
+    assert result.low - 1e-9 <= given_metric.value <= result.high + 1e-9
+    assert wider.low <= result.low + 1e-12
+    assert wider.high >= result.high - 1e-12
+    assert 0 <= result.low < result.high
     if how != "root_of_ratio":
-        assert found.high <= 1
+        assert result.high <= 1
 
 
 @settings(deadline=None, max_examples=100)
@@ -438,16 +438,16 @@ def test_contrast_of_a_published_two_by_two_table() -> None:
     # difference -0.04 with 95 % interval (-0.06, -0.02) and z = -4.17.
     a = [1.0] * (794 + 150) + [0.0] * (86 + 570)
     b = [1.0] * 794 + [0.0] * 150 + [1.0] * 86 + [0.0] * 570
-    found = contrast(both(a), both(b))
-    assert found.difference == pytest.approx(-0.04)
-    low, high = ends(found.interval)
+    result = contrast(both(a), both(b))
+    assert result.difference == pytest.approx(-0.04)
+    low, high = ends(result.interval)
     assert (round(low, 2), round(high, 2)) == (-0.06, -0.02)
-    assert found.p_value == pytest.approx(3.1e-5, rel=0.25)
-    assert (found.clusters, found.test) == (1600, "skewed t over clusters")
-    assert found.interval is not None
-    assert found.interval.method == SKEWED_T
-    assert found.value_a == 944 / 1600
-    assert found.value_b == 880 / 1600
+    assert result.p_value == pytest.approx(3.1e-5, rel=0.25)
+    assert (result.clusters, result.test) == (1600, "skewed t over clusters")
+    assert result.interval is not None
+    assert result.interval.method == SKEWED_T
+    assert result.value_a == 944 / 1600
+    assert result.value_b == 880 / 1600
 
 
 def test_contrast_refuses_what_is_not_the_same() -> None:

@@ -33,7 +33,7 @@ def test_rows_of_several_weights_and_of_a_family_become_one_provenance_each(modu
     assert card is not None
     learned, classical = card.backends
     assert learned.provenances == (Provenance("b/one", "X", ("COCO",)),)
-    assert [one.weights for one in classical.provenances] == ["a/small", "a/large"]
+    assert [provenance.weights for provenance in classical.provenances] == ["a/small", "a/large"]
     with pytest.raises(RuntimeError, match="worker process"):
         classical.make()
 
@@ -52,23 +52,23 @@ def test_what_does_not_fit_is_refused_by_file_and_line(module: Path, old: str, n
 def test_the_card_alone_and_the_card_as_data_say_what_the_tool_says(name: str) -> None:
     card: Card = load("tools", name).card
     file = Path(str(sys.modules[f"tools.{name}"].__file__))
-    told: Any = as_data(card)
-    for other in (card_alone(file), made_of(told, Card, CodeElsewhere())):
+    text: Any = as_data(card)
+    for other in (card_alone(file), made_of(text, Card, CodeElsewhere())):
         assert other is not None
         assert hash(other) is not None
-        assert without_code(as_data(other)) == without_code(told)
+        assert without_code(as_data(other)) == without_code(text)
 
 
 def without_code(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_code(one) for key, one in value.items() if key not in ("make", "args", "given")}
-    return [without_code(one) for one in value] if isinstance(value, list) else value
+        return {key: without_code(item) for key, item in value.items() if key not in ("make", "args", "given")}
+    return [without_code(entry) for entry in value] if isinstance(value, list) else value
 
 
 @pytest.mark.system
 def test_tools_are_listed_without_an_import_of_any() -> None:
     code = "import sys; from hybrid.cli.tools import list_; list_.main([], standalone_mode=False)\n"
     code += "print([name for name in sys.modules if name.startswith('tools.')], file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip().splitlines()[-1] == "[]"
-    assert len(done.stdout.splitlines()) == len(own_names("tools"))
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stderr.strip().splitlines()[-1] == "[]"
+    assert len(result.stdout.splitlines()) == len(own_names("tools"))

@@ -55,7 +55,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
     )
 
 
-def asked(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[ReadableSpan, ...], RunEnd]:
+def trace_run(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[ReadableSpan, ...], RunEnd]:
     """Carry a run out with a model of the test's own; the spans, in the order of their ends."""
     assert run.resources.model is not None
     model.metadata = run.resources.model.metadata
@@ -73,15 +73,15 @@ def tree(spans: Sequence[ReadableSpan]) -> list[Row]:
     """Names in the order of their beginnings, each with those inside."""
 
     def below(parent: int | None) -> list[Row]:
-        inner = [one for one in spans if (one.parent.span_id if one.parent else None) == parent]
-        inner.sort(key=lambda one: one.start_time or 0)
-        return [(one.name, below(one.get_span_context().span_id)) for one in inner]  # type: ignore[union-attr]
+        inner = [item for item in spans if (item.parent.span_id if item.parent else None) == parent]
+        inner.sort(key=lambda value: value.start_time or 0)
+        return [(entry.name, below(entry.get_span_context().span_id)) for entry in inner]  # type: ignore[union-attr]
 
     return below(None)
 
 
-def named(spans: Sequence[ReadableSpan], start: str) -> list[Mapping[str, Any]]:
-    return [dict(one.attributes or {}) for one in spans if one.name.startswith(start)]
+def spans_named(spans: Sequence[ReadableSpan], start: str) -> list[Mapping[str, Any]]:
+    return [dict(item.attributes or {}) for item in spans if item.name.startswith(start)]
 
 
 def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(config: RunConfig, fakes: Any) -> None:
@@ -90,7 +90,7 @@ def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(
         [answered("", call), *(answered("Answer: (A)") for _ in range(4))], name="openai:org/words", provider="openai"
     )
     run = prepare(config)
-    spans, end = asked(run, model)
+    spans, end = trace_run(run, model)
     assert end.failures == ()
     chat: Row = ("chat org/words", [])
     (top,) = tree(spans)
@@ -102,14 +102,14 @@ def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(
     ]
     assert [name for name, _ in top[1][4:]] == ["question specialist"] * 2
 
-    chats = named(spans, "chat ")
-    attempts = [one for name in run.solvers for one in run.folder.attempts(name)]
-    used = sum((exchange.reply.usage for one in attempts for exchange in one.exchanges), Usage())
-    assert sum(one["gen_ai.usage.input_tokens"] for one in chats) == used.input_tokens == 500
-    assert sum(one["gen_ai.usage.output_tokens"] for one in chats) == used.output_tokens == 35
-    assert sum(one["hybrid.cost_usd"] for one in chats) == pytest.approx(used.cost_usd)
+    chats = spans_named(spans, "chat ")
+    attempts = [attempt for name in run.solvers for attempt in run.folder.attempts(name)]
+    used = sum((exchange.reply.usage for item in attempts for exchange in item.exchanges), Usage())
+    assert sum(entry["gen_ai.usage.input_tokens"] for entry in chats) == used.input_tokens == 500
+    assert sum(value["gen_ai.usage.output_tokens"] for value in chats) == used.output_tokens == 35
+    assert sum(first_chat["hybrid.cost_usd"] for first_chat in chats) == pytest.approx(used.cost_usd)
     assert len(chats) == used.model_calls
-    assert len(named(spans, "execute_tool ")) == used.tool_calls
+    assert len(spans_named(spans, "execute_tool ")) == used.tool_calls
 
 
 def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
@@ -118,13 +118,13 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
         [answered("", call), *(answered("Answer: (A)") for _ in range(2))], name="openai:org/words", provider="openai"
     )
     run = prepare(replace(config, solvers=("controller",)))
-    spans, _ = asked(run, model)
-    shown = {"hybrid.core.images.sha256": (run.sound[0].images[0].sha256[:12],)}
-    assert named(spans, "chat ")[0] == {
+    spans, _ = trace_run(run, model)
+    payload = {"hybrid.core.images.sha256": (run.sound[0].images[0].sha256[:12],)}
+    assert spans_named(spans, "chat ")[0] == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "org/words",
-        **shown,
+        **payload,
         "gen_ai.usage.input_tokens": 100,
         "gen_ai.usage.output_tokens": 7,
         "gen_ai.usage.reasoning.output_tokens": 3,
@@ -133,23 +133,23 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
         "hybrid.cost_usd": pytest.approx(114e-6),
         "hybrid.requests": 1,
     }
-    (tool,) = named(spans, "execute_tool ")
+    (tool,) = spans_named(spans, "execute_tool ")
     assert tool == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "crop",
         "gen_ai.tool.type": "function",
-        **shown,
+        **payload,
         "hybrid.tool.backend": "classical",
         "hybrid.tool.version": tool["hybrid.tool.version"],
         "hybrid.tool.cached": False,
     }
-    assert named(spans, "question ")[0] == {
+    assert spans_named(spans, "question ")[0] == {
         "hybrid.solver": "controller",
         "hybrid.question.id": "val_Spatial_Relation_1",
         "hybrid.task": "Spatial_Relation",
         "hybrid.outcome": "answered",
     }
-    kinds = {one.name.split()[0]: one.kind for one in spans}
+    kinds = {item.name.split()[0]: item.kind for item in spans}
     assert kinds.pop("chat") is SpanKind.CLIENT
     assert set(kinds.values()) == {SpanKind.INTERNAL}
 
@@ -160,22 +160,22 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
 ) -> None:
     keep_secret(KEY)
     call = ToolCall("c1", "crop", CROP)
-    said = [answered(f"{CANARY} {KEY}", call), answered("Answer: (A)"), answered("Answer: (A)")]
+    values = [answered(f"{CANARY} {KEY}", call), answered("Answer: (A)"), answered("Answer: (A)")]
     run = prepare(replace(config, solvers=("controller",)))
-    spans, _ = asked(run, fakes.QueueModel(said), text=text)
-    everything = "\n".join(one.to_json() for one in spans)
-    for told in (CANARY, json.dumps(run.sound[0].text.splitlines()[0])[1:-1], "img:1"):
-        assert (told in everything) is text
+    spans, _ = trace_run(run, fakes.QueueModel(values), text=text)
+    everything = "\n".join(item.to_json() for item in spans)
+    for message in (CANARY, json.dumps(run.sound[0].text.splitlines()[0])[1:-1], "img:1"):
+        assert (message in everything) is text
     for never in (KEY, "base64", "target"):
         assert never not in everything
-    texts = {key for one in spans for key in one.attributes or () if "messages" in key or "tool.call" in key}
+    texts = {key for entry in spans for key in entry.attributes or () if "messages" in key or "tool.call" in key}
     assert texts == (
         {"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"}
         if text
         else set()
     )
     if text:
-        (reply,) = json.loads(named(spans, "chat ")[0]["gen_ai.output.messages"])
+        (reply,) = json.loads(spans_named(spans, "chat ")[0]["gen_ai.output.messages"])
         assert reply["role"] == "assistant"
         assert [part["type"] for part in reply["parts"]] == ["text", "tool_call"]
 
@@ -189,17 +189,17 @@ def spans_of(work: Any) -> Sequence[ReadableSpan]:
 
 
 def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
-    before = api.get_tracer_provider()
+    tracer_provider = api.get_tracer_provider()
 
     def work() -> None:
-        assert api.get_tracer_provider() is before
+        assert api.get_tracer_provider() is tracer_provider
         # As the client of a provider does that traces itself.
         with api.get_tracer("theirs").start_as_current_span("theirs"), span(lambda: tool_call("crop", (), {})):
             pass
 
-    assert [one.name for one in spans_of(work)] == ["execute_tool crop", "run blink"]
-    with span(lambda: tool_call("crop", (), {})) as ended:
-        assert ended(None) is None  # type: ignore[arg-type]
+    assert [item.name for item in spans_of(work)] == ["execute_tool crop", "run blink"]
+    with span(lambda: tool_call("crop", (), {})) as result:
+        assert result(None) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_traces_that_cannot_be_made_are_refused"))

@@ -16,7 +16,7 @@ def mark(label: str | None, x: float, y: float, confidence: float = 0.9) -> Poin
     return PointMark(label, x, y, 7.0, 3.0, "red", None, 0.8, 0.8, confidence)
 
 
-def found(*marks: PointMark) -> tuple[Finding, ...]:
+def marks_finding(*marks: PointMark) -> tuple[Finding, ...]:
     return (Finding("", marks_data(Marks(marks)), 0.9, "classical", "1"),)
 
 
@@ -24,7 +24,7 @@ def test_errors_name_the_point():
     with pytest.raises(ToolError, match=r"depth: point 2 \(100, 4\) is outside the image of 100 x 50 px"):
         read_points("depth", (PointArg(x=1, y=1), PointArg(x=100, y=4)), (), (50, 100))
     with pytest.raises(ToolError, match=r"no drawn point 'C' was found \(found: A\)"):
-        read_points("depth", (PointArg(label="C"),), found(mark("A", 1, 2)), (50, 100))
+        read_points("depth", (PointArg(label="C"),), marks_finding(mark("A", 1, 2)), (50, 100))
     for wrong in ({"x": 1}, {"y": 1}, {}, {"x": -1, "y": 2, "label": "A"}):
         with pytest.raises(ValidationError):
             PointArg.model_validate(wrong)

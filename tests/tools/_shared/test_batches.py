@@ -29,11 +29,11 @@ NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel", 
 @pytest.fixture
 def checkpoint(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints, tmp_path: Path) -> Checkpoints:
     def get(family: str) -> Path:
-        found = (depth_checkpoint if family.startswith("depth") else things_checkpoint)(family)
+        result = (depth_checkpoint if family.startswith("depth") else things_checkpoint)(family)
         if family != "efficientloftr":
-            return found
+            return result
         # In the tiny network the outermost cells have no window of their own; no match may lie there.
-        copy = Path(shutil.copytree(found, tmp_path / family))
+        copy = Path(shutil.copytree(result, tmp_path / family))
         config = json.loads((copy / "config.json").read_text())
         (copy / "config.json").write_text(json.dumps({**config, "coarse_matching_border_removal": 2}))
         return copy
@@ -58,42 +58,42 @@ def pixels(seed: int, size: tuple[int, int]) -> np.ndarray:
 
 def images(tool: Tool, place: int) -> tuple[np.ndarray, ...]:
     size = SIZES[place % len(SIZES)]
-    made = tuple(pixels(10 * place + n, size) for n in range(max(1, tool.card.images[0])))
+    items = tuple(pixels(10 * place + n, size) for n in range(max(1, tool.card.images[0])))
     if tool.card.name != "jigsaw":
-        return made
+        return items
     # Both pieces fit the seams equally well, so that the network is asked.
-    whole, other = made[0].copy(), made[1]
+    copied, other = items[0].copy(), items[1]
     middle, centre = size[1] // 2, size[0] // 2
-    right, wrong = whole[middle:, centre:].copy(), whole[middle:, centre:].copy()
+    right, wrong = copied[middle:, centre:].copy(), copied[middle:, centre:].copy()
     wrong[3:, 3:] = other[middle + 3 :, centre + 3 :]
-    whole[middle:, centre:] = 0
-    return whole, right, wrong
+    copied[middle:, centre:] = 0
+    return copied, right, wrong
 
 
 def requests(tool: Tool, family: str) -> list[Request[Any]]:
     name = tool.card.name
-    asked = ASKED.get(f"{name} {family}", ASKED.get(name, [{}]))
+    value = ASKED.get(f"{name} {family}", ASKED.get(name, [{}]))
     return [
-        Request(images(tool, place), tool.args.model_validate(asked[place % len(asked)])) for place in range(len(SIZES))
+        Request(images(tool, place), tool.args.model_validate(value[place % len(value)])) for place in range(len(SIZES))
     ]
 
 
-def differences(one: Json, other: Json, path: str = "") -> Iterator[tuple[str, float]]:
+def differences(item: Json, other: Json, path: str = "") -> Iterator[tuple[str, float]]:
     """How far two findings' data are apart, number by number; anything else must be equal."""
-    if isinstance(one, Mapping):
+    if isinstance(item, Mapping):
         assert isinstance(other, Mapping)
-        assert one.keys() == other.keys()
-        for key in one:
-            yield from differences(one[key], other[key], f"{path}.{key}")
-    elif isinstance(one, list | tuple):
+        assert item.keys() == other.keys()
+        for key in item:
+            yield from differences(item[key], other[key], f"{path}.{key}")
+    elif isinstance(item, list | tuple):
         assert isinstance(other, list | tuple)
-        assert len(one) == len(other), path
-        for a, b in zip(one, other, strict=True):
+        assert len(item) == len(other), path
+        for a, b in zip(item, other, strict=True):
             yield from differences(a, b, path)
-    elif isinstance(one, float) and isinstance(other, int | float):
-        yield path, abs(one - other)
+    elif isinstance(item, float) and isinstance(other, int | float):
+        yield path, abs(item - other)
     else:
-        assert one == other, path
+        assert item == other, path
 
 
 def test_every_learned_backend_that_promises_batches_keeps_to_the_stages_and_states_its_tolerance() -> None:
@@ -111,22 +111,22 @@ def test_a_batch_finds_what_each_request_finds_alone(
     card = tool.backend("learned")
     backend = card.make()
     backend.setup("cpu", str(checkpoint(family)))
-    asked = requests(tool, family)
+    question = requests(tool, family)
     passes.clear()
-    together = backend.run(asked)
+    together = backend.run(question)
     network = NETWORKS.get(family, passes[-1])
     in_batches = passes.count(network)
     passes.clear()
-    alone = [backend.run([request])[0] for request in asked]
+    alone = [backend.run([request])[0] for request in question]
     assert in_batches < passes.count(network)
     for batched, single in zip(together, alone, strict=True):
-        apart = list(differences(dict(batched.data), dict(single.data)))
+        items = list(differences(dict(batched.data), dict(single.data)))
         # Boxes are fractions of the image times its size in pixels.
-        assert all(value <= card.learned_tolerance * (200 if path.endswith("_px") else 1) for path, value in apart)
+        assert all(value <= card.learned_tolerance * (200 if path.endswith("_px") else 1) for path, value in items)
         assert batched.confidence == pytest.approx(single.confidence, abs=10 * card.learned_tolerance)
-    assert len({str(found.data) for found in alone}) > 1
-    prepared = [backend.prepare(request) for request in asked]
-    for members in by_form([backend.batch_key(one) for one in prepared], most=len(asked)):
+    assert len({str(result.data) for result in alone}) > 1
+    prepared = [backend.prepare(request) for request in question]
+    for members in by_form([backend.batch_key(item) for item in prepared], most=len(question)):
         counts = []
         for some in (members[:1], members):
             passes.clear()
@@ -154,9 +154,9 @@ def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: 
     for network in rounded.networks:
         for part in network.module.modules():
             part.register_forward_hook(lambda _, __, output: seen.add(getattr(output, "dtype", None)))
-    asked = requests(tool, family)[:2]
-    for one, other in zip(exact.run(asked), rounded.run(asked), strict=True):
-        assert one.data.keys() == other.data.keys()
+    request = requests(tool, family)[:2]
+    for item, other in zip(exact.run(request), rounded.run(request), strict=True):
+        assert item.data.keys() == other.data.keys()
     assert torch.bfloat16 in seen
 
 
@@ -166,9 +166,9 @@ def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch:
 
     empty, went = torch.empty, list[object]()
 
-    def pinned(*shape: Any, pin_memory: bool, **named: Any) -> Any:
+    def pinned(*shape: Any, pin_memory: bool, **other_names: Any) -> Any:
         went.append(pin_memory)
-        return empty(*shape, **named)
+        return empty(*shape, **other_names)
 
     def there(tensor: Any, device: str, *, non_blocking: bool = False) -> Any:
         went.append((device, tuple(tensor.shape), non_blocking))

@@ -58,7 +58,7 @@ def configured(text: str) -> Damage:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda at: rewrite(at, lambda tensors: tensors.pop("head.conv1.bias")), r"1 missing \(head\.conv1\.bias\)"),
         (lambda at: rewrite(at, other_shape), r"of another shape \(head\.conv1\.bias\)"),
@@ -70,9 +70,9 @@ def configured(text: str) -> Damage:
         *((configured(text), "names no model_type") for text in ("{}", "[]", "not json", '{"model_type": 3}')),
     ],
 )
-def test_damage_is_named(damaged: Path, damage: Damage, said: str):
+def test_damage_is_named(damaged: Path, damage: Damage, message: str):
     damage(damaged)
-    with pytest.raises(WeightsError, match=said):
+    with pytest.raises(WeightsError, match=message):
         load(damaged)
 
 
@@ -104,14 +104,14 @@ def test_a_processor_with_code_is_not_run_whatever_is_typed(damaged: Path, monke
 
 
 def test_the_hash_follows_content_not_place(damaged: Path, tmp_path: Path):
-    before = content_hash(damaged)
-    assert content_hash(Path(shutil.copytree(damaged, tmp_path / "elsewhere"))) == before
+    previous = content_hash(damaged)
+    assert content_hash(Path(shutil.copytree(damaged, tmp_path / "elsewhere"))) == previous
     rewrite(damaged, lambda tensors: tensors["head.conv1.bias"].add_(1))
     changed = content_hash(damaged)
-    assert changed != before
+    assert changed != previous
     settings = json.loads((damaged / "preprocessor_config.json").read_text())
     (damaged / "preprocessor_config.json").write_text(json.dumps(settings | {"size": {"height": 84, "width": 84}}))
-    assert content_hash(damaged) not in (before, changed)
+    assert content_hash(damaged) not in (previous, changed)
 
 
 @pytest.mark.system
@@ -123,13 +123,13 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
     def module() -> torch.nn.Module:
         return torch.nn.Conv2d(3, 4, 3)
 
-    def refused(said: str) -> None:
-        with pytest.raises(WeightsError, match=said):
+    def refused(message: str) -> None:
+        with pytest.raises(WeightsError, match=message):
             load_module(module(), str(tmp_path))
 
     refused(r"has no \.safetensors file")
-    made = module()
-    save_file(made.state_dict(), tmp_path / "model.safetensors")
+    network = module()
+    save_file(network.state_dict(), tmp_path / "model.safetensors")
     refused(r"has no preprocessor_config\.json")
     # As a page once told: size, mean and spread alone.
     (tmp_path / "preprocessor_config.json").write_text('{"size": {"height": 8, "width": 8}, "image_mean": [0, 0, 0]}')
@@ -138,11 +138,11 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
     refused("preprocessor_config.json is not JSON")
     transformers.BitImageProcessor().save_pretrained(tmp_path)
     with collecting() as networks:
-        found = load_module(module(), str(tmp_path))
-    assert torch.equal(found.model.weight, made.weight)
-    assert (found.version, found.model.training) == (f"conv2d@{found.sha256[:12]}", False)
+        result = load_module(module(), str(tmp_path))
+    assert torch.equal(result.model.weight, network.weight)
+    assert (result.version, result.model.training) == (f"conv2d@{result.sha256[:12]}", False)
     assert networks[0].wants is not None
-    save_file({"weight": made.weight.detach()}, tmp_path / "model.safetensors")
+    save_file({"weight": network.weight.detach()}, tmp_path / "model.safetensors")
     with pytest.raises(WeightsError, match=r"1 missing \(bias\)"):
         load_module(module(), str(tmp_path))
     (tmp_path / "model.safetensors").write_bytes(b"no tensors")
@@ -154,8 +154,10 @@ def test_pictures_are_made_on_the_host_wherever_the_network_is(depth_checkpoint:
     """A GPU resizes to other pixels; a machine without one would refuse to make them there."""
     import torch
 
-    found = load(depth_checkpoint("depth_anything"))
+    loaded = load(depth_checkpoint("depth_anything"))
     picture = np.arange(90 * 120 * 3, dtype=np.uint8).reshape(90, 120, 3)
-    here, there = (one.process(images=[picture])["pixel_values"] for one in (found, replace(found, device="cuda:0")))
-    assert there.device.type == "cpu"
-    assert torch.equal(here, there)
+    on_host, on_card = (
+        item.process(images=[picture])["pixel_values"] for item in (loaded, replace(loaded, device="cuda:0"))
+    )
+    assert on_card.device.type == "cpu"
+    assert torch.equal(on_host, on_card)

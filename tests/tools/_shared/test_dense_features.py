@@ -12,8 +12,8 @@ GRID = np.random.default_rng(3).normal(0, 4, (3, 4, 3)).astype(np.float32)
 
 def test_the_map_of_an_image_has_its_size_and_only_finite_features() -> None:
     image = FeatureInput(None, (30, 40))
-    made = feature_map("matcher", image, GRID)
-    assert (made.size, made.vectors is GRID) == ((30, 40), True)
+    built = feature_map("matcher", image, GRID)
+    assert (built.size, built.vectors is GRID) == ((30, 40), True)
     broken = GRID.copy()
     broken[1, 1, 1] = np.nan
     with pytest.raises(ToolError, match=r"^matcher: the network returned values that are not finite"):

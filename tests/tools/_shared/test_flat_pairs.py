@@ -28,8 +28,8 @@ Change = Callable[[Matches], Matches]
 class Changed(Stages[Any, PreparedPair, Matches]):
     """A backend with something done to what its network takes, or to what it gives."""
 
-    def __init__(self, real: Any, *, given: Callable[[Any], Any] = lambda v: v, found: Change = lambda m: m) -> None:
-        self.real, self.given, self.found = real, given, found
+    def __init__(self, real: Any, *, options: Callable[[Any], Any] = lambda v: v, change: Change = lambda m: m) -> None:
+        self.real, self.given, self.found = real, options, change
         self.kept: dict[bytes, Matches] = {}
 
     @property
@@ -61,32 +61,32 @@ def backends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Changed]:
     """The real backends; each keeps what its network found."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
-        made = {}
+        results = {}
         for name in TOOLS:
             backend = load("tools", name).backend("learned").make()
             backend.setup("cpu", str(converted()))
-            made[name] = Changed(backend)
-        return made
+            results[name] = Changed(backend)
+        return results
 
 
 def with_first_flat_scene(name: str) -> Tool:
     tool = load("tools", name)
-    return dataclasses.replace(tool, checks=tuple(one for one in tool.checks if "flat scene, pair 0" in one.name))
+    return dataclasses.replace(tool, checks=tuple(check for check in tool.checks if "flat scene, pair 0" in check.name))
 
 
-def shuffled(found: Matches) -> Matches:
+def shuffled(matches: Matches) -> Matches:
     """Every second match gets the partner of the next but one."""
-    order = np.arange(len(found))
+    order = np.arange(len(matches))
     order[::2] = np.roll(order[::2], 1)
-    return dataclasses.replace(found, second=found.second[order])
+    return dataclasses.replace(matches, second=matches.second[order])
 
 
 def moved(first: tuple[float, float], second: tuple[float, float]) -> Change:
-    return lambda found: dataclasses.replace(found, first=found.first + first, second=found.second + second)
+    return lambda result: dataclasses.replace(result, first=result.first + first, second=result.second + second)
 
 
 def scaled(first: float, second: float) -> Change:
-    return lambda found: dataclasses.replace(found, first=found.first * first, second=found.second * second)
+    return lambda result: dataclasses.replace(result, first=result.first * first, second=result.second * second)
 
 
 WRONG_POINTS: dict[str, Change] = {
@@ -100,8 +100,8 @@ WRONG_POINTS: dict[str, Change] = {
     "both 5 % too large": scaled(1.05, 1.05),
     "both 5 % too small": scaled(0.95, 0.95),
     "half of the pairs shuffled": shuffled,
-    "swapped sides": lambda found: dataclasses.replace(found, first=found.second, second=found.first),
-    "half as many as nothing": lambda found: Matches(found.first[:12], found.second[:12], found.scores[:12], "few"),
+    "swapped sides": lambda result: dataclasses.replace(result, first=result.second, second=result.first),
+    "half as many as nothing": lambda value: Matches(value.first[:12], value.second[:12], value.scores[:12], "few"),
 }
 
 
@@ -110,8 +110,8 @@ WRONG_POINTS: dict[str, Change] = {
 @pytest.mark.parametrize("name", TOOLS)
 def test_wrong_points_fail_the_checks_and_the_real_ones_pass(name: str, backends: dict[str, Changed]) -> None:
     tool, real = with_first_flat_scene(name), backends[name]
-    (known,) = tool.checks
-    check_case = known.pose()
+    (check,) = tool.checks
+    check_case = check.pose()
     request = Request(check_case.images, tool.args.model_validate(check_case.args))
     pair = real.prepare(request)
     (output,) = real.compute([pair])
@@ -119,7 +119,7 @@ def test_wrong_points_fail_the_checks_and_the_real_ones_pass(name: str, backends
     assert check_case.wrong(real.finish(request, pair, output)) is None
     for mutation, change in WRONG_POINTS.items():
         assert check_case.output(change(output)) is not None, mutation
-    changed = Changed(real.real, found=shuffled)
+    changed = Changed(real.real, change=shuffled)
     changed.kept = real.kept
     (checked,) = run_known(tool, changed)
     assert "matches are right" in checked.wrong
@@ -170,10 +170,10 @@ GIVEN: dict[str, tuple[Callable[[Any], Any], str | None]] = {
 def test_a_picture_that_reaches_the_extractor_in_another_way_is_named(
     name: str, given: str, backends: dict[str, Changed], unanswered: None
 ) -> None:
-    change, said = GIVEN[given]
-    (seen,) = run_probes(load("tools", name), Changed(backends[name].real, given=change))
+    change, text = GIVEN[given]
+    (seen,) = run_probes(load("tools", name), Changed(backends[name].real, options=change))
     assert seen.network.endswith("extractor")
-    assert (seen.wrong is None) if said is None else (said in str(seen.wrong)), seen
+    assert (seen.wrong is None) if text is None else (text in str(seen.wrong)), seen
 
 
 @installed
@@ -185,25 +185,25 @@ def test_random_weights_of_either_network_fail(seed: int, backends: dict[str, Ch
     real, pair = backends["motion"].real, flat_pair(0)
     torch.manual_seed(seed)
     random = networks("aliked-n16").eval()
-    own = real.model.network.networks
+    current = real.model.network.networks
     request = Request(pair.images, load("tools", "motion").args())
     for parts in (("extractor",), ("matcher",), ("extractor", "matcher")):
-        trained = {part: own[part] for part in parts}
-        own.update({part: random[part] for part in parts})
+        trained = {part: current[part] for part in parts}
+        current.update({part: random[part] for part in parts})
         try:
-            (found,) = real.compute([real.prepare(request)])
+            (result,) = real.compute([real.prepare(request)])
         finally:
-            own.update(trained)
-        assert wrong_matches(found, pair) is not None, parts
+            current.update(trained)
+        assert wrong_matches(result, pair) is not None, parts
 
 
 @installed
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TOOLS)
 def test_the_real_weights_pass_every_check(name: str, backends: dict[str, Changed]) -> None:
-    found = run_checks(load("tools", name), backends[name].real)
-    assert [one for one in found if one.wrong is not None] == []
-    assert len(found) == len(load("tools", name).checks)
+    result = run_checks(load("tools", name), backends[name].real)
+    assert [item for item in result if item.wrong is not None] == []
+    assert len(result) == len(load("tools", name).checks)
 
 
 # The pairs themselves
@@ -216,15 +216,15 @@ def test_the_mapping_takes_a_point_to_the_same_colour(index: int) -> None:
     pair = flat_pair(index)
     height, width = pair.images[0].shape[:2]
     grid = np.stack(np.meshgrid(np.arange(20, width - 20, 7), np.arange(20, height - 20, 7)), -1).reshape(-1, 2)
-    there = np.round(pair.true_points(grid.astype(float))).astype(int)
-    inside = ((there >= 0) & (there < pair.images[1].shape[1::-1])).all(axis=1)
+    values = np.round(pair.true_points(grid.astype(float))).astype(int)
+    inside = ((values >= 0) & (values < pair.images[1].shape[1::-1])).all(axis=1)
     assert inside.mean() > 0.4
-    here, there = grid[inside], there[inside]
-    one, two = (image.astype(float) for image in pair.images)
-    apart = np.abs(one[here[:, 1], here[:, 0]] - two[there[:, 1], there[:, 0]]).mean(axis=1)
-    shift = np.abs(one[here[:, 1], here[:, 0]] - two[there[:, 1], there[:, 0] - 12]).mean(axis=1)
-    assert np.median(apart) < 12
-    assert np.median(shift) > 2 * np.median(apart)
+    source_points, values = grid[inside], values[inside]
+    item, two = (image.astype(float) for image in pair.images)
+    mean = np.abs(item[source_points[:, 1], source_points[:, 0]] - two[values[:, 1], values[:, 0]]).mean(axis=1)
+    shift = np.abs(item[source_points[:, 1], source_points[:, 0]] - two[values[:, 1], values[:, 0] - 12]).mean(axis=1)
+    assert np.median(mean) < 12
+    assert np.median(shift) > 2 * np.median(mean)
 
 
 def test_what_is_no_matches_is_judged_by_its_evidence() -> None:

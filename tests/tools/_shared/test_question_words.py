@@ -36,9 +36,9 @@ def test_any_text_is_read_without_an_error(text: str):
 
 @given(WORDS, WORDS, st.sampled_from(sorted(PHRASES)))
 def test_every_phrase_is_found_again(first: str, second: str, phrase: str):
-    asked = asked_relation(f"Is the {first} {phrase} the {second}?\nSelect from the following choices.")
-    assert asked == AskedRelation(first, PHRASES[phrase], second)
-    assert asked.relation in get_args(RelationName)
+    request = asked_relation(f"Is the {first} {phrase} the {second}?\nSelect from the following choices.")
+    assert request == AskedRelation(first, PHRASES[phrase], second)
+    assert request.relation in get_args(RelationName)
 
 
 @given(st.integers(0, len(NUMBERS) - 1))
@@ -49,13 +49,13 @@ def test_numbers_read_alike_in_digits_and_words(number: int):
 @pytest.mark.system
 def test_generated_questions_are_understood():
     for index in range(3):
-        made = item("Counting", index, 1)
-        assert counted_thing(made.question) == str(made.facts.name)
-        made = item("Object_Localization", index, 1)
-        assert boxed_thing(made.question) == str(made.facts.name)
-        made = item("Spatial_Relation", index, 1)
-        asked = asked_relation(made.question)
-        assert (asked.subject, asked.reference) == (str(made.facts.first), str(made.facts.second))
+        drawn_item = item("Counting", index, 1)
+        assert counted_thing(drawn_item.question) == str(drawn_item.facts.name)
+        drawn_item = item("Object_Localization", index, 1)
+        assert boxed_thing(drawn_item.question) == str(drawn_item.facts.name)
+        drawn_item = item("Spatial_Relation", index, 1)
+        request = asked_relation(drawn_item.question)
+        assert (request.subject, request.reference) == (str(drawn_item.facts.first), str(drawn_item.facts.second))
 
 
 @pytest.mark.shared_data

@@ -81,12 +81,12 @@ def test_points_of_a_mirror_image_lie_where_they_are_seen(longest: int, monkeypa
     pixels = photograph(1)[:240, :320]
     views = view_of(pixels), view_of(np.ascontiguousarray(pixels[:, ::-1]))
     assert views[0].pixels.shape[1] == longest
-    found = match_either_hand(*views)
-    assert found.mirrored
-    assert len(found) > 100
-    assert found.first[:, 0].max() > 290
-    assert np.median(np.abs(319 - found.first[:, 0] - found.second[:, 0])) < 0.5
-    assert np.median(np.abs(found.first[:, 1] - found.second[:, 1])) < 0.5
+    result = match_either_hand(*views)
+    assert result.mirrored
+    assert len(result) > 100
+    assert result.first[:, 0].max() > 290
+    assert np.median(np.abs(319 - result.first[:, 0] - result.second[:, 0])) < 0.5
+    assert np.median(np.abs(result.first[:, 1] - result.second[:, 1])) < 0.5
 
 
 @pytest.mark.system
@@ -94,6 +94,6 @@ def test_views_of_one_hand_keep_their_matches() -> None:
     pixels, other = (photograph(seed)[:240, :320] for seed in (2, 3))
     for second in (pixels[:, 30:], pixels[20:150], other):
         views = view_of(pixels), view_of(np.ascontiguousarray(second))
-        plain, found = match_views(*views), match_either_hand(*views)
-        assert not found.mirrored
-        assert (found.first.tobytes(), found.second.tobytes()) == (plain.first.tobytes(), plain.second.tobytes())
+        plain, result = match_views(*views), match_either_hand(*views)
+        assert not result.mirrored
+        assert (result.first.tobytes(), result.second.tobytes()) == (plain.first.tobytes(), plain.second.tobytes())

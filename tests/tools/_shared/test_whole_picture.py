@@ -37,10 +37,10 @@ def photo(height: int, width: int) -> Pixels:
     return np.clip(chart(height, width) + noise, 0, 255).astype(np.uint8)
 
 
-def far_from(values: Any, wanted: np.ndarray) -> float:
+def far_from(values: Any, expected: np.ndarray) -> float:
     """The largest difference, in steps of 1/255 of the picture (ImageNet's smallest deviation)."""
-    assert tuple(values.shape) == (1, *wanted.shape)
-    return float(np.abs(values[0].numpy() - wanted).max() * 0.22 * 255)
+    assert tuple(values.shape) == (1, *expected.shape)
+    return float(np.abs(values[0].numpy() - expected).max() * 0.22 * 255)
 
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
@@ -77,7 +77,7 @@ def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Checkpo
     changed[:, :60] = 255 - changed[:, :60]
     assert float((model.prepare(pixels) - model.prepare(changed)).abs().max()) > 0.5
     cropped = transformers.AutoImageProcessor.from_pretrained(things_checkpoint("dinov2"))
-    seen = [cropped(images=[one], return_tensors="pt")["pixel_values"] for one in (pixels, changed)]
+    seen = [cropped(images=[item], return_tensors="pt")["pixel_values"] for item in (pixels, changed)]
     assert torch.equal(*seen)
 
 
@@ -87,10 +87,10 @@ def test_attributes_gets_what_the_familys_own_processor_makes(things_checkpoint:
     import transformers
 
     folder, pixels = things_checkpoint(family), photo(150, 200)
-    wanted = transformers.AutoProcessor.from_pretrained(folder).image_processor(
+    pixel_values = transformers.AutoProcessor.from_pretrained(folder).image_processor(
         images=[Image.fromarray(pixels)], return_tensors="pt"
     )["pixel_values"]
-    assert torch.equal(TextScorer(str(folder), "cpu").prepare(pixels)["pixel_values"], wanted)
+    assert torch.equal(TextScorer(str(folder), "cpu").prepare(pixels)["pixel_values"], pixel_values)
 
 
 def test_semantic_correspondence_scales_a_large_picture_only_to_what_the_network_takes(
@@ -99,10 +99,10 @@ def test_semantic_correspondence_scales_a_large_picture_only_to_what_the_network
     backend, pixels = DenseMatch(), photo(960, 1280)
     backend.setup("cpu", str(things_checkpoint("dinov2")))
     point = {"x": 5, "y": 5}
-    made = backend.prepare(Request((pixels, pixels), SemanticArgs(point=point, candidates=[point, point])))
-    wanted = reference(pixels, "dinov2", 30 * 14, 40 * 14)
+    prepared = backend.prepare(Request((pixels, pixels), SemanticArgs(point=point, candidates=[point, point])))
+    expected = reference(pixels, "dinov2", 30 * 14, 40 * 14)
     # It is reduced to 1024 px by area first, which smooths the noise a little more than one step does.
-    assert all(float(np.abs(one.values[0].numpy() - wanted).mean() * 0.22 * 255) < 3 for one in made.images)
+    assert all(float(np.abs(image.values[0].numpy() - expected).mean() * 0.22 * 255) < 3 for image in prepared.images)
 
 
 @pytest.mark.system

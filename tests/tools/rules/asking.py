@@ -6,7 +6,7 @@ from hybrid.core.types import Finding, Prompt
 from tools.rules import ask_specialists
 
 
-async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
+async def ask_rules(fakes: Any, prompt: Prompt, *findings: Finding | Exception) -> Any:
     """The rules' answers, and the calls that they made, where the tools find this."""
-    ctx = fakes.context_of(asked, findings=list(findings))
-    return await ask_specialists(asked, ctx), ctx.tool.calls
+    ctx = fakes.context_of(prompt, findings=list(findings))
+    return await ask_specialists(prompt, ctx), ctx.tool.calls

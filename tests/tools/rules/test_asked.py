@@ -36,7 +36,7 @@ class Case:
 CASES = [Case(*row) for row in cases(__file__, "cases", list, choices=tuple)[1]]
 
 
-def shown(count: int) -> tuple[ImageRef, ...]:
+def image_refs(count: int) -> tuple[ImageRef, ...]:
     return tuple(
         ImageRef(f"img:{place}", StoredImage("0" * 64, 400, 200, "image/png")) for place in range(1, count + 1)
     )
@@ -45,22 +45,22 @@ def shown(count: int) -> tuple[ImageRef, ...]:
 def blink(case: Case, choices: tuple[str, ...]) -> Prompt:
     letters = "\n".join(f"({letter}) {choice}" for letter, choice in zip("ABCD", choices, strict=False))
     text = f"{case.text}\nSelect from the following choices.\n{letters}"
-    return Prompt((text, *shown(case.images)), Kind.CHOICE, choices, route=case.route)
+    return Prompt((text, *image_refs(case.images)), Kind.CHOICE, choices, route=case.route)
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route}-{case.letter}")
-async def test_the_answer_to_the_question_as_it_is_worded(fakes: Any, case: Case, turned: bool) -> None:
+async def test_the_answer_to_the_question_as_it_is_worded(fakes: Any, case: Case, is_turned: bool) -> None:
     """Turned, the choices stand in the reverse order: the words decide, and not the place."""
-    choices = case.choices[::-1] if turned else case.choices
-    asked = blink(case, choices)
-    ctx = fakes.context_of(asked, findings=[Finding("", case.data, 0.7, "learned", "1")])
-    said = await ask_rules(asked, ctx)
+    choices = case.choices[::-1] if is_turned else case.choices
+    request = blink(case, choices)
+    ctx = fakes.context_of(request, findings=[Finding("", case.data, 0.7, "learned", "1")])
+    text = await ask_rules(request, ctx)
     ((tool, images, args),) = ctx.tool.calls
     assert (tool, images) == (case.tool, tuple(f"img:{place}" for place in range(1, case.images + 1)))
     assert {**args, **_sorted(args)} == {**case.args, **_sorted(case.args)}
-    wanted = None if case.letter is None else case.choices["ABCD".index(case.letter)]
-    assert (None if said is None else choices["ABCD".index(said.letter)]) == wanted
+    expected = None if case.letter is None else case.choices["ABCD".index(case.letter)]
+    assert (None if text is None else choices["ABCD".index(text.letter)]) == expected
 
 
 def _sorted(args: Mapping[str, Any]) -> dict[str, Json]:
@@ -78,7 +78,7 @@ def boxes_in_order(*labels: int) -> Finding:
 
 def gaze(route: str, kind: Kind, text: str) -> Prompt:
     choices = () if kind in (Kind.INTEGER, Kind.SCANPATH) else options(text)
-    return Prompt((text, *shown(1)), kind, choices, given=facts_of(route, text, (400, 200), "xyxy"), route=route)
+    return Prompt((text, *image_refs(1)), kind, choices, given=facts_of(route, text, (400, 200), "xyxy"), route=route)
 
 
 SEARCH = (
@@ -93,10 +93,13 @@ async def test_where_people_look(
     fakes: Any, route: str, kind: Kind, text: str, findings: list[Any], wanted: Any
 ) -> None:
     """A finding is the order of its boxes, or its data."""
-    asked = gaze(route, kind, text)
-    told = [boxes_in_order(*one) if isinstance(one, list) else Finding("", one, 0.5, "c", "1") for one in findings]
-    said = await ask_rules(asked, fakes.context_of(asked, findings=told))
-    assert parse(said.answer, kind, asked.choices).value == wanted
+    request = gaze(route, kind, text)
+    values = [
+        boxes_in_order(*finding) if isinstance(finding, list) else Finding("", finding, 0.5, "c", "1")
+        for finding in findings
+    ]
+    message = await ask_rules(request, fakes.context_of(request, findings=values))
+    assert parse(message.answer, kind, request.choices).value == wanted
 
 
 async def test_the_more_salient_of_two_named_objects(fakes: Any) -> None:
@@ -104,23 +107,23 @@ async def test_the_more_salient_of_two_named_objects(fakes: Any) -> None:
         "Between these two objects — [A] the person on the left side [B] the bicycle on the right side — please select "
         "the option representing the more salient object."
     )
-    asked = gaze("Q5", Kind.CHOICE, text)
+    request = gaze("Q5", Kind.CHOICE, text)
     names = ["person on the left side", "bicycle on the right side"]
     rows: list[Json] = [
         {"name": name, "score_0_1": 0.9, "box_px": [20 * place, 0, 20 * place + 9, 9]}
         for place, name in enumerate(names)
     ]
-    ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1"), boxes_in_order(1, 0)])
-    assert (await ask_rules(asked, ctx)).letter == "B"
+    ctx = fakes.context_of(request, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1"), boxes_in_order(1, 0)])
+    assert (await ask_rules(request, ctx)).letter == "B"
     assert ctx.tool.calls[0][2] == {"names": names}
 
 
 @pytest.mark.parametrize(("route", "text", "target"), [("Q9", FREE, None), ("Q12", SEARCH, "sink")])
 async def test_a_scanpath_of_as_many_fixations(fakes: Any, route: str, text: str, target: str | None) -> None:
-    asked = gaze(route, Kind.SCANPATH, text)
+    request = gaze(route, Kind.SCANPATH, text)
     data: dict[str, Json] = {"x_0_1": [0.5, 0.25], "y_0_1": [0.4, 0.75], "t_ms": [200, 310]}
-    ctx = fakes.context_of(asked, findings=[Finding("", data, 0.4, "classical", "1")])
-    read: Any = parse((await ask_rules(asked, ctx)).answer, Kind.SCANPATH).value
+    ctx = fakes.context_of(request, findings=[Finding("", data, 0.4, "classical", "1")])
+    read: Any = parse((await ask_rules(request, ctx)).answer, Kind.SCANPATH).value
     assert (read.x, read.y, read.t_ms) == ((0.5, 0.25), (0.4, 0.75), (200, 310))
     assert ctx.tool.calls[0][2] == {"fixations": 6} | ({} if target is None else {"target": target})
 
@@ -128,7 +131,7 @@ async def test_a_scanpath_of_as_many_fixations(fakes: Any, route: str, text: str
 @pytest.mark.parametrize(("seen", "word"), [(True, "no"), (False, "yes")])
 async def test_whether_more_has_to_be_seen(fakes: Any, seen: bool, word: str) -> None:
     text = "The question about the whole picture is: Where is the umbrella?\nDo you need to see more of the picture?"
-    asked = Prompt((*shown(1), text), Kind.CONTINUE, (), route=Kind.CONTINUE)
+    request = Prompt((*image_refs(1), text), Kind.CONTINUE, (), route=Kind.CONTINUE)
     rows: list[Json] = [{"name": "umbrella", "score_0_1": 0.9, "box_px": [0, 0, 9, 9]}] if seen else []
-    ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
-    assert (await ask_rules(asked, ctx)).answer == word
+    ctx = fakes.context_of(request, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
+    assert (await ask_rules(request, ctx)).answer == word

@@ -14,10 +14,10 @@ from hybrid.core.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanp
 from hybrid.scoring.runs import score_run
 from hybrid.tool.rules import ORDINALS
 from tests.tables import cases
-from tests.tools.rules.asking import said
+from tests.tools.rules.asking import ask_rules
 from tests.tools.specialist_run import specialist_run
 from tools._shared.boxes import overlap
-from tools.rules import ask_specialists as ask_rules
+from tools.rules import ask_specialists
 from tools.rules.hvsbench import ranked_thing
 from tools.saliency.rules import _around, rank_in
 
@@ -32,14 +32,14 @@ def prompt(route: str, kind: Kind, choices: tuple[str, ...] = (), text: str = "W
 @pytest.mark.parametrize("route", ["Q1", "Q3", "Q4"])
 @pytest.mark.parametrize("boxes", [(), BOXES[:2], BOXES * 6])
 async def test_boxes_that_are_not_those_of_the_choices_abstain(fakes: Any, route: str, boxes: Any) -> None:
-    assert await said(fakes, prompt(route, Kind.CHOICE, ("x", "y", "z"), boxes=boxes)) == (None, [])
+    assert await ask_rules(fakes, prompt(route, Kind.CHOICE, ("x", "y", "z"), boxes=boxes)) == (None, [])
 
 
 @pytest.mark.parametrize("route", ["Q5", "Q7"])
 async def test_names_need_a_detector(fakes: Any, route: str) -> None:
     text = "Which place has the red car among all objects by saliency?"
-    asked = prompt(route, Kind.CHOICE, ("the first car", "the second dog"), text)
-    assert (await said(fakes, asked, NoBackend("no weights")))[0] is None
+    request = prompt(route, Kind.CHOICE, ("the first car", "the second dog"), text)
+    assert (await ask_rules(fakes, request, NoBackend("no weights")))[0] is None
 
 
 def detected_rows(*rows: tuple[str, Any, Any]) -> Finding:
@@ -52,9 +52,9 @@ async def test_named_things_that_are_not_there_abstain(
     fakes: Any, asked: tuple[str, tuple[str, ...], str], findings: tuple[Any, ...], note: tuple[str, str]
 ) -> None:
     route, choices, text = asked
-    one = prompt(route, Kind.CHOICE, choices, text)
-    ctx = fakes.context_of(one, findings=[detected_rows(*rows) for rows in findings])
-    assert await ask_rules(one, ctx) is None
+    item = prompt(route, Kind.CHOICE, choices, text)
+    ctx = fakes.context_of(item, findings=[detected_rows(*rows) for rows in findings])
+    assert await ask_specialists(item, ctx) is None
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [note]
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hybrid.core.errors import NoBackend
 from hybrid.core.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tests.tables import cases
-from tests.tools.rules.asking import said
+from tests.tools.rules.asking import ask_rules
 from tests.tools.specialist_run import specialist_run
 from tools._shared.question_words import asked_question, asks_for_text, named_things
-from tools.rules import ask_specialists as ask_rules
+from tools.rules import ask_specialists
 from tools.rules._shared.options_in_words import refusing, written_choice
 from tools.rules.mvp_bench import statement_of
 
@@ -24,8 +24,8 @@ ABSENT = NoBackend("no weights")
 
 def prompt(question: str, choices: tuple[str, ...] = (), route: str = "choice") -> Prompt:
     kind = Kind.YES_NO if route == "yes_no" else Kind.CHOICE
-    shown = ImageRef("img:1", StoredImage("0" * 64, 8, 8, "image/png"))
-    return Prompt((shown, f"{question}\nChoose one."), kind, choices, route=route)
+    ref = ImageRef("img:1", StoredImage("0" * 64, 8, 8, "image/png"))
+    return Prompt((ref, f"{question}\nChoose one."), kind, choices, route=route)
 
 
 def counts(**numbers: int) -> Finding:
@@ -38,27 +38,27 @@ def fits(best: int, *scores: float, compares: bool = False) -> Finding:
 
 
 async def test_a_named_thing_that_is_not_there_is_refused(fakes: Any) -> None:
-    asked = prompt("What stands next to the red cube?", ("A tree", REFUSAL, "A dog"))
-    specialist_answer, calls = await said(fakes, asked, counts(red_cube=0))
+    request = prompt("What stands next to the red cube?", ("A tree", REFUSAL, "A dog"))
+    specialist_answer, calls = await ask_rules(fakes, request, counts(red_cube=0))
     assert (specialist_answer.letter, specialist_answer.tool, len(calls)) == ("B", "detection", 1)
     without = prompt("What stands next to the red cube?", ("A tree", "A dog"))
-    assert (await said(fakes, without, counts(red_cube=0)))[0] is None
+    assert (await ask_rules(fakes, without, counts(red_cube=0)))[0] is None
 
 
 async def test_a_count_is_the_choice_that_states_it(fakes: Any) -> None:
-    asked = prompt("How many red cars are in the picture?", ("2", "three", REFUSAL))
-    assert (await said(fakes, asked, counts(red_car=3)))[0].letter == "B"
-    assert (await said(fakes, asked, counts(red_car=5)))[0] is None
-    assert (await said(fakes, asked, counts(red_car=0)))[0].letter == "C"
+    request = prompt("How many red cars are in the picture?", ("2", "three", REFUSAL))
+    assert (await ask_rules(fakes, request, counts(red_car=3)))[0].letter == "B"
+    assert (await ask_rules(fakes, request, counts(red_car=5)))[0] is None
+    assert (await ask_rules(fakes, request, counts(red_car=0)))[0].letter == "C"
 
 
 async def test_what_is_written_is_read(fakes: Any) -> None:
-    asked = prompt("What is written on it?", ("Book Shop", "BAKERY", REFUSAL))
+    request = prompt("What is written on it?", ("Book Shop", "BAKERY", REFUSAL))
     read = Finding("", {"text": "OLD BAKERY\n1920"}, 0.8, "learned", "1")
-    specialist_answer, _ = await said(fakes, asked, read)
+    specialist_answer, _ = await ask_rules(fakes, request, read)
     assert (specialist_answer.letter, specialist_answer.tool) == ("B", "ocr")
     unread = Finding("", {"text": "?"}, 0.5, "learned", "1")
-    specialist_answer, _ = await said(fakes, asked, unread, fits(0, 0.9, 0.1))
+    specialist_answer, _ = await ask_rules(fakes, request, unread, fits(0, 0.9, 0.1))
     assert (specialist_answer.letter, specialist_answer.tool) == ("A", "attributes")
 
 
@@ -67,10 +67,10 @@ async def test_an_abstention_says_why(
     fakes: Any, asked: tuple[Any, ...], findings: tuple[dict[str, Any] | None, ...], notes: tuple[tuple[str, str], ...]
 ) -> None:
     """A finding is its data; null is a tool without weights."""
-    one = prompt(*asked)
-    told = [ABSENT if data is None else Finding("", data, 0.7, "learned", "1") for data in findings]
-    ctx = fakes.context_of(one, findings=told)
-    assert await ask_rules(one, ctx) is None
+    item = prompt(*asked)
+    values = [ABSENT if data is None else Finding("", data, 0.7, "learned", "1") for data in findings]
+    ctx = fakes.context_of(item, findings=values)
+    assert await ask_specialists(item, ctx) is None
     assert tuple((step.name, step.text) for step in ctx.log.steps if step.kind == "rule") == notes
     assert not ctx.tool.findings
 
@@ -91,10 +91,10 @@ def test_a_run_without_weights_abstains_everywhere(tmp_path: Path, benchmark: st
 
 @given(st.text(max_size=120))
 def test_any_text_is_read_without_an_error(text: str) -> None:
-    assert all(thing and thing == thing.lower() for thing in named_things(text))
+    assert all(name and name == name.lower() for name in named_things(text))
     assert asks_for_text(text) in (True, False)
-    assert (found := statement_of(text)) is None or found[0] != found[1]
-    assert (asked := asked_question(text)) is None or asked
+    assert (result := statement_of(text)) is None or result[0] != result[1]
+    assert (request := asked_question(text)) is None or request
     assert refusing((text, REFUSAL)) in (None, 1)
     assert written_choice((text,), text) in (None, 0)
 
@@ -103,5 +103,5 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
 def test_most_yes_no_questions_of_the_benchmark_state_something(shared_data: Path) -> None:
     path = shared_data / "mvp_bench" / "data" / "all_questions.json"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    asked = {row["question"].split("\n")[0] for row in rows if row["type"].startswith("y/n")}
-    assert sum(statement_of(question) is not None for question in asked) > 0.6 * len(asked)
+    values = {row["question"].split("\n")[0] for row in rows if row["type"].startswith("y/n")}
+    assert sum(statement_of(question) is not None for question in values) > 0.6 * len(values)

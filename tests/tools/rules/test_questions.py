@@ -20,7 +20,7 @@ from tests.tools.rules.wordings import prompt
 from tools.detection import report
 from tools.detection.models import Detection
 from tools.markers import MarkersArgs, locate
-from tools.rules import ask_specialists as ask_rules
+from tools.rules import ask_specialists
 
 
 def finding(data: Mapping[str, Json]) -> Finding:
@@ -29,18 +29,18 @@ def finding(data: Mapping[str, Json]) -> Finding:
 
 def seen(*boxes: tuple[str, float, tuple[float, ...]], names: Sequence[str] = ()) -> Finding:
     """A finding of detection, in its own form."""
-    found = [Detection(name, score, Box(*corners)) for name, score, corners in boxes]
-    named = list(dict.fromkeys([*(one.name for one in found), *names]))
-    return finding(report(np.zeros((480, 640, 3), np.uint8), named, found, 0.1).data)
+    detections = [Detection(name, score, Box(*corners)) for name, score, corners in boxes]
+    items = list(dict.fromkeys([*(item.name for item in detections), *names]))
+    return finding(report(np.zeros((480, 640, 3), np.uint8), items, detections, 0.1).data)
 
 
-async def said(fakes: Any, one: Prompt, *findings: Finding | Exception) -> tuple[str | None, Any, str]:
+async def ask_rules(fakes: Any, item: Prompt, *findings: Finding | Exception) -> tuple[str | None, Any, str]:
     """The answer (the choice's words where there are choices), the calls, and the last note."""
-    ctx = fakes.context_of(one, findings=list(findings))
-    answer = await ask_rules(one, ctx)
+    ctx = fakes.context_of(item, findings=list(findings))
+    answer = await ask_specialists(item, ctx)
     assert not ctx.tool.findings
     notes = [step.name for step in ctx.log.steps if step.kind == "rule"]
-    words = None if answer is None else answer.answer if answer.choice is None else one.choices[answer.choice]
+    words = None if answer is None else answer.answer if answer.choice is None else item.choices[answer.choice]
     return words, ctx.tool.calls, notes[-1] if notes else ""
 
 
@@ -58,13 +58,13 @@ async def test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is(
     sure: float,
     on_card: bool,
 ) -> None:
-    one, told = prompt(question, *choices, kind=kind), list(map(finding, findings))
-    ctx = fakes.context_of(one, findings=list(told))
-    found = await ask_rules(one, ctx)
-    assert found is not None
-    assert (found.answer, found.tool, found.on_card) == (f"Answer: {answer}", tool, on_card)
-    assert found.finding is told[-1]
-    assert found.confidence == pytest.approx(sure)
+    item, items = prompt(question, *choices, kind=kind), list(map(finding, findings))
+    ctx = fakes.context_of(item, findings=list(items))
+    result = await ask_specialists(item, ctx)
+    assert result is not None
+    assert (result.answer, result.tool, result.on_card) == (f"Answer: {answer}", tool, on_card)
+    assert result.finding is items[-1]
+    assert result.confidence == pytest.approx(sure)
     assert [step for step in ctx.log.steps if step.kind == "rule"] == []
 
 
@@ -72,37 +72,37 @@ async def test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is(
 async def test_an_abstention_says_why(
     fakes: Any, question: str, choices: tuple[str, ...], kind: Kind, findings: list[Any], note: str, text: str
 ) -> None:
-    one = prompt(question, *choices, kind=kind)
-    told = [ToolError(data["error"], Fault.BAD_ARGUMENTS) if "error" in data else finding(data) for data in findings]
-    ctx = fakes.context_of(one, findings=told)
-    assert await ask_rules(one, ctx) is None
+    item = prompt(question, *choices, kind=kind)
+    values = [ToolError(data["error"], Fault.BAD_ARGUMENTS) if "error" in data else finding(data) for data in findings]
+    ctx = fakes.context_of(item, findings=values)
+    assert await ask_specialists(item, ctx) is None
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [(note, text)]
     assert not ctx.tool.findings
 
 
 @pytest.mark.parametrize("kind", [Kind.YES_NO, Kind.CHOICE])
-@pytest.mark.parametrize("there", [True, False])
-async def test_existence_is_whether_detection_finds_one(fakes: Any, there: bool, kind: Kind) -> None:
-    one = prompt("Is there a cup in the image?", *(("No", "Yes") if kind is Kind.CHOICE else ()), kind=kind)
-    boxes = seen(("cup", 0.9, (0, 0, 9, 9))) if there else seen(names=["cup"])
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_existence_is_whether_detection_finds_one(fakes: Any, is_there: bool, kind: Kind) -> None:
+    item = prompt("Is there a cup in the image?", *(("No", "Yes") if kind is Kind.CHOICE else ()), kind=kind)
+    boxes = seen(("cup", 0.9, (0, 0, 9, 9))) if is_there else seen(names=["cup"])
     answers = ("Yes", "No") if kind is Kind.CHOICE else ("Answer: yes", "Answer: no")
-    assert (await said(fakes, one, boxes))[0] == answers[0 if there else 1]
+    assert (await ask_rules(fakes, item, boxes))[0] == answers[0 if is_there else 1]
 
 
 @pytest.mark.parametrize(("size", "cut"), [((1500, 900), False), ((1501, 900), True)])
 async def test_a_large_image_is_searched_in_quarters_within_eight_calls(
     fakes: Any, size: tuple[int, int], cut: bool
 ) -> None:
-    one = prompt("What color is the kite?", "red", "blue", size=size)
+    item = prompt("What color is the kite?", "red", "blue", size=size)
     parts = tuple(
         ImageRef(f"img:1.{n}", StoredImage("0" * 64, 750, 450, "image/png"), "img:1", Box(x, y, x + 750, y + 450))
         for n, (x, y) in enumerate([(0, 0), (750, 0), (0, 450), (750, 450)], 2)
     )
     overlay = ImageRef("img:1.1", StoredImage("0" * 64, *size, "image/png"), "img:1")
     quarters = replace(finding({}), images=(overlay, *parts))
-    none, found = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
-    findings = [none, quarters, none, found, none, none, finding({"best": 1})] if cut else [none]
-    words, calls, note = await said(fakes, one, *findings)
+    none, result = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
+    findings = [none, quarters, none, result, none, none, finding({"best": 1})] if cut else [none]
+    words, calls, note = await ask_rules(fakes, item, *findings)
     assert len(calls) <= Limits().tool_calls
     if cut:
         assert words == "blue"
@@ -113,17 +113,17 @@ async def test_a_large_image_is_searched_in_quarters_within_eight_calls(
 
 
 async def test_what_a_quarter_shows_is_what_the_answer_rests_on(fakes: Any) -> None:
-    one = prompt("Is there a kite in the image?", size=(1600, 900))
+    item = prompt("Is there a kite in the image?", size=(1600, 900))
     part = ImageRef("img:1.1", StoredImage("0" * 64, 800, 450, "image/png"), "img:1", Box(800, 0, 1600, 450))
-    none, found = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
+    none, result = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
     quarters = replace(finding({}), images=(part, part))
     for findings, rests_on, answer in (
-        ([none, quarters, found, seen(names=["kite"])], found, "yes"),
+        ([none, quarters, result, seen(names=["kite"])], result, "yes"),
         ([none, quarters, seen(names=["kite"]), seen(names=["kite"])], none, "no"),
-        ([none, quarters, ToolError("unknown", Fault.BAD_ARGUMENTS), found], found, "yes"),
+        ([none, quarters, ToolError("unknown", Fault.BAD_ARGUMENTS), result], result, "yes"),
     ):
-        ctx = fakes.context_of(one, findings=list(findings))
-        specialist_answer = await ask_rules(one, ctx)
+        ctx = fakes.context_of(item, findings=list(findings))
+        specialist_answer = await ask_specialists(item, ctx)
         assert specialist_answer is not None
         assert specialist_answer.answer == f"Answer: {answer}"
         assert specialist_answer.finding is rests_on
@@ -139,12 +139,12 @@ def test_answers_are_counted_by_what_is_asked() -> None:
 
 
 async def test_what_a_model_heard_of_a_tool_is_evidence_for_the_question() -> None:
-    one = prompt("Is there a cup in the image?")
-    for found, answer in ((seen(("cup", 0.9, (0, 0, 9, 9))), "Answer: yes"), (seen(names=["cup"]), "Answer: no")):
-        heard = TracedCall("detection", ("img:1",), {"names": ["cup"]}, 0.1, None, found)
-        assert await recorded_answer(one, [heard]) == answer
+    item = prompt("Is there a cup in the image?")
+    for result, answer in ((seen(("cup", 0.9, (0, 0, 9, 9))), "Answer: yes"), (seen(names=["cup"]), "Answer: no")):
+        call = TracedCall("detection", ("img:1",), {"names": ["cup"]}, 0.1, None, result)
+        assert await recorded_answer(item, [call]) == answer
     other = TracedCall("detection", ("img:1",), {"names": ["dog"]}, 0.1, None, seen(names=["dog"]))
-    assert await recorded_answer(one, [other]) is None
+    assert await recorded_answer(item, [other]) is None
 
 
 @pytest.mark.parametrize("width", [2, 3, 5])
@@ -156,11 +156,11 @@ def test_a_drawn_box_is_found_by_its_colour(color: Any, width: int) -> None:
     cv2.rectangle(pixels, (60, 50), (159, 179), ink, width)
     other = [255 * (color != "red"), 0, 255 * (color == "red")]
     cv2.rectangle(pixels, (120, 90), (259, 209), other if color != "blue" else [255, 0, 0], width)
-    found = locate(pixels, MarkersArgs(colors=(color,)))
-    (box,) = found.data["boxes_px"]  # type: ignore[misc,union-attr]
+    result = locate(pixels, MarkersArgs(colors=(color,)))
+    (box,) = result.data["boxes_px"]  # type: ignore[misc,union-attr]
     assert box["color"] == color  # type: ignore[index,call-overload]
     assert np.abs(np.subtract(box["box_px"], (60, 50, 160, 180))).max() <= 3  # type: ignore[index,call-overload]
-    assert found.confidence > 0.8
+    assert result.confidence > 0.8
     assert locate(pixels[:, :50].copy(), MarkersArgs(colors=(color,))).confidence == 0
 
 

@@ -13,9 +13,9 @@ from tools.rules.questions.sentence import Unclear
 @pytest.mark.parametrize("name", ["recognised", "abstained", "held_out"])
 def test_each_wording_is_recognised_as_what_it_asks(name: str, letters: str) -> None:
     wrong = [
-        (one.question, one.expected, found)
-        for one in wordings(name)
-        if (found := recognised(one.prompt(letters))) != one.expected
+        (wording.question, wording.expected, result)
+        for wording in wordings(name)
+        if (result := recognised(wording.prompt(letters))) != wording.expected
     ]
     assert wrong == []
 

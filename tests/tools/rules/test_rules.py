@@ -33,12 +33,12 @@ def prompt(route: str, kind: Kind = Kind.CHOICE) -> Prompt:
 def rule_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes this the rule for the route "mine"; where tools from outside are named, it is theirs."""
 
-    def made(answered: Callable[[Prompt, Any], Awaitable[SpecialistAnswer | None]], *outside: str) -> None:
+    def install_rule(answered: Callable[[Prompt, Any], Awaitable[SpecialistAnswer | None]], *outside: str) -> None:
         rule: Rule = RuleInWords(answered, ("depth", "ocr"))
-        found = RuleTable({"mine": rule, "other": RuleInWords(answered, ("crop",))}, {"mine": outside}, ())
-        monkeypatch.setattr(rules, "table", lambda: found if outside else replace(found, outside={}))
+        rule_table = RuleTable({"mine": rule, "other": RuleInWords(answered, ("crop",))}, {"mine": outside}, ())
+        monkeypatch.setattr(rules, "table", lambda: rule_table if outside else replace(rule_table, outside={}))
 
-    return made
+    return install_rule
 
 
 async def depth_says(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:

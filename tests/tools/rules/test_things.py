@@ -28,16 +28,16 @@ LEARNED_ONLY: dict[str, dict[str, Any]] = stored(__file__, "LEARNED_ONLY")
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Callable[..., CachedTools]]:
     """`service(**options)` makes one over an empty store and cache."""
-    made: list[CachedTools] = []
+    tools: list[CachedTools] = []
 
     def make(**options: Any) -> CachedTools:
         store = ImageStore(tmp_path / "images")
-        made.append(CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions(**options)))
-        return made[-1]
+        tools.append(CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions(**options)))
+        return tools[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in tools:
+        item.close()
 
 
 def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[Outcome, str]]:
@@ -49,19 +49,19 @@ def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[
 
 def test_tools_without_weights_abstain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
-    found = outcomes(tmp_path, ("Counting", "Spatial_Relation"), backend="classical")
-    assert found == [(Outcome.ABSTAINED, "")] * 4
+    result = outcomes(tmp_path, ("Counting", "Spatial_Relation"), backend="classical")
+    assert result == [(Outcome.ABSTAINED, "")] * 4
 
 
 @pytest.mark.parametrize("name", LEARNED_ONLY)
 async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., CachedTools], name: str):
     tool: Tool = load("tools", name)
-    wanted = "detection" if name == "relation" else name
-    asked = service(backend="classical")
+    text = "detection" if name == "relation" else name
+    request = service(backend="classical")
     image = encode(np.zeros((64, 64, 3), np.uint8))
-    refs = [ImageRef(f"img:{place}", asked.store.put(image, "made")) for place in (1, 2)][: tool.card.images[1]]
-    with pytest.raises(NoBackend, match=f"no weight-free backend; give weights with --weights {wanted}=DIR_OR_ID"):
-        await asked.call(tool, tool.parse(LEARNED_ONLY[name]), refs)
+    refs = [ImageRef(f"img:{place}", request.store.put(image, "made")) for place in (1, 2)][: tool.card.images[1]]
+    with pytest.raises(NoBackend, match=f"no weight-free backend; give weights with --weights {text}=DIR_OR_ID"):
+        await request.call(tool, tool.parse(LEARNED_ONLY[name]), refs)
 
 
 async def test_what_rests_on_another_tools_weights_is_learned_with_them(
@@ -76,9 +76,9 @@ async def test_what_rests_on_another_tools_weights_is_learned_with_them(
     }
     tools = [load("tools", name) for name in args]
 
-    async def backend(made: CachedTools, tool: Tool) -> str:
-        refs = [ImageRef("img:1", made.store.put_pixels(pixels))]
-        return (await made.call(tool, tool.parse(args[tool.card.name]), refs)).backend
+    async def backend(built: CachedTools, tool: Tool) -> str:
+        refs = [ImageRef("img:1", built.store.put_pixels(pixels))]
+        return (await built.call(tool, tool.parse(args[tool.card.name]), refs)).backend
 
     with_weights = service(weights={"detection": folder}, unchecked=True)
     for tool in tools:
@@ -102,11 +102,11 @@ async def test_depth_is_asked_at_what_was_detected(service: Callable[..., Cached
     refs = [ImageRef("img:1", shared.store.put_pixels(pixels))]
     tool: Tool = load("tools", "relation")
     args = {"subject": "person", "reference": "person"}
-    behind = await shared.call(tool, tool.args.model_validate({**args, "relation": "behind"}), refs)
-    assert behind.data["degree_0_1"] is not None
+    behind_finding = await shared.call(tool, tool.args.model_validate({**args, "relation": "behind"}), refs)
+    assert behind_finding.data["degree_0_1"] is not None
     # Relation, detection, depth and the marks that depth removes.
     assert shared.computed == 4
-    beside = await shared.call(tool, tool.args.model_validate({**args, "relation": "next to"}), refs)
+    beside_finding = await shared.call(tool, tool.args.model_validate({**args, "relation": "next to"}), refs)
     assert shared.computed == 5
-    assert behind.data["subject"] == beside.data["subject"]
-    assert behind.images[0].parent == "img:1"
+    assert behind_finding.data["subject"] == beside_finding.data["subject"]
+    assert behind_finding.images[0].parent == "img:1"

@@ -26,7 +26,7 @@ from tests.hybrid.benchmarks import mounted
 from tests.saved import saved
 from tests.tables import cases
 
-asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
+asked, sound = partial(mounted.read_questions, BENCHMARK), partial(mounted.sound, BENCHMARK)
 
 MADE = ("counting", "geo_loc")
 PER_TASK = 3
@@ -62,7 +62,7 @@ def put(folder: Path, name: str, place: Sequence[str | int], value: object) -> N
     edit(folder, name, change)
 
 
-@pytest.mark.parametrize("splits", [6, 16, *(pytest.param(one, marks=pytest.mark.system) for one in (8, 9))])
+@pytest.mark.parametrize("splits", [6, 16, *(pytest.param(number, marks=pytest.mark.system) for number in (8, 9))])
 def test_more_parts_are_cut_from_the_original(sample: Path, tmp_path: Path, splits: int) -> None:
     question = sound(sample, tmp_path, splits=str(splits))[0]
     columns, rows = GRIDS[splits]
@@ -119,10 +119,10 @@ def test_parts_tile_the_picture_column_by_column(splits: int, width: int, height
 
 def test_lines_divide_and_places_have_names() -> None:
     grey = np.full((200, 300, 3), 90, np.uint8)
-    drawn = lined(grey, 4)
-    assert tuple(drawn[50, 150]) == (255, 0, 0) == tuple(drawn[100, 20])
-    assert tuple(drawn[50, 144]) == (255, 255, 255)
-    assert tuple(drawn[50, 20]) == (90, 90, 90)
+    drawing = lined(grey, 4)
+    assert tuple(drawing[50, 150]) == (255, 0, 0) == tuple(drawing[100, 20])
+    assert tuple(drawing[50, 144]) == (255, 255, 255)
+    assert tuple(drawing[50, 20]) == (90, 90, 90)
     assert (grey == 90).all()
     assert places(4) == "1 is upper left; 2 is lower left; 3 is upper right; 4 is lower right"
     assert places(6).endswith("6 is column 3 from the left, row 2 from the top")
@@ -142,15 +142,15 @@ def test_a_row_that_cannot_be_used_costs_itself_alone(
     copy: Path, tmp_path: Path, place: list[str | int], value: object, said: str
 ) -> None:
     put(copy, "data.json", ["data", 4, *place], value)
-    found = asked(copy, tmp_path)
-    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    result = asked(copy, tmp_path)
+    broken = [question for question in result if isinstance(question, BrokenQuestion)]
     assert [question.id for question in broken] == ["actiview0005"]
     assert said in broken[0].error
-    assert len(found) == PER_TASK * len(MADE)
+    assert len(result) == PER_TASK * len(MADE)
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "said"),
+    ("name", "change", "message"),
     [
         ("data.json", lambda d: d.update(data={}), "field data: expected a list of questions"),
         ("groundtruth_views.json", lambda d: d.pop(), "expected 6 lists of views"),
@@ -158,10 +158,10 @@ def test_a_row_that_cannot_be_used_costs_itself_alone(
     ],
 )
 def test_files_that_cannot_be_used(
-    copy: Path, tmp_path: Path, name: str, change: Callable[[Any], Any], said: str
+    copy: Path, tmp_path: Path, name: str, change: Callable[[Any], Any], message: str
 ) -> None:
     edit(copy, name, change)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         asked(copy, tmp_path, mode="shift", start="E")
 
 
@@ -170,11 +170,11 @@ def test_a_bad_row_is_missing_from_each_task_that_it_may_be_of(
     copy: Path, tmp_path: Path, name: str, place: list[str | int], value: object, said: str, lost: int
 ) -> None:
     put(copy, name, place, value)
-    found = asked(copy, tmp_path, mode="shift", start="E")
-    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    result = asked(copy, tmp_path, mode="shift", start="E")
+    broken = [question for question in result if isinstance(question, BrokenQuestion)]
     assert len(broken) == lost == len({question.task for question in broken})
     assert all(re.search(said, question.error) for question in broken)
-    assert len(found) - lost == PER_TASK * len(MADE) - 1
+    assert len(result) - lost == PER_TASK * len(MADE) - 1
 
 
 def test_missing_and_broken_files(copy: Path, tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_flags_that_do_not_give_the_views_are_reported(
 def test_odd_pictures_are_read(copy: Path, tmp_path: Path) -> None:
     for name in json.loads((copy / "asset" / "data.json").read_text())["data"][0]["images"]:
         (copy / name).write_bytes(saved(Image.new("L", (1, 1), 7)))
-    found = {question.id: question for question in sound(copy, tmp_path)}
-    assert {(image.width, image.height) for image in found["actiview0001"].images} == {(1, 1)}
+    by_id = {question.id: question for question in sound(copy, tmp_path)}
+    assert {(image.width, image.height) for image in by_id["actiview0001"].images} == {(1, 1)}
     broken = [question for question in asked(copy, tmp_path, splits="9") if isinstance(question, BrokenQuestion)]
     assert [question.id for question in broken] == ["actiview0001"]
     assert "1 x 1 pixels cannot be cut into 3 columns and 3 rows" in broken[0].error

@@ -18,17 +18,17 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.core.images import ImageStore
 from hybrid.core.types import Kind, Outcome, Prompt, Question, Reply
 from hybrid.running.data import mount, questions
-from tests.hybrid.benchmarks.mounted import held
+from tests.hybrid.benchmarks.mounted import hold_dialogue
 from tests.tables import cases
 
-run = partial(held, BENCHMARK)
+run = partial(hold_dialogue, BENCHMARK)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Path:
-    made = tmp_path_factory.mktemp("actiview")
-    write(made, ("object_attr",), 1, 5)
-    return shrunk(made)
+    built = tmp_path_factory.mktemp("actiview")
+    write(built, ("object_attr",), 1, 5)
+    return shrunk(built)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def question_of(folder: Path, store: ImageStore, **given_settings: str) -> Quest
     return question
 
 
-def shown(question: Question, prompt: Prompt) -> list[str]:
+def picture_names(question: Question, prompt: Prompt) -> list[str]:
     """The pictures of a prompt: `full`, `lines` or the number of a part, in order."""
     names = {image.sha256: ("full", "lines", "1", "2", "3", "4")[place] for place, image in enumerate(question.images)}
     assert [ref.name for ref in prompt.images] == [f"img:{number}" for number in range(1, len(prompt.images) + 1)]
@@ -52,13 +52,13 @@ def shown(question: Question, prompt: Prompt) -> list[str]:
 
 
 def asks(question: Question, replies: Sequence[str]) -> list[tuple[Kind, list[str]]]:
-    return [(each.prompt.kind, shown(question, each.prompt)) for each in run(question, replies)]
+    return [(item.prompt.kind, picture_names(question, item.prompt)) for item in run(question, replies)]
 
 
 def test_full(folder: Path, store: ImageStore) -> None:
     question = question_of(folder, store, mode="full")
     (exchange,) = run(question, ["A"])
-    assert shown(question, exchange.prompt) == ["full"]
+    assert picture_names(question, exchange.prompt) == ["full"]
     assert exchange.prompt.choices == question.choices
     assert question.text in exchange.prompt.text
     assert f"Options: A. {question.choices[0]}; B. {question.choices[1]}" in exchange.prompt.text
@@ -72,12 +72,12 @@ def test_declining_is_no_answer_and_counted_where_it_is_allowed(
     folder: Path, store: ImageStore, mode: str, text: str, outcome: Outcome, declined: float | None, parse: Any
 ) -> None:
     question = question_of(folder, store, mode=mode)
-    said = text.replace("(A)", "A") if parse == "official" else text
-    score = BENCHMARK.score(question, run(question, [said]), ScoreOptions(parse))
+    variant = text.replace("(A)", "A") if parse == "official" else text
+    score = BENCHMARK.score(question, run(question, [variant]), ScoreOptions(parse))
     assert (score.outcome, score.values.get("declined")) == (outcome, declined)
     if outcome is not Outcome.ANSWERED:
         assert score.correct == 0.0
-        guessed = BENCHMARK.score(question, run(question, [said]), ScoreOptions(parse, "guess"))
+        guessed = BENCHMARK.score(question, run(question, [variant]), ScoreOptions(parse, "guess"))
         assert guessed.correct == pytest.approx(1 / len(question.choices))
     metrics = {metric.name: metric.value for metric in BENCHMARK.summarise([score])}
     assert metrics.get("declined.mean") == declined
@@ -123,35 +123,35 @@ def test_concatenated_parts(folder: Path, store: ImageStore) -> None:
     assert (picture.image.width, picture.image.height) == (3 * part.width, part.height)
     pixels, upper_right = store.pixels(picture.image), store.pixels(question.images[4])
     assert (pixels[:, part.width : 2 * part.width] == upper_right).all()
-    assert shown(question, run(question, ["2", "A"])[1].prompt) == ["2"]
-    assert shown(question, run(question, ["none", "A"])[1].prompt) == ["full"]
+    assert picture_names(question, run(question, ["2", "A"])[1].prompt) == ["2"]
+    assert picture_names(question, run(question, ["none", "A"])[1].prompt) == ["full"]
 
 
 def test_any_view_on_average_is_for_zoom_and_shifting_concatenates(folder: Path, store: ImageStore) -> None:
     mounted = mount(
         BENCHMARK, str(folder), split=None, tasks=(), settings={"mode": "average", "images": "any_view"}, store=store
     )
-    found = [question for question in questions(BENCHMARK, mounted.source, 1) if isinstance(question, Question)]
-    assert [question.protocol["images"] for question in found] == ["any_view", *["concat"] * 4]
-    scores = [BENCHMARK.score(question, run(question, ["1, 2", "no", "A"]), ScoreOptions()) for question in found]
+    values = [question for question in questions(BENCHMARK, mounted.source, 1) if isinstance(question, Question)]
+    assert [question.protocol["images"] for question in values] == ["any_view", *["concat"] * 4]
+    scores = [BENCHMARK.score(question, run(question, ["1, 2", "no", "A"]), ScoreOptions()) for question in values]
     names = [metric.name for metric in BENCHMARK.summarise(scores)]
     assert "model_avg_any_view_uses_gold" in names
     assert not any(name.startswith("accuracy.") for name in names)
 
 
 @pytest.mark.parametrize("choose", ["fixed", "choose"])
-@pytest.mark.parametrize("start", ["R", "H", *(pytest.param(one, marks=pytest.mark.system) for one in "EM")])
+@pytest.mark.parametrize("start", ["R", "H", *(pytest.param(item, marks=pytest.mark.system) for item in "EM")])
 def test_every_row_of_parts_is_there_when_shifting(folder: Path, store: ImageStore, choose: str, start: str) -> None:
     question = question_of(folder, store, mode="shift", images="concat", shift=choose, start=start)
     for replies in (["yes"], ["1", "2", "3", "4", "no"], ["4", "no"], ["2, 3", "no"], ["yes", "no"]):
-        assert all(len(each.prompt.images) == 1 for each in run(question, replies))
+        assert all(len(entry.prompt.images) == 1 for entry in run(question, replies))
 
 
 def test_described_parts(folder: Path, store: ImageStore) -> None:
     question = question_of(folder, store, mode="shift", images="description")
     question = replace(question, protocol={**question.protocol, "start": 1})
     exchanges = run(question, ["yes", "a grey wall", "yes", "a door", "no", "A"])
-    assert [each.prompt.kind for each in exchanges] == [
+    assert [exchange.prompt.kind for exchange in exchanges] == [
         Kind.CONTINUE,
         Kind.FREE,
         Kind.CONTINUE,
@@ -159,7 +159,7 @@ def test_described_parts(folder: Path, store: ImageStore) -> None:
         Kind.CONTINUE,
         Kind.CHOICE,
     ]
-    assert [shown(question, each.prompt) for each in exchanges] == [["1"], ["1"], ["2"], ["2"], ["3"], ["3"]]
+    assert [picture_names(question, item.prompt) for item in exchanges] == [["1"], ["1"], ["2"], ["2"], ["3"], ["3"]]
     assert "A description of part 1 (upper left): a grey wall" in exchanges[-1].prompt.text
     assert "part 2 (lower left): a door" in exchanges[-1].prompt.text
     assert question.text not in exchanges[1].prompt.text
@@ -181,15 +181,15 @@ def test_any_replies_lead_to_an_answer_that_can_be_retraced(
     question = question_of(folder, store, mode=mode, decisions=decisions)
     exchanges = run(question, replies)
     assert exchanges[-1].prompt.kind is Kind.CHOICE
-    trail = retrace(dialogue_of(question, BENCHMARK.texts), [each.reply for each in exchanges])
+    trail = retrace(dialogue_of(question, BENCHMARK.texts), [exchange.reply for exchange in exchanges])
     assert trail is not None
-    seen = {name for name in shown(question, exchanges[-1].prompt) if name.isdigit()}
+    seen = {name for name in picture_names(question, exchanges[-1].prompt) if name.isdigit()}
     assert seen == {str(number) for number in trail.shown}
     score = BENCHMARK.score(question, exchanges, ScoreOptions())
     assert score.values["views"] == len(trail.shown)
     if not exchanges[-1].reply.text.strip():
         assert score.correct == 0.0
-    assert retrace(dialogue_of(question, BENCHMARK.texts), [each.reply for each in exchanges[:-1]]) is None
+    assert retrace(dialogue_of(question, BENCHMARK.texts), [item.reply for item in exchanges[:-1]]) is None
 
 
 def test_an_ask_that_failed_fails_the_question(folder: Path, store: ImageStore) -> None:

@@ -17,7 +17,7 @@ from hybrid.core.images import ImageStore
 from hybrid.core.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score, StoredImage
 from hybrid.running.data import mount, questions
 from hybrid.scoring.published import published
-from tests.hybrid.benchmarks.mounted import held
+from tests.hybrid.benchmarks.mounted import hold_dialogue
 
 CLUE_VIEWS = 859
 RECALLS = [row for row in published("actiview") if row.source == "Table 13" and row.metric.startswith("recall")]
@@ -58,11 +58,11 @@ def question_of(
 
 
 def scored(question: Question, replies: Sequence[str], parse: str = "strict") -> Score:
-    exchanges = held(BENCHMARK, question, replies)
+    exchanges = hold_dialogue(BENCHMARK, question, replies)
     return BENCHMARK.score(question, exchanges, ScoreOptions(parse="official" if parse == "official" else "strict"))
 
 
-def named(scores: Sequence[Score]) -> dict[str, Metric]:
+def metrics_by_name(scores: Sequence[Score]) -> dict[str, Metric]:
     return {metric.name: metric for metric in BENCHMARK.summarise(scores)}
 
 
@@ -78,11 +78,11 @@ def test_28_of_the_30_printed_recalls_are_so_many_of_859_views() -> None:
 def test_the_printed_ceiling_of_shifting_comes_from_counting_views_from_0(shared_data: Path) -> None:
     clues = json.loads((shared_data / "actiview" / "groundtruth_views.json").read_text())
     scores = [scored(question_of(n, views, "shift", start="R"), ["yes"]) for n, views in enumerate(clues)]
-    found = named(scores)
-    assert found["views.mean"].value == 4.0
-    assert found["recall_shift"].value == 1.0
+    result = metrics_by_name(scores)
+    assert result["views.mean"].value == 4.0
+    assert result["recall_shift"].value == 1.0
     assert sum(score.values["hits_as_printed"] for score in scores) == 641
-    assert found["recall_shift_paper"].value == pytest.approx(641 / CLUE_VIEWS)
+    assert result["recall_shift_paper"].value == pytest.approx(641 / CLUE_VIEWS)
     assert round(100 * 641 / CLUE_VIEWS, 2) == 74.62
     # A model that looks at all four views has this recall in the paper, and no model has more.
     rows = {row.who: row for row in published("actiview") if row.metric == "recall_shift_paper"}
@@ -97,7 +97,7 @@ def test_zoom_recall_is_micro(shared_data: Path) -> None:
     replies = ["Answer: 1, 2", "Answer: 4"]
     scores = [scored(question_of(n, views), [replies[n % 2], "A"]) for n, views in enumerate(clues)]
     expected = sum(len(set(views) & ({1, 2} if n % 2 == 0 else {4})) for n, views in enumerate(clues))
-    metric = named(scores)["recall_zoom"]
+    metric = metrics_by_name(scores)["recall_zoom"]
     assert metric.value == pytest.approx(expected / CLUE_VIEWS)
     assert sum(cell.denominator for cell in metric.cells) == CLUE_VIEWS
 
@@ -106,14 +106,14 @@ def test_zoom_recall_is_micro(shared_data: Path) -> None:
 @given(st.lists(st.tuples(st.sets(st.integers(1, 4)), st.sets(st.integers(1, 4), min_size=1)), min_size=1, max_size=12))
 def test_recall_counts_views(seen: list[tuple[set[int], set[int]]]) -> None:
     scores = []
-    for number, (shown, clues) in enumerate(seen):
-        reply = ", ".join(map(str, sorted(shown))) or "none"
+    for number, (text, clues) in enumerate(seen):
+        reply = ", ".join(map(str, sorted(text))) or "none"
         scores.append(scored(question_of(number, sorted(clues)), [reply, "A"]))
-    found = named(scores)
-    hit = sum(len(shown & clues) for shown, clues in seen)
-    assert found["recall_zoom"].value == pytest.approx(hit / sum(len(clues) for _, clues in seen))
-    assert found["zooms.mean"].value == found["views.mean"].value
-    assert found["views.mean"].value == pytest.approx(sum(len(shown) for shown, _ in seen) / len(seen))
+    result = metrics_by_name(scores)
+    hit = sum(len(rendered & clues) for rendered, clues in seen)
+    assert result["recall_zoom"].value == pytest.approx(hit / sum(len(clues) for _, clues in seen))
+    assert result["zooms.mean"].value == result["views.mean"].value
+    assert result["views.mean"].value == pytest.approx(sum(len(other_text) for other_text, _ in seen) / len(seen))
 
 
 @given(st.sets(st.integers(1, 4)), st.sets(st.integers(1, 4)))
@@ -129,20 +129,20 @@ def test_chance_of_the_official_file(shared_data: Path, tmp_path: Path) -> None:
         pytest.skip("data.json of ActiView is not there")
     store = ImageStore(tmp_path)
     mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings={"mode": "full"}, store=store)
-    found = [question for question in questions(BENCHMARK, mounted.source, None) if isinstance(question, Question)]
-    assert round(100 * sum(1 / len(question.choices) for question in found) / len(found), 2) == 33.95
+    values = [question for question in questions(BENCHMARK, mounted.source, None) if isinstance(question, Question)]
+    assert round(100 * sum(1 / len(question.choices) for question in values) / len(values), 2) == 33.95
 
 
 def released_verdict(reply: str, options: list[str], gold: int) -> bool:
     """Whether `cal_acc` of the released `toolkit/evaluator.py` counts a reply as right, step by step as it does."""
-    said = reply
-    if "Answer:" in said:
-        said = said.split("Answer:")[1].strip()
+    text = reply
+    if "Answer:" in text:
+        text = text.split("Answer:")[1].strip()
     letters = ["A", "B", "C", "D", "E", "F", "G", "H", "Z"]
     try:
-        return letters.index(said.split(".")[0]) == gold
+        return letters.index(text.split(".")[0]) == gold
     except ValueError:
-        return said.lower().strip() == options[gold].lower().strip()
+        return text.lower().strip() == options[gold].lower().strip()
 
 
 PIECES = (
@@ -173,10 +173,10 @@ def test_the_released_rule_says_the_same_of_52_000_replies() -> None:
     right = 0
     for number in range(52_000):
         reply = "".join(rng.choices(PIECES, k=rng.randint(0, 5)))
-        offered, gold = options[: 3 + number % 2], rng.randrange(3)
-        found = official_answer(reply, offered, "ABCD"[gold])
-        assert (found == "ABCD"[gold]) == released_verdict(reply, offered, gold), (reply, offered, gold)
-        right += found == "ABCD"[gold]
+        option, gold = options[: 3 + number % 2], rng.randrange(3)
+        result = official_answer(reply, option, "ABCD"[gold])
+        assert (result == "ABCD"[gold]) == released_verdict(reply, option, gold), (reply, option, gold)
+        right += result == "ABCD"[gold]
     assert right > 1000
 
 
@@ -193,10 +193,10 @@ def test_the_released_rule_looks_a_piece_up_in_a_list(reply: str, letter: str | 
 
 @given(st.text(max_size=40), st.sampled_from("ABC"))
 def test_the_released_rule_never_gives_what_was_not_offered(text: str, gold: str) -> None:
-    found = official_answer(text, ("x", "y", "z"), gold)
-    assert found in (None, "A", "B", "C")
+    result = official_answer(text, ("x", "y", "z"), gold)
+    assert result in (None, "A", "B", "C")
     if not text.strip():
-        assert found is None
+        assert result is None
 
 
 def test_verdicts() -> None:

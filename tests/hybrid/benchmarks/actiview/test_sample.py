@@ -47,7 +47,7 @@ def test_files_have_the_official_layout(tmp_path: Path) -> None:
         original, small, lines, *parts = (decode((tmp_path / name).read_bytes(), name) for name in row["images"])
         assert original.shape == (HEIGHT, WIDTH, 3)
         assert {part.shape for part in (small, lines, *parts)} == {(HEIGHT // 2, WIDTH // 2, 3)}
-        again = np.block([[[parts[0]], [parts[2]]], [[parts[1]], [parts[3]]]])
-        assert np.abs(again.astype(int) - original).mean() < 4
+        second = np.block([[[parts[0]], [parts[2]]], [[parts[1]], [parts[3]]]])
+        assert np.abs(second.astype(int) - original).mean() < 4
         assert views[number] == list(clue_views(row["contains_bbox"]))
         assert all(starts[name][number] == start for name, start in levels(row["contains_bbox"]).items())

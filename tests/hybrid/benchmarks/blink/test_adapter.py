@@ -18,8 +18,8 @@ from tests.tables import cases
 STRICT, OFFICIAL = ScoreOptions(), ScoreOptions(parse="official")
 
 
-def source(folder: Path, *tasks: str, split: str = "val", **chosen: str) -> Source:
-    return Source(folder, ImageStore(folder / "store"), split, tasks, chosen)
+def source(folder: Path, *tasks: str, split: str = "val", **selected: str) -> Source:
+    return Source(folder, ImageStore(folder / "store"), split, tasks, selected)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_unusable_row_costs_its_own_question"))
@@ -29,9 +29,9 @@ def test_an_unusable_row_costs_its_own_question(
     change = {key: value.encode() if value and key.startswith("image") else value for key, value in change.items()}
     rows = [fakes.jigsaw_row(1), {**fakes.jigsaw_row(2), **change}, fakes.jigsaw_row(3)]
     fakes.write_task(tmp_path, "Jigsaw", rows)
-    found = questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
-    assert [question.id for question in found] == ["val_Jigsaw_1", "val_Jigsaw_2", "val_Jigsaw_3"]
-    (broken,) = [question for question in found if isinstance(question, BrokenQuestion)]
+    result = questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+    assert [question.id for question in result] == ["val_Jigsaw_1", "val_Jigsaw_2", "val_Jigsaw_3"]
+    (broken,) = [question for question in result if isinstance(question, BrokenQuestion)]
     assert broken.id == "val_Jigsaw_2"
     with pytest.raises(DataError, match=message):
         raise DataError(broken.error)
@@ -61,8 +61,8 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path, fakes: Any) -> None:
 @pytest.mark.shared_data
 def test_the_published_columns_are_read(shared_data: Path, tmp_path: Path) -> None:
     real = Source(shared_data / "blink", ImageStore(tmp_path / "store"), "val", ("Relative_Depth",))
-    found = questions(BENCHMARK, real, 3)
-    assert [type(question) for question in found] == [Question] * 3
+    result = questions(BENCHMARK, real, 3)
+    assert [type(question) for question in result] == [Question] * 3
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_official_parse"))
@@ -75,16 +75,16 @@ LETTERED = st.text(alphabet="ABCDE(). \n\u00a0x", max_size=30)
 
 @given(LETTERED, st.integers(2, 4))
 def test_the_official_parse_finds_offered_letters_in_a_sentence(text: str, choices: int) -> None:
-    found = analyze_answer(text, choices)
-    if found is not None and text.strip("()") not in "ABCDE":
-        assert found in "ABCD"[:choices]
-        assert f"({found})" in text.split()
+    result = analyze_answer(text, choices)
+    if result is not None and text.strip("()") not in "ABCDE":
+        assert result in "ABCD"[:choices]
+        assert f"({result})" in text.split()
     # A bare letter is taken as it is, offered or not: the authors compare it with the answer and it is wrong.
-    if found is not None and found not in "ABCD"[:choices]:
-        assert text in (found, f"({found})")
+    if result is not None and result not in "ABCD"[:choices]:
+        assert text in (result, f"({result})")
 
 
-def asked(letters: str = "AB", target: str = "(A)") -> Question:
+def make_question(letters: str = "AB", target: str = "(A)") -> Question:
     choices = tuple(f"choice {letter}" for letter in letters)
     return Question("val_Jigsaw_1", "Jigsaw", (), "?", Kind.CHOICE, choices, target, "Jigsaw")
 
@@ -96,7 +96,7 @@ def exchange(text: str, outcome: Outcome = Outcome.ANSWERED) -> tuple[Exchange, 
 @settings(max_examples=200)
 @given(LETTERED, st.sampled_from([STRICT, OFFICIAL]), st.sampled_from("AB"))
 def test_a_verdict_is_right_exactly_for_the_target(text: str, options: ScoreOptions, target: str) -> None:
-    score = BENCHMARK.score(asked(target=f"({target})"), exchange(text), options)
+    score = BENCHMARK.score(make_question(target=f"({target})"), exchange(text), options)
     assert score.correct == float(score.answer == target)
     assert (score.outcome is Outcome.UNPARSED) == (score.answer is None)
     assert (score.rule == "none") == (score.answer is None)
@@ -104,7 +104,7 @@ def test_a_verdict_is_right_exactly_for_the_target(text: str, options: ScoreOpti
 
 def test_a_hidden_answer_is_not_scored() -> None:
     with pytest.raises(UsageError, match="hidden"):
-        BENCHMARK.score(asked(target="hidden"), exchange("(A)"), STRICT)
+        BENCHMARK.score(make_question(target="hidden"), exchange("(A)"), STRICT)
 
 
 def test_the_card_has_all_questions() -> None:

@@ -37,6 +37,10 @@ async def test_what_the_scorer_knows_leaves_every_prompt_as_it_is(
     tmp_path: Path, fakes: Any, target: Any, task: str, groups: dict[str, str], cluster: str
 ) -> None:
     question = replace(fakes.question("q1"), images=(fakes.stored(ImageStore(tmp_path / "store"), 1),))
-    told = replace(question, target=target, task=task, groups=groups, cluster=cluster)
-    assert await prompts_of(told) == await prompts_of(question)
-    assert (told.without_target().target, told.without_target().task, told.without_target().groups) == (None, "", {})
+    variant = replace(question, target=target, task=task, groups=groups, cluster=cluster)
+    assert await prompts_of(variant) == await prompts_of(question)
+    assert (variant.without_target().target, variant.without_target().task, variant.without_target().groups) == (
+        None,
+        "",
+        {},
+    )

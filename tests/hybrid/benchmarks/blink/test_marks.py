@@ -32,14 +32,14 @@ def ground(number: int = 3) -> Pixels:
 @given(st.integers(4, 20), st.sampled_from(["red", "white", "gray"]))
 @settings(max_examples=12)
 def test_radius_and_colour_are_those_asked_for(radius: int, color: str) -> None:
-    taken = taken_off(draw_marks(ground(), POINTS), ("A", "B"))
-    again = drawn_again(taken, read_restyle(f"radius:{radius},color:{color}"))
+    selected = taken_off(draw_marks(ground(), POINTS), ("A", "B"))
+    second = drawn_again(selected, read_restyle(f"radius:{radius},color:{color}"))
     rgb = RGB["grey" if color == "gray" else color]  # type: ignore[index]
-    for mark in taken.marks:
+    for mark in selected.marks:
         x, y = round(mark.x), round(mark.y)
         # The line's outermost pixel on each side, and the next one outside that the ring leaves alone.
-        assert tuple(again[y, x + radius]) == tuple(again[y, x - radius]) == tuple(again[y + radius, x]) == rgb
-        assert np.array_equal(again[y, x + radius + 1], taken.pixels[y, x + radius + 1])
+        assert tuple(second[y, x + radius]) == tuple(second[y, x - radius]) == tuple(second[y + radius, x]) == rgb
+        assert np.array_equal(second[y, x + radius + 1], selected.pixels[y, x + radius + 1])
 
 
 @pytest.mark.parametrize("value", ["shape:square", "radius:ten", "color:blue", "height:99", "height:4001", "radius:3"])
@@ -85,8 +85,8 @@ def test_pictures_of_two_images_are_marked_by_reference_and_letters(tmp_path: Pa
     store = ImageStore(tmp_path)
     images = [draw_marks(ground(1), [Point(120, 120, "REF")]), draw_marks(ground(2), POINTS)]
     choices = ("Point A", "Point B")
-    made = redrawn("radius:12,height:400", [store.put_pixels(one) for one in images], choices, store)
-    assert [image.height for image in made] == [400, 400]
+    built = redrawn("radius:12,height:400", [store.put_pixels(item) for item in images], choices, store)
+    assert [image.height for image in built] == [400, 400]
     with pytest.raises(DataError, match="3 images"):
         redrawn("radius:12", [store.put_pixels(ground())] * 3, choices, store)
 
@@ -97,8 +97,8 @@ def test_real_pictures_are_redrawn_or_told(shared_data: Path, tmp_path: Path, fa
     rows = pq.read_table(shared_data / "blink" / "Relative_Depth" / "val-00000-of-00001.parquet").to_pylist()
     fakes.write_task(tmp_path, "Relative_Depth", rows[::3])
     source = Source(tmp_path, ImageStore(tmp_path / "i"), "val", ("Relative_Depth",), {"marks": "radius:10"})
-    found = list(BENCHMARK.questions(source))
-    broken = [one for one in found if isinstance(one, BrokenQuestion)]
-    assert len(found) == 21
+    items = list(BENCHMARK.questions(source))
+    broken = [item for item in items if isinstance(item, BrokenQuestion)]
+    assert len(items) == 21
     assert len(broken) <= 1
-    assert all("--setting marks: the letter" in one.error for one in broken)
+    assert all("--setting marks: the letter" in entry.error for entry in broken)

@@ -51,9 +51,9 @@ def test_our_parse_agrees_with_what_was_stored(shared_data: Path) -> None:
         (agreement,) = [metric for metric in scored.metrics if metric.name == "agreement"]
         cells += [replace(cell, cluster=f"{model}/{cell.cluster}") for cell in agreement.cells]
     assert len(cells) == 4 * 1901
-    found = combine(cells, "ratio")
-    assert found is not None
-    assert found >= 0.96
+    result = combine(cells, "ratio")
+    assert result is not None
+    assert result >= 0.96
 
 
 def outputs(folder: Path, name: str, identity: str, **changes: Any) -> Path:

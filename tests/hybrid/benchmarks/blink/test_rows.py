@@ -70,8 +70,8 @@ def test_what_each_table_holds() -> None:
 
 
 def test_the_specialists() -> None:
-    found = {(c.who, c.metric): c.value for c in CELLS if c.kind == "specialist"}
-    assert found == {tuple(key): value for *key, value in cases(__file__, "SPECIALISTS")[1]}
+    mapping = {(c.who, c.metric): c.value for c in CELLS if c.kind == "specialist"}
+    assert mapping == {tuple(key): value for *key, value in cases(__file__, "SPECIALISTS")[1]}
 
 
 def test_the_cell_that_two_tables_print_differently_says_so() -> None:
@@ -85,13 +85,13 @@ def test_the_cell_that_two_tables_print_differently_says_so() -> None:
 def percent(folder: Path, who: str) -> dict[str, float]:
     scored = score_predictions(folder / "blink_outputs" / FOLDERS[who], BENCHMARK, "stored", ScoreOptions())
     tasks = {task: [s.correct or 0.0 for s in scored.scores if s.task == task] for task in TASKS}
-    found = {task: 100 * sum(right) / len(right) for task, right in tasks.items()}
-    return {**found, "accuracy_macro": sum(found.values()) / 14}
+    by_task = {task: 100 * sum(right) / len(right) for task, right in tasks.items()}
+    return {**by_task, "accuracy_macro": sum(by_task.values()) / 14}
 
 
 @pytest.mark.shared_data
 @pytest.mark.parametrize("who", FOLDERS)
 def test_the_published_outputs_give_every_printed_cell_of_table_4(shared_data: Path, who: str) -> None:
-    ours = percent(shared_data, who)
+    actual = percent(shared_data, who)
     row = of("Table 4", who, "val")
-    assert {metric: f"{ours[metric]:.2f}" for metric in row} == {m: f"{cell.value:.2f}" for m, cell in row.items()}
+    assert {metric: f"{actual[metric]:.2f}" for metric in row} == {m: f"{cell.value:.2f}" for m, cell in row.items()}

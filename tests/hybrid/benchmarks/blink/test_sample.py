@@ -25,18 +25,18 @@ once = cache(row)
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_row_has_the_official_form(task: str) -> None:
-    made = once(task, 0, 0)
-    assert made.idx == f"val_{task}_1"
-    assert made.sub_task == task
-    assert len(made.images) == IMAGES.get(task, 1)
-    assert made.choices == tuple(CHOICES.get(task, made.choices))
-    assert len(made.choices) == TASKS[task].choices
-    lines = made.prompt.split("\n")
-    assert lines[:2] == [made.question, "Select from the following choices."]
-    assert lines[2:] == [f"({'ABCD'[n]}) {choice}" for n, choice in enumerate(made.choices)]
-    assert made.answer in {f"({letter})" for letter in "ABCD"[: len(made.choices)]}
-    for data in made.images:
-        assert decode(data, made.idx).std() > 5
+    built = once(task, 0, 0)
+    assert built.idx == f"val_{task}_1"
+    assert built.sub_task == task
+    assert len(built.images) == IMAGES.get(task, 1)
+    assert built.choices == tuple(CHOICES.get(task, built.choices))
+    assert len(built.choices) == TASKS[task].choices
+    lines = built.prompt.split("\n")
+    assert lines[:2] == [built.question, "Select from the following choices."]
+    assert lines[2:] == [f"({'ABCD'[n]}) {choice}" for n, choice in enumerate(built.choices)]
+    assert built.answer in {f"({letter})" for letter in "ABCD"[: len(built.choices)]}
+    for data in built.images:
+        assert decode(data, built.idx).std() > 5
 
 
 @settings(max_examples=60)
@@ -57,10 +57,10 @@ def test_longer_files_begin_alike(tmp_path: Path) -> None:
 def test_columns_are_those_of_the_published_files(shared_data: Path, tmp_path: Path, task: str) -> None:
     published = pq.read_schema(shared_data / "blink" / task / FILE_NAME)
     (path,) = write(tmp_path, [task], 1, 0)
-    ours = pq.read_schema(path)
-    assert ours.equals(published)
+    actual = pq.read_schema(path)
+    assert actual.equals(published)
     assert schema().equals(published)
-    features = (json.loads(each.metadata[b"huggingface"])["info"]["features"] for each in (ours, published))
+    features = (json.loads(item.metadata[b"huggingface"])["info"]["features"] for item in (actual, published))
     assert next(features) == next(features)
 
 
@@ -68,8 +68,8 @@ def test_columns_are_those_of_the_published_files(shared_data: Path, tmp_path: P
 def test_pictures_are_compressed_as_the_published_ones(shared_data: Path) -> None:
     table = pq.read_table(shared_data / "blink" / "Relative_Depth" / FILE_NAME)
     published = Image.open(io.BytesIO(table["image_1"][0].as_py()["bytes"]))
-    ours = Image.open(io.BytesIO(once("Relative_Depth", 0, 0).images[0]))
+    stream = Image.open(io.BytesIO(once("Relative_Depth", 0, 0).images[0]))
     assert isinstance(published, JpegImagePlugin.JpegImageFile)
-    assert isinstance(ours, JpegImagePlugin.JpegImageFile)
-    assert ours.quantization == published.quantization
-    assert JpegImagePlugin.get_sampling(ours) == JpegImagePlugin.get_sampling(published)
+    assert isinstance(stream, JpegImagePlugin.JpegImageFile)
+    assert stream.quantization == published.quantization
+    assert JpegImagePlugin.get_sampling(stream) == JpegImagePlugin.get_sampling(published)

@@ -18,21 +18,21 @@ CHANCE = ScoreOptions(unanswered="guess")
 WRONG = ScoreOptions(unanswered="wrong")
 
 
-def source(folder: Path, *tasks: str, **chosen: str) -> Source:
+def source(folder: Path, *tasks: str, **selected: str) -> Source:
     store = ImageStore(folder / "store")
-    return mount(BENCHMARK, str(folder), split=None, tasks=tasks, settings=chosen, store=store).source
+    return mount(BENCHMARK, str(folder), split=None, tasks=tasks, settings=selected, store=store).source
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Question]:
+def questions_by_type(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Question]:
     """The first question of every type."""
     folder = tmp_path_factory.mktemp("hvsbench")
     write(folder, tuple(TASKS), PER_TASK, 0)
-    found: dict[str, Question] = {}
+    results: dict[str, Question] = {}
     for question in questions(BENCHMARK, source(folder), None):
         assert isinstance(question, Question)
-        found.setdefault(question.task, question)
-    return found
+        results.setdefault(question.task, question)
+    return results
 
 
 def verdict(
@@ -46,18 +46,20 @@ CHANCES = {"Q1": 1 / 4, "Q2": CHANCE_COUNT, "Q4": 1 / 2, "Q6": 1 / 3, "Q8": 1 / 
 
 
 @pytest.mark.parametrize(("task", "chance"), CHANCES.items())
-def test_an_abstention_is_worth_chance_or_nothing(asked: Mapping[str, Question], task: str, chance: float) -> None:
-    assert verdict(asked[task], "", Outcome.ABSTAINED).correct == pytest.approx(chance)
-    assert verdict(asked[task], "", Outcome.ABSTAINED, WRONG).correct == 0.0
+def test_an_abstention_is_worth_chance_or_nothing(
+    questions_by_type: Mapping[str, Question], task: str, chance: float
+) -> None:
+    assert verdict(questions_by_type[task], "", Outcome.ABSTAINED).correct == pytest.approx(chance)
+    assert verdict(questions_by_type[task], "", Outcome.ABSTAINED, WRONG).correct == 0.0
     for text, outcome in (("", Outcome.BUDGET), ("", Outcome.TOOL_FAULT), ("I cannot say", Outcome.ANSWERED)):
-        assert verdict(asked[task], text, outcome).correct == pytest.approx(chance)
-        assert verdict(asked[task], text, outcome, WRONG).correct == 0.0
-    assert verdict(asked[task], "", Outcome.OUTAGE).correct == 0.0
+        assert verdict(questions_by_type[task], text, outcome).correct == pytest.approx(chance)
+        assert verdict(questions_by_type[task], text, outcome, WRONG).correct == 0.0
+    assert verdict(questions_by_type[task], "", Outcome.OUTAGE).correct == 0.0
 
 
-def test_stored_answers_are_scored_like_replies(asked: Mapping[str, Question]) -> None:
-    assert BENCHMARK.score_stored(asked["Q1"], str(asked["Q1"].target)).correct == 1.0
-    assert BENCHMARK.score_stored(asked["Q2"], "many").correct == 0.0
+def test_stored_answers_are_scored_like_replies(questions_by_type: Mapping[str, Question]) -> None:
+    assert BENCHMARK.score_stored(questions_by_type["Q1"], str(questions_by_type["Q1"].target)).correct == 1.0
+    assert BENCHMARK.score_stored(questions_by_type["Q2"], "many").correct == 0.0
 
 
 def test_there_is_no_server_and_no_published_prediction(tmp_path: Path) -> None:

@@ -115,11 +115,11 @@ def test_answers_that_are_no_scanpath(text: str, message: str) -> None:
 @given(text=st.text(max_size=60) | st.from_regex(r"[\[{(]?[XYT\"'0-9.,:= \[\]{}-]{0,60}", fullmatch=True))
 def test_any_answer_gives_checked_paths_or_a_data_error(text: str) -> None:
     try:
-        found = human_paths(text)
+        result = human_paths(text)
     except DataError:
         return
-    assert found
-    assert all(len(path.x) == len(path.y) >= 2 for path in found)
+    assert result
+    assert all(len(path.x) == len(path.y) >= 2 for path in result)
 
 
 @settings(max_examples=50)

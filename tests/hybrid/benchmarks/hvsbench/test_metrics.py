@@ -52,12 +52,12 @@ def test_published_rows_cover_the_tables() -> None:
 
 def test_references_leave_one_subject_out() -> None:
     humans = (PATH, OTHER, FALLBACK_PATH)
-    known = references(humans, OTHER, Rules())
+    expected_values = references(humans, OTHER, Rules())
     left_out = [
         compare(subject, [human for human in humans if human is not subject], Rules())["m_pos"] for subject in humans
     ]
-    assert known["m_pos_human"] == pytest.approx(sum(left_out) / 3)
-    assert known["m_dir_random"] == compare(OTHER, humans, Rules())["m_dir"]
+    assert expected_values["m_pos_human"] == pytest.approx(sum(left_out) / 3)
+    assert expected_values["m_dir_random"] == compare(OTHER, humans, Rules())["m_dir"]
 
 
 def test_references_that_the_data_does_not_allow_are_absent() -> None:
@@ -70,8 +70,8 @@ def scanpath_score(name: str, values: dict[str, float], task: str = "Q9") -> Sco
 
 
 def rows(value: float) -> dict[str, float]:
-    found = dict.fromkeys(DIMENSIONS, value)
-    return found | {f"{name}_human": 0.9 for name in DIMENSIONS} | {f"{name}_random": 0.7 for name in DIMENSIONS}
+    result = dict.fromkeys(DIMENSIONS, value)
+    return result | {f"{name}_human": 0.9 for name in DIMENSIONS} | {f"{name}_random": 0.7 for name in DIMENSIONS}
 
 
 def by_name(scores: list[Score]) -> dict[str, float | None]:
@@ -79,20 +79,20 @@ def by_name(scores: list[Score]) -> dict[str, float | None]:
 
 
 def test_rescaled_between_random_and_human() -> None:
-    found = by_name([scanpath_score("1", rows(0.8)), scanpath_score("2", rows(0.9))])
-    assert found["m_dir_rescaled_measured.q9"] == pytest.approx(0.75)
-    assert found["m_dir_human.q9"] == pytest.approx(0.9)
-    assert found["m_pos_random.q9"] == pytest.approx(0.7)
-    assert found["m_pos_rescaled_published.q9"] == pytest.approx((0.85 - 0.8304) / (0.8863 - 0.8304))
-    assert "m_len_rescaled_measured.q9" not in found
-    assert not any(name.endswith("q12") for name in found)
+    result = by_name([scanpath_score("1", rows(0.8)), scanpath_score("2", rows(0.9))])
+    assert result["m_dir_rescaled_measured.q9"] == pytest.approx(0.75)
+    assert result["m_dir_human.q9"] == pytest.approx(0.9)
+    assert result["m_pos_random.q9"] == pytest.approx(0.7)
+    assert result["m_pos_rescaled_published.q9"] == pytest.approx((0.85 - 0.8304) / (0.8863 - 0.8304))
+    assert "m_len_rescaled_measured.q9" not in result
+    assert not any(name.endswith("q12") for name in result)
 
 
 def test_no_measured_scale_unless_every_question_has_both_ends() -> None:
     partial = {key: value for key, value in rows(0.8).items() if not key.endswith("_human")}
-    found = by_name([scanpath_score("1", rows(0.8)), scanpath_score("2", partial)])
-    assert "m_dir_rescaled_measured.q9" not in found
-    assert found["m_dir_human.q9"] == pytest.approx(0.9)
+    result = by_name([scanpath_score("1", rows(0.8)), scanpath_score("2", partial)])
+    assert "m_dir_rescaled_measured.q9" not in result
+    assert result["m_dir_human.q9"] == pytest.approx(0.9)
 
 
 @settings(max_examples=100)
@@ -102,9 +102,9 @@ def test_mae_and_rmse(errors: list[float]) -> None:
         Score(f"Q2_{n}", "Q2", 0.0, Outcome.ANSWERED, values={"error": error, "predicted": error + 3})
         for n, error in enumerate(errors)
     ]
-    found = by_name(scores)
-    assert found["mae"] == pytest.approx(np.mean(np.abs(errors)))
-    assert found["rmse"] == pytest.approx(math.sqrt(np.mean(np.square(errors))))
+    result = by_name(scores)
+    assert result["mae"] == pytest.approx(np.mean(np.abs(errors)))
+    assert result["rmse"] == pytest.approx(math.sqrt(np.mean(np.square(errors))))
 
 
 @pytest.mark.parametrize("text", ["", "512", "0x320", "512x", "512×320", "-1x5", "1e3x2", "512x320 "])

@@ -22,14 +22,14 @@ def package(first: Floats, second: Floats) -> list[float]:
 
 def random_paths(seed: int, number: int, decimals: int | None) -> list[Floats]:
     rng = np.random.default_rng(seed)
-    found = []
+    results = []
     for _ in range(number):
         path = rng.random((int(rng.integers(3, 13)), 3))
         if decimals is not None:
             path[:, :2] = path[:, :2].round(decimals)
         path[:, 2] = 0.05 + 0.5 * path[:, 2]
-        found.append(path * [*SCREEN, 1])
-    return found
+        results.append(path * [*SCREEN, 1])
+    return results
 
 
 few_places = st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -39,12 +39,12 @@ crowded = st.lists(st.tuples(few_places, few_places, st.just(1.0)), min_size=3, 
 
 
 @settings(max_examples=30)
-@given(found=st.lists(crowded, min_size=2, max_size=4))
-def test_equals_the_package_where_nearly_every_alignment_passes_ties(found: list[Floats]) -> None:
+@given(floats=st.lists(crowded, min_size=2, max_size=4))
+def test_equals_the_package_where_nearly_every_alignment_passes_ties(floats: list[Floats]) -> None:
     # Fixations on the same few places: saccades of no length, equal saccades, identical paths.
-    pairs = [(a, b) for a in range(len(found)) for b in range(len(found))]
-    expected = np.array([package(found[a], found[b]) for a, b in pairs])
-    np.testing.assert_allclose(multimatch(found, pairs, SCREEN), expected, rtol=0, atol=1e-9)
+    pairs = [(a, b) for a in range(len(floats)) for b in range(len(floats))]
+    expected = np.array([package(floats[a], floats[b]) for a, b in pairs])
+    np.testing.assert_allclose(multimatch(floats, pairs, SCREEN), expected, rtol=0, atol=1e-9)
 
 
 def path_of(*points: tuple[float, float]) -> Floats:
@@ -54,13 +54,13 @@ def path_of(*points: tuple[float, float]) -> Floats:
 def test_values_by_hand() -> None:
     # Saccades (30, 0), (30, 0) against (0, 40), (0, 40) from the same start: every difference is the same but position.
     flat, steep = path_of((0, 0), (30, 0), (60, 0)), path_of((0, 0), (0, 40), (0, 80))
-    found = dict(zip(DIMENSIONS, multimatch([flat, steep], [(0, 1)], (60, 80))[0].tolist(), strict=True))
-    assert found["shape"] == pytest.approx(1 - 50 / 200)
-    assert found["direction"] == pytest.approx(0.5)
-    assert found["length"] == pytest.approx(1 - 10 / 100)
+    values = dict(zip(DIMENSIONS, multimatch([flat, steep], [(0, 1)], (60, 80))[0].tolist(), strict=True))
+    assert values["shape"] == pytest.approx(1 - 50 / 200)
+    assert values["direction"] == pytest.approx(0.5)
+    assert values["length"] == pytest.approx(1 - 10 / 100)
     # The alignment is the diagonal: starts are 0 and 50 apart, median 25.
-    assert found["position"] == pytest.approx(1 - 25 / 100)
-    assert found["duration"] == 1.0
+    assert values["position"] == pytest.approx(1 - 25 / 100)
+    assert values["duration"] == 1.0
 
 
 coordinates = st.floats(0, 1, allow_subnormal=False).map(lambda value: round(value, 3))
@@ -72,29 +72,29 @@ paths = st.lists(
 @settings(max_examples=60)
 @given(first=paths, second=paths)
 def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(first: Floats, second: Floats) -> None:
-    before = first.copy(), second.copy()
+    values = first.copy(), second.copy()
     different, same = multimatch([first, second], [(0, 1), (0, 0)], SCREEN)
     assert (different >= -1e-12).all()
     assert (different <= 1 + 1e-12).all()
     np.testing.assert_allclose(same, 1, atol=1e-9)
-    assert np.array_equal(first, before[0])
-    assert np.array_equal(second, before[1])
+    assert np.array_equal(first, values[0])
+    assert np.array_equal(second, values[1])
 
 
 @settings(max_examples=30)
-@given(found=st.lists(paths, min_size=1, max_size=4))
-def test_many_pairs_at_once_are_each_pair_alone(found: list[Floats]) -> None:
-    pairs = [(a, b) for a in range(len(found)) for b in range(len(found))]
-    together = multimatch(found, pairs, SCREEN)
-    alone = [multimatch([found[a], found[b]], [(0, 1)], SCREEN)[0] for a, b in pairs]
+@given(floats=st.lists(paths, min_size=1, max_size=4))
+def test_many_pairs_at_once_are_each_pair_alone(floats: list[Floats]) -> None:
+    pairs = [(a, b) for a in range(len(floats)) for b in range(len(floats))]
+    together = multimatch(floats, pairs, SCREEN)
+    alone = [multimatch([floats[a], floats[b]], [(0, 1)], SCREEN)[0] for a, b in pairs]
     assert np.array_equal(together, np.array(alone))
 
 
 def test_more_pairs_than_a_batch_holds_of_many_lengths_in_any_order() -> None:
-    found = random_paths(5, 100, 2)
+    result = random_paths(5, 100, 2)
     pairs = np.tile(np.random.default_rng(6).permutation(100).reshape(50, 2), (200, 1))
-    few = np.concatenate([multimatch(found, pair[None], SCREEN) for pair in pairs[:50]])
-    assert np.array_equal(multimatch(found, pairs, SCREEN), np.tile(few, (200, 1)))
+    few = np.concatenate([multimatch(result, pair[None], SCREEN) for pair in pairs[:50]])
+    assert np.array_equal(multimatch(result, pairs, SCREEN), np.tile(few, (200, 1)))
 
 
 def test_no_pairs_give_an_empty_table() -> None:

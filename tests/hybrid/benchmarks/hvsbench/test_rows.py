@@ -48,11 +48,11 @@ def test_a_row_that_cannot_be_used_costs_its_question_alone(
 ) -> None:
     if changed.get("image"):
         changed["image"] = {key: value and value.encode() for key, value in changed["image"].items()}
-    found = list(one(tmp_path, changed, {"index": 8}))
-    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    items = list(one(tmp_path, changed, {"index": 8}))
+    broken = [question for question in items if isinstance(question, BrokenQuestion)]
     assert len(broken) == 1
     assert re.search(f"test-00000-of-00001.parquet, {message}", broken[0].error)
-    assert len(found) == 2
+    assert len(items) == 2
 
 
 def test_a_single_human_path_has_no_references(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ COLUMNS = [
 
 
 def rows(folder: Path) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = pq.read_table(folder / "data" / FILE_NAME).to_pylist()
-    return found
+    result: list[dict[str, object]] = pq.read_table(folder / "data" / FILE_NAME).to_pylist()
+    return result
 
 
 def test_the_official_columns_and_every_type(tmp_path: Path) -> None:
@@ -29,10 +29,10 @@ def test_the_official_columns_and_every_type(tmp_path: Path) -> None:
     assert table.schema.names == COLUMNS
     assert str(table.schema.field("index").type) == "int64"
     assert json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["image"] == {"_type": "Image"}
-    found = rows(tmp_path)
-    assert [row["question_type"] for row in found] == [task for task in TASKS for _ in range(2)]
-    assert len({row["index"] for row in found}) == len(found)
-    cell = found[0]["image"]
+    result = rows(tmp_path)
+    assert [row["question_type"] for row in result] == [task for task in TASKS for _ in range(2)]
+    assert len({row["index"] for row in result}) == len(result)
+    cell = result[0]["image"]
     assert isinstance(cell, dict)
     assert decode(cell["bytes"], "row 1").shape == (HEIGHT, WIDTH, 3)
 

@@ -21,8 +21,8 @@ from tests.tables import cases
     )
 )
 def test_options_come_back_in_order(choices: list[str]) -> None:
-    written = " ".join(f"[{LETTERS[place]}] {choice}" for place, choice in enumerate(choices))
-    assert options(f"Which one? {written}") == tuple(choices)
+    text = " ".join(f"[{LETTERS[place]}] {choice}" for place, choice in enumerate(choices))
+    assert options(f"Which one? {text}") == tuple(choices)
 
 
 @settings(max_examples=300)
@@ -48,11 +48,11 @@ def test_the_form_of_boxes_is_a_setting() -> None:
 
 def test_candidate_scanpaths_as_lists_and_as_points() -> None:
     as_lists = "[A] X = [0.1, 0.2] Y = [0.3, 0.4] T = [5, 6] [B] X = [0.5, 0.6] Y = [0.7, 0.8] T = [7, 8]"
-    found = text_module.prompt_facts("Q8", as_lists, (10, 10), "xyxy").scanpaths
-    assert found == (Scanpath((0.1, 0.2), (0.3, 0.4), (5, 6)), Scanpath((0.5, 0.6), (0.7, 0.8), (7, 8)))
+    scanpaths = text_module.prompt_facts("Q8", as_lists, (10, 10), "xyxy").scanpaths
+    assert scanpaths == (Scanpath((0.1, 0.2), (0.3, 0.4), (5, 6)), Scanpath((0.5, 0.6), (0.7, 0.8), (7, 8)))
     as_points = "[A] (0.1, 0.3), (0.2, 0.4) [B] (0.5, 0.7, 7), (0.6, 0.8, 8)"
-    found = text_module.prompt_facts("Q11", as_points, (10, 10), "xyxy").scanpaths
-    assert found == (Scanpath((0.1, 0.2), (0.3, 0.4), ()), Scanpath((0.5, 0.6), (0.7, 0.8), (7, 8)))
+    scanpaths = text_module.prompt_facts("Q11", as_points, (10, 10), "xyxy").scanpaths
+    assert scanpaths == (Scanpath((0.1, 0.2), (0.3, 0.4), ()), Scanpath((0.5, 0.6), (0.7, 0.8), (7, 8)))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_lists_that_do_not_fit_are_an_error"))
@@ -62,10 +62,10 @@ def test_lists_that_do_not_fit_are_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_long_text_is_read_in_bounded_time"))
-@pytest.mark.parametrize(("before", "after"), [("[", "x"), pytest.param("", "", marks=pytest.mark.slow)])
-def test_a_long_text_is_read_in_bounded_time(before: str, after: str, unit: str) -> None:
+@pytest.mark.parametrize(("prefix", "after"), [("[", "x"), pytest.param("", "", marks=pytest.mark.slow)])
+def test_a_long_text_is_read_in_bounded_time(prefix: str, after: str, unit: str) -> None:
     """A form that takes time with the square of the length would need minutes for each."""
-    text = before + unit * (50_000 // len(unit)) + after
+    text = prefix + unit * (50_000 // len(unit)) + after
     for read in (
         options,
         lists,

@@ -25,7 +25,7 @@ from tests.hybrid.benchmarks import mounted
 from tests.saved import saved
 from tests.tables import cases
 
-asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
+asked, sound = partial(mounted.read_questions, BENCHMARK), partial(mounted.sound, BENCHMARK)
 
 PER_SET = 3
 OPTIONS = ["red", "green", "blue", "white", REFUSAL]
@@ -82,7 +82,7 @@ def test_wrong_numbers_of_shuffles(sample: Path, tmp_path: Path, value: str) -> 
 
 @pytest.mark.parametrize(
     "changed",
-    [*(one for (one,) in cases(__file__, "test_columns_are_found_under_many_names")[1]), {"image": picture()}],
+    [*(case for (case,) in cases(__file__, "test_columns_are_found_under_many_names")[1]), {"image": picture()}],
 )
 def test_columns_are_found_under_many_names(tmp_path: Path, changed: dict[str, object]) -> None:
     folder = tmp_path / "data"
@@ -100,9 +100,9 @@ def test_numbers_count_from_where_the_table_shows(tmp_path: Path) -> None:
     table(tmp_path / "zero", [row(answer=0), row(answer=3)])
     table(tmp_path / "one", [row(answer=1), row(answer=4), row(options=[REFUSAL, *OPTIONS[:4]], answer=5)])
     zero = sound(tmp_path / "zero", tmp_path, shuffles="stored")
-    one = sound(tmp_path / "one", tmp_path, shuffles="stored")
+    item = sound(tmp_path / "one", tmp_path, shuffles="stored")
     assert [target(question)["correct"] for question in zero] == [0, 3]
-    assert [target(question)["correct"] for question in one] == [0, 3, 4]
+    assert [target(question)["correct"] for question in item] == [0, 3, 4]
     for answers in ([1, 2], [0, 5], [7]):
         folder = tmp_path / f"unclear{answers[0]}{len(answers)}"
         table(folder, [row(answer=answer) for answer in answers])
@@ -113,8 +113,8 @@ def test_numbers_count_from_where_the_table_shows(tmp_path: Path) -> None:
 def test_the_set_may_stand_in_a_column(tmp_path: Path) -> None:
     rows = [row(subset="Know"), row(subset="beyond", answer="E"), row(subset="BasicVisQA")]
     table(tmp_path / "d", rows, name="test")
-    found = sound(tmp_path / "d", tmp_path, shuffles="stored")
-    assert [question.id for question in found] == ["basic_0001", "know_0001", "beyond_0001"]
+    answers = sound(tmp_path / "d", tmp_path, shuffles="stored")
+    assert [question.id for question in answers] == ["basic_0001", "know_0001", "beyond_0001"]
     table(tmp_path / "e", [row()], name="test")
     with pytest.raises(DataError, match=r"test.parquet, row 1: neither the file's name nor a set column"):
         asked(tmp_path / "e", tmp_path)
@@ -134,9 +134,9 @@ def test_a_row_that_cannot_be_used_costs_itself_alone(tmp_path: Path, changed: d
     if isinstance(changed.get("image"), dict):
         changed["image"] = {key: value.encode() for key, value in changed["image"].items()}
     table(tmp_path / "d", [row(), row(**changed), row()])
-    found = asked(tmp_path / "d", tmp_path, shuffles="stored")
-    assert [question.id for question in found] == ["basic_0001", "basic_0002", "basic_0003"]
-    (broken,) = (question for question in found if isinstance(question, BrokenQuestion))
+    result = asked(tmp_path / "d", tmp_path, shuffles="stored")
+    assert [question.id for question in result] == ["basic_0001", "basic_0002", "basic_0003"]
+    (broken,) = (question for question in result if isinstance(question, BrokenQuestion))
     assert broken.id == "basic_0002"
     assert "BasicVisQA.parquet, row 2" in broken.error
     assert said in broken.error
@@ -154,8 +154,8 @@ def test_beyond_has_no_correct_option(tmp_path: Path) -> None:
 def test_picture_paths_stay_inside_the_folder(tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes(picture())
     table(tmp_path / "d", [row(image="../outside.png"), row(image="none.png")])
-    found = asked(tmp_path / "d", tmp_path)
-    assert all(isinstance(question, BrokenQuestion) and "there is no file" in question.error for question in found)
+    result = asked(tmp_path / "d", tmp_path)
+    assert all(isinstance(question, BrokenQuestion) and "there is no file" in question.error for question in result)
 
 
 def one(sample: Path, tmp_path: Path, name: str, **given_settings: str) -> Question:

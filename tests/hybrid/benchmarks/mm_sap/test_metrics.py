@@ -28,11 +28,11 @@ def totals(sizes: Mapping[str, int], kk: Mapping[str, float], ku: Mapping[str, f
 
 
 def columns(table: str) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    results: dict[str, dict[str, float]] = {}
     for row in ROWS:
         if row.source == table:
-            found.setdefault(row.who, {})[row.metric] = row.value
-    return found
+            results.setdefault(row.who, {})[row.metric] = row.value
+    return results
 
 
 def question_of(number: int, task: str, shuffle: str = "s0", kind: str = "Color") -> Question:
@@ -52,10 +52,10 @@ def question_of(number: int, task: str, shuffle: str = "s0", kind: str = "Color"
 
 
 def exchanges(first: str, second: str | None = None, outcome: Outcome = Outcome.ANSWERED) -> tuple[Exchange, ...]:
-    found = [Exchange(Prompt(("What?",), Kind.CHOICE, CHOICES), Reply(first, outcome))]
+    values = [Exchange(Prompt(("What?",), Kind.CHOICE, CHOICES), Reply(first, outcome))]
     if second is not None:
-        found.append(Exchange(Prompt(("What?",), Kind.CHOICE, SHORTER), Reply(second)))
-    return tuple(found)
+        values.append(Exchange(Prompt(("What?",), Kind.CHOICE, SHORTER), Reply(second)))
+    return tuple(values)
 
 
 def scored(question: Question, first: str, second: str | None = None) -> Score:
@@ -64,25 +64,25 @@ def scored(question: Question, first: str, second: str | None = None) -> Score:
 
 def test_accuracy_times_rate_is_kk_but_for_two_cells() -> None:
     scores, rates = columns("Table 1"), columns("Table 2")
-    apart = set()
+    seen = set()
     for who, row in rates.items():
         for name in ("BasicVisQA", "KnowVisQA"):
             kk = row[f"answer_rate.{name}"] * row[f"answer_accuracy.{name}"] / 100
             if abs(kk - scores[who][f"score_kk.{name}"]) > 0.03:
-                apart.add((who, name, round(kk, 2)))
+                seen.add((who, name, round(kk, 2)))
         assert 100 - row["answer_rate.BeyondVisQA"] == pytest.approx(scores[who]["score_ku.BeyondVisQA"], abs=0.011)
-    assert apart == {("ShareGPT4V-13b", "BasicVisQA", 65.51), ("Gemini 1.0 Pro Vision", "KnowVisQA", 70.77)}
+    assert seen == {("ShareGPT4V-13b", "BasicVisQA", 65.51), ("Gemini 1.0 Pro Vision", "KnowVisQA", 70.77)}
 
 
 def test_the_unknown_knowns_rate_fits_with_the_refusals_as_denominator() -> None:
     table, scores = columns("Table 4"), columns("Table 1")
-    ours = {
+    by_value = {
         who: row["refusals.KnowVisQA"] * (1 - row["unknown_knowns_rate"] / 100) / 350 * 100
         for who, row in table.items()
     }
     for who in ("InfMLLM-7b", "GPT-4V"):
-        assert ours[who] == pytest.approx(scores[who]["score_ku.KnowVisQA"], abs=0.13)
-    assert ours["Yi-VL-6b"] == pytest.approx(scores["Yi-VL-6B"]["score_ku.KnowVisQA"], abs=0.13)
+        assert by_value[who] == pytest.approx(scores[who]["score_ku.KnowVisQA"], abs=0.13)
+    assert by_value["Yi-VL-6b"] == pytest.approx(scores["Yi-VL-6B"]["score_ku.KnowVisQA"], abs=0.13)
     assert scores["Qwen-VL-Max"]["score_ku.KnowVisQA"] > table["Qwen-VL-Max"]["refusals.KnowVisQA"] / 3.5
 
 

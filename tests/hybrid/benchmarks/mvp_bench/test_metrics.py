@@ -32,7 +32,7 @@ def test_yes_no_metrics_equal_a_second_definition(rows: list[tuple[int, int, boo
         yes_no(pair, question, "natural" if first else "manipulated", float(right), "low" if question < 3 else "high")
         for pair, question, first, right in rows
     ]
-    found = values(scores)
+    result = values(scores)
 
     def share(units: list[list[bool]]) -> float | None:
         return sum(map(all, units)) / len(units) if units else None
@@ -41,15 +41,15 @@ def test_yes_no_metrics_equal_a_second_definition(rows: list[tuple[int, int, boo
     by_pair = [[r[3] for r in rows if r[0] == pair] for pair in pairs]
     by_question = [[r[3] for r in rows if r[:2] == key] for key in {r[:2] for r in rows}]
     by_image = [[r[3] for r in rows if (r[0], r[2]) == key] for key in {(r[0], r[2]) for r in rows}]
-    assert found.get("mAcc") == share([unit for unit in by_pair if len(unit) > 3])
-    assert found.get("qAcc.multi") == share([unit for unit in by_question if len(unit) == 2])
-    assert found.get("iAcc.all") == share([unit for unit in by_image if len(unit) > 1])
-    assert found.get("aAcc.all") == share([[r[3]] for r in rows])
+    assert result.get("mAcc") == share([unit for unit in by_pair if len(unit) > 3])
+    assert result.get("qAcc.multi") == share([unit for unit in by_question if len(unit) == 2])
+    assert result.get("iAcc.all") == share([unit for unit in by_image if len(unit) > 1])
+    assert result.get("aAcc.all") == share([[r[3]] for r in rows])
 
 
 @settings(max_examples=40)
 @given(ROWS)
 def test_all_right_is_one_and_all_wrong_is_zero(rows: list[tuple[int, int, bool, bool]]) -> None:
-    for worth in (0.0, 1.0):
-        scores = [yes_no(p, q, "natural" if first else "manipulated", worth) for p, q, first, _ in rows]
-        assert set(values(scores).values()) <= {worth}
+    for number in (0.0, 1.0):
+        scores = [yes_no(p, q, "natural" if first else "manipulated", number) for p, q, first, _ in rows]
+        assert set(values(scores).values()) <= {number}

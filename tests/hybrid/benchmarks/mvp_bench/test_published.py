@@ -59,11 +59,11 @@ def key(cell: Published) -> tuple[str, str, str]:
 @pytest.mark.parametrize("table", [pytest.param("Table 2", marks=pytest.mark.system), "Table 3", "Table 5"])
 def test_a_cell_is_the_papers_or_the_named_one(shared_data: Path, table: str, who: str) -> None:
     printed = [cell for cell in printed_cells(table) if cell.who == who]
-    found = {cell.metric: ours(shared_data / "mvp_bench", cell) for cell in printed}
-    assert {name: n for name, (_, n) in found.items()} == {cell.metric: int(cell.n) for cell in printed}
-    wanted = {cell.metric: DIFFERENT.get(key(cell), cell.value) for cell in printed}
+    by_metric = {cell.metric: ours(shared_data / "mvp_bench", cell) for cell in printed}
+    assert {name: n for name, (_, n) in by_metric.items()} == {cell.metric: int(cell.n) for cell in printed}
+    mapping = {cell.metric: DIFFERENT.get(key(cell), cell.value) for cell in printed}
     # Percent; the paper rounds up here and there (75.4348 is printed as 75.44).
-    assert {name: value for name, (value, _) in found.items()} == pytest.approx(wanted, abs=0.0099)
+    assert {name: value for name, (value, _) in by_metric.items()} == pytest.approx(mapping, abs=0.0099)
 
 
 def test_the_named_cells_really_differ() -> None:
@@ -83,19 +83,19 @@ def test_every_printed_cell_is_there() -> None:
 def mounted_questions(folder: Path, tmp_path: Path, *, joining: bool) -> tuple[Question, ...]:
     store = ImageStore(tmp_path / "images")
     mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings={}, store=store)
-    found = questions(BENCHMARK, replace(mounted.source, for_predictions=joining), None)
-    assert all(isinstance(question, Question) for question in found)
-    return tuple(question for question in found if isinstance(question, Question))
+    result = questions(BENCHMARK, replace(mounted.source, for_predictions=joining), None)
+    assert all(isinstance(question, Question) for question in result)
+    return tuple(question for question in result if isinstance(question, Question))
 
 
 def test_all_questions_are_there_and_their_text_shows_their_route(shared_data: Path, tmp_path: Path) -> None:
-    found = mounted_questions(shared_data / "mvp_bench" / "data", tmp_path, joining=True)
-    plain = [question for question in found if question.id == question.base]
-    counts = {task: sum(q.task == task for q in found) for task in BENCHMARK.card.tasks}
+    result = mounted_questions(shared_data / "mvp_bench" / "data", tmp_path, joining=True)
+    plain = [question for question in result if question.id == question.base]
+    counts = {task: sum(q.task == task for q in result) for task in BENCHMARK.card.tasks}
     assert len(plain) == 1872
     assert counts == {"yes_no": 1000, "cross": 454 + 2270, "single": 418 + 2089}
     assert sum(counts.values()) - 454 - 418 == sum(BENCHMARK.card.tasks.values())
-    for question in found:
+    for question in result:
         assert (question.kind is Kind.YES_NO) == (question.route == "yes_no")
         names_two = (
             re.search(r"pair of images|images|second image|modified image", question.text.splitlines()[0]) is not None
@@ -134,10 +134,10 @@ def test_both_files_of_a_model_together(shared_data: Path, tmp_path: Path) -> No
     for name in ("llava_v1.5_7b", "mcq_llava_v1.5_7b"):
         (tmp_path / f"{name}.jsonl").symlink_to((folder / "model_prediction" / f"{name}.jsonl").resolve())
     scored: Scored = score_predictions(tmp_path, BENCHMARK, "stored", ScoreOptions(), str(folder / "data"))
-    found = {metric.name: round(100 * (metric.value or 0), 2) for metric in scored.metrics}
+    by_name = {metric.name: round(100 * (metric.value or 0), 2) for metric in scored.metrics}
     assert len(scored.scores) == 1872 + 4359
-    assert (found["qAcc.multi"], found["circular.single"]) == (61.00, 57.18)
-    assert (found["vanilla.single"], found["first_rotation.single"]) == (71.29, 71.53)
+    assert (by_name["qAcc.multi"], by_name["circular.single"]) == (61.00, 57.18)
+    assert (by_name["vanilla.single"], by_name["first_rotation.single"]) == (71.29, 71.53)
 
 
 @pytest.mark.system
@@ -145,9 +145,9 @@ def test_our_parser_decides_what_the_rule_leaves_open(shared_data: Path) -> None
     folder = shared_data / "mvp_bench"
     path = folder / "model_prediction" / "GPT4o.jsonl"
     scored = score_predictions(path, BENCHMARK, "text", ScoreOptions(), str(folder / "data"))
-    found = {metric.name: metric.value for metric in scored.metrics}
-    assert found["agreement"] is not None
-    assert found["agreement"] > 0.97
+    by_name = {metric.name: metric.value for metric in scored.metrics}
+    assert by_name["agreement"] is not None
+    assert by_name["agreement"] > 0.97
 
 
 def test_without_the_data_there_is_nothing_to_score_by(shared_data: Path) -> None:

@@ -9,20 +9,20 @@ from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, pair
 
 
 def test_a_pair_differs_in_one_attribute() -> None:
-    for index, made in enumerate(pair(index, 5) for index in range(12)):
-        first, second = made.names
-        assert made.edit == EDITS[index % 4]
-        if made.edit == "count":
-            shorter, longer = sorted(made.names, key=len)
+    for index, built in enumerate(pair(index, 5) for index in range(12)):
+        first, second = built.names
+        assert built.edit == EDITS[index % 4]
+        if built.edit == "count":
+            shorter, longer = sorted(built.names, key=len)
             assert len(longer) == len(shorter) + 1
             assert set(shorter) < set(longer)
             continue
         changed = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
-        if made.edit == "order":
+        if built.edit == "order":
             assert changed == [changed[0], changed[0][::-1]]
         else:
             ((a, b),) = changed
-            assert (a.colour == b.colour, a.shape == b.shape) == (made.edit == "shape", made.edit == "colour")
+            assert (a.colour == b.colour, a.shape == b.shape) == (built.edit == "shape", built.edit == "colour")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -37,8 +37,8 @@ class Made:
     @staticmethod
     def row(**changed: object) -> dict[str, object]:
         """A sound row; what is None is left out."""
-        whole = {"id": "q1", "image": "red.png", "question": "Which?", "choices": ["one", "two"], "answer": "two"}
-        return {name: value for name, value in (whole | changed).items() if value is not None}
+        payload = {"id": "q1", "image": "red.png", "question": "Which?", "choices": ["one", "two"], "answer": "two"}
+        return {name: value for name, value in (payload | changed).items() if value is not None}
 
     def table(self, rows: Sequence[Mapping[str, object]], name: str = "questions.jsonl") -> Path:
         path = self.folder / name
@@ -63,26 +63,28 @@ class Made:
                         writer.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
         return path
 
-    def asked(self, data: Path, benchmark: str = "questions", **given: Any) -> Sequence[Question | BrokenQuestion]:
+    def read_questions(
+        self, data: Path, benchmark: str = "questions", **options: Any
+    ) -> Sequence[Question | BrokenQuestion]:
         bench = load("hybrid.benchmarks", benchmark)
         store = ImageStore(self.folder / "store")
-        chosen = {"split": None, "tasks": (), "settings": {}, **given}
-        return list(questions(bench, mount(bench, str(data), store=store, **chosen).source, chosen.get("limit")))
+        payload = {"split": None, "tasks": (), "settings": {}, **options}
+        return list(questions(bench, mount(bench, str(data), store=store, **payload).source, payload.get("limit")))
 
-    def sound(self, data: Path, benchmark: str = "questions", **given: Any) -> list[Question]:
-        found = self.asked(data, benchmark, **given)
-        assert all(isinstance(question, Question) for question in found), found
-        return [question for question in found if isinstance(question, Question)]
+    def sound(self, data: Path, benchmark: str = "questions", **options: Any) -> list[Question]:
+        result = self.read_questions(data, benchmark, **options)
+        assert all(isinstance(question, Question) for question in result), result
+        return [question for question in result if isinstance(question, Question)]
 
     def why(self, **changed: object) -> str:
         """The error of a row that differs so from a sound one."""
-        (broken,) = self.asked(self.table([self.row(**changed)]))
+        (broken,) = self.read_questions(self.table([self.row(**changed)]))
         assert isinstance(broken, BrokenQuestion), broken
         return broken.error
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
+def table_writer(tmp_path: Path) -> Made:
     return Made(tmp_path / "data")
 
 
@@ -91,7 +93,7 @@ def recipe(tmp_path: Path) -> Callable[[str, str], str]:
     """Writes a recipe into a folder that `hybrid.plugins.registry` looks in, and gives its name back."""
     from hybrid.plugins.registry import add_search_path, folders, look_in
 
-    before = folders("hybrid.benchmarks")
+    previous = folders("hybrid.benchmarks")
 
     def write(name: str, text: str) -> str:
         place = tmp_path / "own" / "benchmarks"
@@ -101,4 +103,4 @@ def recipe(tmp_path: Path) -> Callable[[str, str], str]:
         return name
 
     yield write  # type: ignore[misc]
-    look_in("hybrid.benchmarks", before)
+    look_in("hybrid.benchmarks", previous)

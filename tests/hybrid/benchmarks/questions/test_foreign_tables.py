@@ -21,33 +21,33 @@ def rows(count: int = 20) -> list[list[str]]:
     return [[f"q{number}", "red.png", f"Which of {number}?", "one", "two", "A"] for number in range(1, count + 1)]
 
 
-def joined(made: Any, table: list[list[str]], separator: str, ending: str) -> Path:
-    path = made.folder / f"questions{ending}"
+def joined(built: Any, table: list[list[str]], separator: str, ending: str) -> Path:
+    path = built.folder / f"questions{ending}"
     path.write_text("".join(separator.join(row) + "\n" for row in [list(HEAD), *table]))
     return path
 
 
-def read(made: Any, path: Path) -> dict[str, str]:
+def read(built: Any, path: Path) -> dict[str, str]:
     """The text or the error of each question."""
-    return {each.id: each.text if isinstance(each, Question) else each.error for each in made.asked(path)}
+    return {item.id: item.text if isinstance(item, Question) else item.error for item in built.read_questions(path)}
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table"))
-def test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table(made: Any, lines: list[str]) -> None:
-    path = made.folder / "questions.csv"
+def test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table(table_writer: Any, lines: list[str]) -> None:
+    path = table_writer.folder / "questions.csv"
     path.write_text("\n".join(lines) + "\n")
-    (at, first), *rest = table_of(made.folder, path).scan(())
+    (at, first), *rest = table_of(table_writer.folder, path).scan(())
     assert at.line == 2
     assert isinstance(first, DataError)
     assert len(rest) == sum(bool(line) for line in lines[2:])
 
 
-def test_a_mark_inside_of_a_text_is_its_own(made: Any) -> None:
+def test_a_mark_inside_of_a_text_is_its_own(table_writer: Any) -> None:
     table = rows(3)
     table[1][2] = '"Left" or "right"?'
-    found = read(made, joined(made, table, "\t", ".tsv"))
-    assert found["q2"].startswith('Left or "right"?')
-    assert len(found) == 3
+    parsed = read(table_writer, joined(table_writer, table, "\t", ".tsv"))
+    assert parsed["q2"].startswith('Left or "right"?')
+    assert len(parsed) == 3
 
 
 words = st.text("ab;\"\n' ", max_size=12)
@@ -61,14 +61,14 @@ def test_what_a_writer_has_quoted_is_read_as_it_was(
     path = folder / ("questions.csv" if separator == "," else "questions.tsv")
     with path.open("w", newline="") as file:
         csv.writer(file, delimiter=separator).writerows([HEAD, *([f"q{n}", *row] for n, row in enumerate(table))])
-    for written, row in zip(table, [row for _, row in table_of(folder, path).scan(HEAD)], strict=True):
+    for output, row in zip(table, [row for _, row in table_of(folder, path).scan(HEAD)], strict=True):
         assert not isinstance(row, DataError)
-        expected = {name: text for name, text in zip(HEAD[1:], written, strict=True) if text}
+        expected = {name: text for name, text in zip(HEAD[1:], output, strict=True) if text}
         assert {name: row.values.get(name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(
-    ("ending", "content", "said"),
+    ("ending", "content", "message"),
     [
         (".csv", "\ufeffid,image".encode("utf-16"), r"text in UTF-16; .* iconv -f UTF-16 -t UTF-8"),
         (".tsv", "id\timage\tquestion".encode("utf-16-le"), "text in UTF-16"),
@@ -81,21 +81,21 @@ def test_what_a_writer_has_quoted_is_read_as_it_was(
     ],
 )
 def test_a_table_that_is_not_read_is_named_with_the_way_to_convert_it(
-    made: Any, ending: str, content: bytes, said: str
+    table_writer: Any, ending: str, content: bytes, message: str
 ) -> None:
-    path = made.folder / f"questions{ending}"
+    path = table_writer.folder / f"questions{ending}"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=said):
-        made.asked(path)
+    with pytest.raises(DataError, match=message):
+        table_writer.read_questions(path)
 
 
-def test_a_list_of_objects_is_read(made: Any) -> None:
-    path = made.folder / "questions.json"
-    path.write_text(json.dumps([made.row(id="q1"), 7, made.row(id="q3", answer=["one"])]))
-    first, lost, third = made.asked(path)
+def test_a_list_of_objects_is_read(table_writer: Any) -> None:
+    path = table_writer.folder / "questions.json"
+    path.write_text(json.dumps([table_writer.row(id="q1"), 7, table_writer.row(id="q3", answer=["one"])]))
+    first, missing, third = table_writer.read_questions(path)
     assert isinstance(first, Question)
     assert first.id == "q1"
-    assert isinstance(lost, BrokenQuestion)
-    assert "questions.json, row 2: expected an object" in lost.error
+    assert isinstance(missing, BrokenQuestion)
+    assert "questions.json, row 2: expected an object" in missing.error
     assert isinstance(third, Question)
     assert third.target == "A"

@@ -24,27 +24,27 @@ ROW = st.fixed_dictionaries({}, optional=dict.fromkeys(COLUMNS, CELL))
 
 @settings(max_examples=50)
 @given(rows=st.lists(ROW, min_size=1, max_size=4))
-def test_any_json_is_read(made: Any, rows: list[dict[str, object]]) -> None:
-    path = made.table([made.row(), *rows])
+def test_any_json_is_read(table_writer: Any, rows: list[dict[str, object]]) -> None:
+    path = table_writer.table([table_writer.row(), *rows])
     try:
-        found = made.asked(path)
+        result = table_writer.read_questions(path)
     except DataError:
         return
-    assert len(found) == len(rows) + 1
-    assert all(isinstance(each, Question | BrokenQuestion) for each in found)
-    assert all(str(path) in each.error for each in found if isinstance(each, BrokenQuestion))
+    assert len(result) == len(rows) + 1
+    assert all(isinstance(item, Question | BrokenQuestion) for item in result)
+    assert all(str(path) in entry.error for entry in result if isinstance(entry, BrokenQuestion))
 
 
 @settings(max_examples=50)
 @given(content=st.binary(max_size=200), ending=st.sampled_from([".jsonl", ".csv", ".tsv", ".parquet"]))
-def test_any_bytes_are_read_or_refused(made: Any, content: bytes, ending: str) -> None:
-    path = made.folder / f"any{ending}"
+def test_any_bytes_are_read_or_refused(table_writer: Any, content: bytes, ending: str) -> None:
+    path = table_writer.folder / f"any{ending}"
     path.write_bytes(b"id,question,answer,image\n" + content if ending == ".csv" else content)
     try:
-        found = made.asked(path)
+        result = table_writer.read_questions(path)
     except DataError:
         return
-    assert all(isinstance(each, Question | BrokenQuestion) for each in found)
+    assert all(isinstance(item, Question | BrokenQuestion) for item in result)
 
 
 @settings(max_examples=50)
@@ -68,7 +68,7 @@ def test_any_yaml_is_a_mapping_or_is_refused(tmp_path: Path, text: str) -> None:
 def test_options_are_found_as_they_were_written(pattern: str, text: str, options: list[str]) -> None:
     split(pattern, text)
     if "(a)" in pattern:
-        written = " ".join(
+        output = " ".join(
             f"({letter}) {option.strip() or 'x'}" for letter, option in zip("ABCD", options, strict=False)
         )
-        assert split(pattern, f"Q {written}") == ("Q", tuple(option.strip() or "x" for option in options))
+        assert split(pattern, f"Q {output}") == ("Q", tuple(option.strip() or "x" for option in options))

@@ -21,15 +21,15 @@ from tests.tables import cases, stored
 RECIPE = stored(__file__, "RECIPE")
 
 
-def row(made: Any, **changed: object) -> dict[str, object]:
-    whole = {"qid": "q1", "picture": "red.png", "text": "Which?", "A": "x", "B": "y", "C": "z"}
-    return whole | {"label": "B", "category": "near", "source": "s"} | changed
+def row(built: Any, **changed: object) -> dict[str, object]:
+    payload = {"qid": "q1", "picture": "red.png", "text": "Which?", "A": "x", "B": "y", "C": "z"}
+    return payload | {"label": "B", "category": "near", "source": "s"} | changed
 
 
-def test_a_recipe_is_a_benchmark(made: Any, recipe: Callable[[str, str], str]) -> None:
+def test_a_recipe_is_a_benchmark(table_writer: Any, recipe: Callable[[str, str], str]) -> None:
     name = recipe("mine", RECIPE)
-    made.table([row(made), row(made, qid="q2", category="far", label="C")], "test.csv")
-    near, far = made.sound(made.folder, name)
+    table_writer.table([row(table_writer), row(table_writer, qid="q2", category="far", label="C")], "test.csv")
+    near, far = table_writer.sound(table_writer.folder, name)
     assert (near.text, near.target, near.groups, far.task) == ("Which?\nA. x\nB. y\nC. z", "B", {"source": "s"}, "far")
     bench = load("hybrid.benchmarks", name)
     assert name in names("hybrid.benchmarks")
@@ -44,7 +44,7 @@ def test_a_recipe_is_a_benchmark(made: Any, recipe: Callable[[str, str], str]) -
 
 
 def test_a_recipe_has_no_code_and_what_decides_its_questions_is_among_the_texts(
-    made: Any, recipe: Callable[[str, str], str]
+    table_writer: Any, recipe: Callable[[str, str], str]
 ) -> None:
     name = recipe("mine", RECIPE)
     texts = dict(load("hybrid.benchmarks", name).texts)
@@ -115,22 +115,22 @@ def test_groups_too_uneven_to_weigh_are_refused() -> None:
         values("accuracy over x/y", scores)
 
 
-def test_without_its_tables_a_folder_is_refused(made: Any, recipe: Callable[[str, str], str]) -> None:
+def test_without_its_tables_a_folder_is_refused(table_writer: Any, recipe: Callable[[str, str], str]) -> None:
     with pytest.raises(DataError, match=r"holds no Mine data: expected test.csv"):
-        made.asked(made.folder, recipe("mine", RECIPE))
-    made.table([row(made)], "val.csv")
-    assert isinstance(made.asked(made.folder, "mine", split="val")[0], Question)
+        table_writer.read_questions(table_writer.folder, recipe("mine", RECIPE))
+    table_writer.table([row(table_writer)], "val.csv")
+    assert isinstance(table_writer.read_questions(table_writer.folder, "mine", split="val")[0], Question)
 
 
-def many(made: Any, near: int, far: int, **more: object) -> Path:
-    rows = [row(made, qid=f"n{number}", **more) for number in range(near)]
-    made.table([*rows, *(row(made, qid=f"f{number}", category="far", **more) for number in range(far))], "test.csv")
-    return Path(made.folder)
+def many(built: Any, near: int, far: int, **more: object) -> Path:
+    rows = [row(built, qid=f"n{number}", **more) for number in range(near)]
+    built.table([*rows, *(row(built, qid=f"f{number}", category="far", **more) for number in range(far))], "test.csv")
+    return Path(built.folder)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_data_of_ones_own_are_not_called_a_benchmark"))
 def test_data_of_ones_own_are_not_called_a_benchmark(
-    made: Any,
+    table_writer: Any,
     recipe: Callable[[str, str], str],
     monkeypatch: pytest.MonkeyPatch,
     near: int,
@@ -138,13 +138,13 @@ def test_data_of_ones_own_are_not_called_a_benchmark(
     more: Mapping[str, object],
     said: str | None,
 ) -> None:
-    monkeypatch.setenv("HYBRID_HOME", str(made.folder.parent / "home"))
+    monkeypatch.setenv("HYBRID_HOME", str(table_writer.folder.parent / "home"))
     name = recipe("mine", RECIPE.replace("{near: 2, far: 1}", "{near: 8, far: 4}"))
-    data, out = str(many(made, near, far, **more)), str(made.folder.parent / "run")
+    data, out = str(many(table_writer, near, far, **more)), str(table_writer.folder.parent / "run")
 
     def run(*words: str) -> Result:
-        asked = ["run", name, "--data", data, "--solver", "chance,specialist", "--out", out]
-        return CliRunner().invoke(cli, [*asked, "--tables", "wide", *words])
+        items = ["run", name, "--data", data, "--solver", "chance,specialist", "--out", out]
+        return CliRunner().invoke(cli, [*items, "--tables", "wide", *words])
 
     first = run()
     if said is None:
@@ -155,13 +155,13 @@ def test_data_of_ones_own_are_not_called_a_benchmark(
         second = run("--allow", "partial")
         assert f"partial: {said}" in second.output
     missing = [f"{n} of {all_} of {task}" for n, all_, task in ((near, 8, "near"), (far, 4, "far")) if 0 < n < all_]
-    shown = " ".join((first if said is None else second).output.split())
-    assert ("the data hold" in shown) == bool(missing)
-    assert ", ".join(missing) in shown
+    text = " ".join((first if said is None else second).output.split())
+    assert ("the data hold" in text) == bool(missing)
+    assert ", ".join(missing) in text
 
 
-def test_a_folder_of_ones_own_is_told_how_to_be_asked_before_a_benchmark_is_guessed(made: Any) -> None:
-    (made.folder / "data").mkdir()
-    made.table([made.row()], "data/test-0.parquet")
+def test_a_folder_of_ones_own_is_told_how_to_be_asked_before_a_benchmark_is_guessed(table_writer: Any) -> None:
+    (table_writer.folder / "data").mkdir()
+    table_writer.table([table_writer.row()], "data/test-0.parquet")
     with pytest.raises(DataError, match=r"say: hybrid run .*data/test-0\.parquet"):
-        made.asked(made.folder)
+        table_writer.read_questions(table_writer.folder)

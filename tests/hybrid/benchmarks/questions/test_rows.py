@@ -19,9 +19,9 @@ from tests.tables import cases
 BENCH = load("hybrid.benchmarks", "questions")
 
 
-def doubts_in(made: Any, path: Path) -> list[str]:
+def doubts_in(built: Any, path: Path) -> list[str]:
     """The doubts of `data check` about the rows of a file."""
-    source = mount(BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(made.folder / "store")).source
+    source = mount(BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(built.folder / "store")).source
     return list(BENCH.doubts(source))
 
 
@@ -32,9 +32,9 @@ def score(question: Question, reply: str, unanswered: str = "wrong", outcome: Ou
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_kind_and_what_is_right", list))
 def test_the_kind_and_what_is_right(
-    made: Any, changed: dict[str, object], kind: str, target: object, right: str, wrong: str
+    table_writer: Any, changed: dict[str, object], kind: str, target: object, right: str, wrong: str
 ) -> None:
-    (question,) = made.sound(made.table([made.row(**changed)]))
+    (question,) = table_writer.sound(table_writer.table([table_writer.row(**changed)]))
     assert (question.kind, question.target) == (kind, target)
     assert score(question, right).correct == 1.0
     assert score(question, wrong).correct == 0.0
@@ -45,37 +45,37 @@ def test_the_kind_and_what_is_right(
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_says_where_and_why", list))
-def test_a_row_that_cannot_be_used_says_where_and_why(made: Any, changed: dict[str, object], said: str) -> None:
-    why = made.why(**changed)
-    assert why.startswith(f"{made.folder / 'questions.jsonl'}:1")
-    assert said in why
+def test_a_row_that_cannot_be_used_says_where_and_why(table_writer: Any, changed: dict[str, object], said: str) -> None:
+    reason = table_writer.why(**changed)
+    assert reason.startswith(f"{table_writer.folder / 'questions.jsonl'}:1")
+    assert said in reason
 
 
-def test_the_second_row_of_an_id_is_named_with_the_first(made: Any) -> None:
-    first, second = made.asked(made.table([made.row(), made.row()]))
+def test_the_second_row_of_an_id_is_named_with_the_first(table_writer: Any) -> None:
+    first, second = table_writer.read_questions(table_writer.table([table_writer.row(), table_writer.row()]))
     assert isinstance(first, Question)
     assert "questions.jsonl:2, column id: the id 'q1' is that of line 1 too" in second.error
 
 
-def test_a_picture_that_is_too_large_is_not_read(made: Any) -> None:
-    with (made.folder / "large.png").open("wb") as file:
+def test_a_picture_that_is_too_large_is_not_read(table_writer: Any) -> None:
+    with (table_writer.folder / "large.png").open("wb") as file:
         file.truncate(200_000_001)
-    assert "has 200,000,001 bytes; at most 200,000,000 are read" in made.why(image="large.png")
+    assert "has 200,000,001 bytes; at most 200,000,000 are read" in table_writer.why(image="large.png")
 
 
-def test_what_may_not_be_meant_so(made: Any) -> None:
+def test_what_may_not_be_meant_so(table_writer: Any) -> None:
     rows = [
-        made.row(id="a", choices=None, answer="yes"),
-        made.row(id="b", choices=None, answer="yes"),
-        made.row(id="c", choices=None, answer="3"),
-        made.row(id="d", task="x", question="<image>Which?", note="n"),
-        made.row(id="e", task="x", choices=["A. one", "B. two"], answer="A"),
-        made.row(id="f", task="x", question="Which?\nA. one\nB. two"),
+        table_writer.row(id="a", choices=None, answer="yes"),
+        table_writer.row(id="b", choices=None, answer="yes"),
+        table_writer.row(id="c", choices=None, answer="3"),
+        table_writer.row(id="d", task="x", question="<image>Which?", note="n"),
+        table_writer.row(id="e", task="x", choices=["A. one", "B. two"], answer="A"),
+        table_writer.row(id="f", task="x", question="Which?\nA. one\nB. two"),
     ]
     for row in rows[:3]:
         row["task"] = "y"
-    path = made.table(rows)
-    doubts = [doubt.removeprefix(str(path)) for doubt in doubts_in(made, path)]
+    path = table_writer.table(rows)
+    doubts = [doubt.removeprefix(str(path)) for doubt in doubts_in(table_writer, path)]
     assert doubts == [
         ": columns that are not used: note",
         ":3: integer by its answer, where 2 of y are yes_no",
@@ -89,69 +89,71 @@ def test_what_may_not_be_meant_so(made: Any) -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_may_be_read_otherwise_says_what_settles_it", list))
 def test_a_row_that_may_be_read_otherwise_says_what_settles_it(
-    made: Any, changed: dict[str, object], said: str, mapping: str
+    table_writer: Any, changed: dict[str, object], said: str, mapping: str
 ) -> None:
-    path = made.table([made.row(**changed)])
-    (doubt,) = doubts_in(made, path)
+    path = table_writer.table([table_writer.row(**changed)])
+    (doubt,) = doubts_in(table_writer, path)
     assert doubt.startswith(f"{path}:1: ")
     assert said in doubt
     path.with_suffix(".yaml").write_text(mapping)
-    assert doubts_in(made, path) == []
-    made.sound(path)
+    assert doubts_in(table_writer, path) == []
+    table_writer.sound(path)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_is_clear_raises_no_doubt", list))
-def test_a_row_that_is_clear_raises_no_doubt(made: Any, changed: dict[str, object]) -> None:
-    path = made.table([made.row(**changed)])
-    made.sound(path)
-    assert doubts_in(made, path) == []
+def test_a_row_that_is_clear_raises_no_doubt(table_writer: Any, changed: dict[str, object]) -> None:
+    path = table_writer.table([table_writer.row(**changed)])
+    table_writer.sound(path)
+    assert doubts_in(table_writer, path) == []
 
 
 @pytest.mark.parametrize("answer", ["hidden", "N/A", "-1", "[HIDDEN]", "unknown", ["n/a"], -1])
-def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(made: Any, answer: object) -> None:
-    (doubt,) = doubts_in(made, made.table([made.row(choices=None, answer=answer)]))
+def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(table_writer: Any, answer: object) -> None:
+    (doubt,) = doubts_in(table_writer, table_writer.table([table_writer.row(choices=None, answer=answer)]))
     assert "may stand for a hidden one" in doubt
 
 
-def test_zeros_and_ones_alone_may_be_yes_and_no(made: Any) -> None:
-    rows = [made.row(id="a", choices=None, answer=0), made.row(id="b", choices=None, answer=1)]
-    path = made.table(rows)
-    found = doubts_in(made, path)
-    assert len(found) == 2
-    assert all("`kind: yes_no` reads no and yes" in doubt for doubt in found)
+def test_zeros_and_ones_alone_may_be_yes_and_no(table_writer: Any) -> None:
+    rows = [table_writer.row(id="a", choices=None, answer=0), table_writer.row(id="b", choices=None, answer=1)]
+    path = table_writer.table(rows)
+    result = doubts_in(table_writer, path)
+    assert len(result) == 2
+    assert all("`kind: yes_no` reads no and yes" in doubt for doubt in result)
     path.with_suffix(".yaml").write_text("kind: integer\n")
-    assert doubts_in(made, path) == []
+    assert doubts_in(table_writer, path) == []
     path.with_suffix(".yaml").unlink()
-    assert doubts_in(made, made.table([*rows, made.row(id="c", choices=None, answer=2)])) == []
+    assert doubts_in(table_writer, table_writer.table([*rows, table_writer.row(id="c", choices=None, answer=2)])) == []
 
 
-def test_a_number_that_no_choice_has_shows_that_answers_are_texts(made: Any) -> None:
+def test_a_number_that_no_choice_has_shows_that_answers_are_texts(table_writer: Any) -> None:
     numbers = ["1", "2", "7"]
-    rows = [made.row(id="a", choices=numbers, answer=2), made.row(id="b", choices=numbers, answer=7)]
-    assert len(doubts_in(made, made.table(rows[:1]))) == 1
-    assert doubts_in(made, made.table(rows)) == []
+    rows = [table_writer.row(id="a", choices=numbers, answer=2), table_writer.row(id="b", choices=numbers, answer=7)]
+    assert len(doubts_in(table_writer, table_writer.table(rows[:1]))) == 1
+    assert doubts_in(table_writer, table_writer.table(rows)) == []
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_choices_of_the_hub_are_read", list))
-def test_choices_of_the_hub_are_read(made: Any, choices: object, answer: object, read: list[str], target: str) -> None:
+def test_choices_of_the_hub_are_read(
+    table_writer: Any, choices: object, answer: object, read: list[str], target: str
+) -> None:
     for form in (choices, json.dumps(choices), repr(choices)):
-        (question,) = made.sound(made.table([made.row(choices=form, answer=answer)]))
+        (question,) = table_writer.sound(table_writer.table([table_writer.row(choices=form, answer=answer)]))
         assert (list(question.choices), question.target) == (read, target)
 
 
-def test_a_table_of_the_hub_names_its_answer_another_way(made: Any) -> None:
-    row = made.row(choices={"text": ["one", "two"], "label": ["A", "B"]}, answer="A")
+def test_a_table_of_the_hub_names_its_answer_another_way(table_writer: Any) -> None:
+    row = table_writer.row(choices={"text": ["one", "two"], "label": ["A", "B"]}, answer="A")
     row["answerKey"] = row.pop("answer")
-    (question,) = made.sound(made.table([row]))
+    (question,) = table_writer.sound(table_writer.table([row]))
     assert (question.choices, question.target) == (("one", "two"), "A")
 
 
-def test_choices_of_typed_columns_are_read(made: Any) -> None:
+def test_choices_of_typed_columns_are_read(table_writer: Any) -> None:
     rows = [
-        made.row(id="a", choices={"A": "one", "B": "two", "C": None}),
-        made.row(id="b", choices={"A": "one", "B": "two", "C": "three"}, answer="C"),
+        table_writer.row(id="a", choices={"A": "one", "B": "two", "C": None}),
+        table_writer.row(id="b", choices={"A": "one", "B": "two", "C": "three"}, answer="C"),
     ]
-    first, second = made.sound(made.table(rows, "questions.parquet"))
+    first, second = table_writer.sound(table_writer.table(rows, "questions.parquet"))
     assert (first.choices, first.target) == (("one", "two"), "B")
     assert (second.choices, second.target) == (("one", "two", "three"), "C")
 
@@ -159,23 +161,27 @@ def test_choices_of_typed_columns_are_read(made: Any) -> None:
 # Pictures of `made` have 40 x 30 px.
 @pytest.mark.parametrize(*cases(__file__, "test_places_are_converted_exactly", list))
 def test_places_are_converted_exactly(
-    made: Any, changed: dict[str, object], frame: str, target: dict[str, object]
+    table_writer: Any, changed: dict[str, object], frame: str, target: dict[str, object]
 ) -> None:
-    path = made.table([made.row(choices=None, **changed)])
+    path = table_writer.table([table_writer.row(choices=None, **changed)])
     path.with_suffix(".yaml").write_text(f"frame: {frame}\n")
-    (question,) = made.sound(path)
+    (question,) = table_writer.sound(path)
     assert question.target == target
-    source = mount(BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(made.folder / "s")).source
+    source = mount(
+        BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(table_writer.folder / "s")
+    ).source
     (unseen,) = BENCH.questions(replace(source, for_predictions=True))
     assert unseen.target == target, "predictions are joined without a store"
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_place_outside_of_its_picture_is_broken", list))
-def test_a_place_outside_of_its_picture_is_broken(made: Any, changed: dict[str, object], frame: str, said: str) -> None:
-    path = made.table([made.row(choices=None, **changed)])
+def test_a_place_outside_of_its_picture_is_broken(
+    table_writer: Any, changed: dict[str, object], frame: str, said: str
+) -> None:
+    path = table_writer.table([table_writer.row(choices=None, **changed)])
     if frame:
         path.with_suffix(".yaml").write_text(f"frame: {frame}\n")
-    (broken,) = made.asked(path)
+    (broken,) = table_writer.read_questions(path)
     assert f"{path}:1, column answer: " in broken.error
     assert said in broken.error
 
@@ -194,31 +200,31 @@ def test_a_place_outside_of_its_picture_is_broken(made: Any, changed: dict[str, 
     ],
 )
 def test_numbers_that_look_like_another_frame_are_doubtful(
-    made: Any, places: list[list[float]], size: tuple[int, int], doubtful: list[str]
+    table_writer: Any, places: list[list[float]], size: tuple[int, int], doubtful: list[str]
 ) -> None:
-    (made.folder / "sized.png").write_bytes(saved(Image.new("RGB", size)))
+    (table_writer.folder / "sized.png").write_bytes(saved(Image.new("RGB", size)))
     rows = [
-        made.row(id=f"q{number}", image="sized.png", choices=None, kind="box", answer=place)
+        table_writer.row(id=f"q{number}", image="sized.png", choices=None, kind="box", answer=place)
         for number, place in enumerate(places)
     ]
-    path = made.table(rows)
-    found = doubts_in(made, path)
-    assert len(found) == len(doubtful)
-    assert all(option in doubt for option, doubt in zip(doubtful, found, strict=True))
+    path = table_writer.table(rows)
+    result = doubts_in(table_writer, path)
+    assert len(result) == len(doubtful)
+    assert all(option in doubt for option, doubt in zip(doubtful, result, strict=True))
     path.with_suffix(".yaml").write_text("frame: pixels\n")
-    assert doubts_in(made, path) == []
+    assert doubts_in(table_writer, path) == []
 
 
-def test_a_frame_needs_pictures_of_one_size(made: Any) -> None:
-    (made.folder / "sized.png").write_bytes(saved(Image.new("RGB", (80, 30))))
-    row = made.row(choices=None, kind="box", answer=[0, 0, 0.5, 0.5], image=["red.png", "sized.png"])
-    path = made.table([row])
+def test_a_frame_needs_pictures_of_one_size(table_writer: Any) -> None:
+    (table_writer.folder / "sized.png").write_bytes(saved(Image.new("RGB", (80, 30))))
+    row = table_writer.row(choices=None, kind="box", answer=[0, 0, 0.5, 0.5], image=["red.png", "sized.png"])
+    path = table_writer.table([row])
     path.with_suffix(".yaml").write_text("frame: normalised\n")
-    (broken,) = made.asked(path)
+    (broken,) = table_writer.read_questions(path)
     assert "its pictures have different sizes" in broken.error
 
 
-def test_a_large_id_is_a_rotation_only_with_the_question_and_options_of_its_base(made: Any) -> None:
+def test_a_large_id_is_a_rotation_only_with_the_question_and_options_of_its_base(table_writer: Any) -> None:
     rows = [
         {"index": "148000", "image": "red.png", "question": "Which?", "A": "one", "B": "two", "answer": "A"},
         {"index": "1148000", "image": "red.png", "question": "Which?", "A": "two", "B": "one", "answer": "B"},
@@ -226,12 +232,17 @@ def test_a_large_id_is_a_rotation_only_with_the_question_and_options_of_its_base
         {"index": "3148000", "image": "red.png", "question": "Which?", "A": "one", "B": "six", "answer": "B"},
     ]
     for name in ("questions.tsv", "questions.parquet"):
-        path = made.table(rows, name)
-        assert [question.id for question in made.sound(path)] == ["148000", "148000#circ1", "262148000", "3148000"]
-        first, second = doubts_in(made, path)
+        path = table_writer.table(rows, name)
+        assert [question.id for question in table_writer.sound(path)] == [
+            "148000",
+            "148000#circ1",
+            "262148000",
+            "3148000",
+        ]
+        first, second = doubts_in(table_writer, path)
         assert "the id 262148000 would be rotation 262 of 148000, whose question or options differ" in first
         assert "the id 3148000 would be rotation 3 of 148000" in second
         path.with_suffix(".yaml").write_text("columns: {id: index}\n")
-        assert doubts_in(made, path) == []
+        assert doubts_in(table_writer, path) == []
         path.unlink()
         path.with_suffix(".yaml").unlink()

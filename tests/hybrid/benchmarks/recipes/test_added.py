@@ -20,8 +20,8 @@ MINE = stored(__file__, "MINE")
 
 def hybrid(*words: object) -> tuple[int, str]:
     command = [*forked(), "-m", "hybrid", *map(str, words)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    return ended.returncode, ended.stdout + ended.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout + result.stderr
 
 
 @pytest.mark.system
@@ -29,10 +29,10 @@ def test_one_file_is_a_benchmark_that_runs_and_is_scored(tmp_path: Path) -> None
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks/mine.yaml").write_text(MINE)
     words = ("mine", "--path", tmp_path, "--data", "sample", "--limit", 4, "--solver", "chance", "--json")
-    code, said = hybrid("run", *words, "--out", tmp_path / "run")
-    assert code == 0, said
-    found = json.loads(said[said.index("\n{") if not said.startswith("{") else 0 : said.rindex("}") + 1])
-    scored = found.get("solvers", {}).get("chance", found)
+    code, text = hybrid("run", *words, "--out", tmp_path / "run")
+    assert code == 0, text
+    data = json.loads(text[text.index("\n{") if not text.startswith("{") else 0 : text.rindex("}") + 1])
+    scored = data.get("solvers", {}).get("chance", data)
     assert scored["n"] == 4
     assert {"all_right", "accuracy_macro"} <= set(scored["metrics"])
 

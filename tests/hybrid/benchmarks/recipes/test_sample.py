@@ -47,9 +47,9 @@ def test_rows_are_written_to_every_kind_of_table(tmp_path: Path, file: str, answ
     recipe = recipe_of(path)
     table = write(tmp_path / "data", recipe, ("sides",), 2, 0)
     benchmark = RecipeBenchmark(recipe)
-    found = list(benchmark.questions(Source(tmp_path / "data", ImageStore(tmp_path / "s"), "test", ("sides",))))
-    assert [type(question) for question in found] == [Question, Question], found
-    assert {str(question.target) for question in found if isinstance(question, Question)} == {"A", "B"}
+    items = list(benchmark.questions(Source(tmp_path / "data", ImageStore(tmp_path / "s"), "test", ("sides",))))
+    assert [type(question) for question in items] == [Question, Question], items
+    assert {str(question.target) for question in items if isinstance(question, Question)} == {"A", "B"}
     if table.suffix == ".jsonl":
         assert set(json.loads(table.read_text().splitlines()[0])) == {
             *("number", "picture", "asked", "offered", "right", "about")
@@ -66,8 +66,8 @@ def test_a_scene_that_is_not_known_is_named(tmp_path: Path) -> None:
 
 
 def test_a_unit_may_be_named_by_a_long_text(tmp_path: Path) -> None:
-    asked = f'  question: "{"Look here. " * 40}In picture {{unit}}: {{question}}"'
-    text = (FOLDER / "hrbench.yaml").read_text().replace("  cyclic: true", f"  cyclic: true\n{asked}")
+    message = f'  question: "{"Look here. " * 40}In picture {{unit}}: {{question}}"'
+    text = (FOLDER / "hrbench.yaml").read_text().replace("  cyclic: true", f"  cyclic: true\n{message}")
     (tmp_path / "hrbench.yaml").write_text(text)
     recipe = recipe_of(tmp_path / "hrbench.yaml")
     write(tmp_path / "data", recipe, ("single",), 8, 0)

@@ -29,15 +29,15 @@ LINE = FORMAT_LINES[Kind.CHOICE]
 
 
 @pytest.fixture
-async def opened(store: ImageStore) -> AsyncIterator[Callable[..., ChatModel]]:
-    made: list[ChatModel] = []
+async def open_checkpoint(store: ImageStore) -> AsyncIterator[Callable[..., ChatModel]]:
+    models: list[ChatModel] = []
 
     def open_one(**settings: Any) -> ChatModel:
-        made.append(open_model("embedded", ModelSettings(**{"device": "cpu", **settings}), store))
-        return made[-1]
+        models.append(open_model("embedded", ModelSettings(**{"device": "cpu", **settings}), store))
+        return models[-1]
 
     yield open_one
-    for model in made:
+    for model in models:
         await model.close()
 
 
@@ -58,10 +58,10 @@ def test_its_weights_are_at_most_twelve_megabytes() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("protocol", ["auto", "text"])
 async def test_it_calls_the_tool_and_answers_what_the_finding_says(
-    opened: Callable[..., ChatModel], picture: ImageRef, protocol: str
+    open_checkpoint: Callable[..., ChatModel], picture: ImageRef, protocol: str
 ) -> None:
     """Both protocols, both answers: what it says follows the finding and not a habit."""
-    model = opened(tool_calling=protocol)
+    model = open_checkpoint(tool_calling=protocol)
     conversation = [SystemMessage(TOLD), user_message([DEPTH, picture, SIZES, LINE])]
     reply = await model.chat(conversation, tools_offered(), CallKey("q"))
     assert [call.name for call in reply.calls] == ["depth"]
@@ -73,14 +73,16 @@ async def test_it_calls_the_tool_and_answers_what_the_finding_says(
             "\nRead from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
         )
         result = ToolMessage(reply.calls[0].id, "depth", (finding,))
-        said = await model.chat([*conversation, reply, result], tools_offered(), CallKey("q", call=1))
-        assert (said.text, said.calls) == (f"Answer: ({letter})", ())
+        text = await model.chat([*conversation, reply, result], tools_offered(), CallKey("q", call=1))
+        assert (text.text, text.calls) == (f"Answer: ({letter})", ())
 
 
 @pytest.mark.system
-async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatModel], picture: ImageRef) -> None:
+async def test_the_same_call_gives_the_same_message(
+    open_checkpoint: Callable[..., ChatModel], picture: ImageRef
+) -> None:
     opening = user_message([DEPTH, picture, LINE])
-    first, second = [await opened().chat([opening], (), CallKey("q")) for _ in range(2)]
+    first, second = [await open_checkpoint().chat([opening], (), CallKey("q")) for _ in range(2)]
     assert first == second
     assert isinstance(first, AssistantMessage)
     assert first.usage is not None
@@ -88,17 +90,17 @@ async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatMo
 
 
 @pytest.mark.system
-async def test_pictures_reach_the_network(opened: Callable[..., ChatModel], store: ImageStore) -> None:
-    model = opened()
+async def test_pictures_reach_the_network(open_checkpoint: Callable[..., ChatModel], store: ImageStore) -> None:
+    model = open_checkpoint()
     assert isinstance(model, Likelihoods)
-    found = []
+    results = []
     for colour in ((160, 10, 10), (10, 20, 160)):
-        shown = ImageRef("img:1", store.put_pixels(np.full((192, 256, 3), colour, np.uint8)))
-        asked = user_message(["Is there a red ball in the image?", shown, FORMAT_LINES[Kind.YES_NO]])
-        reply = await model.likelihood([asked], ("yes", "no"), "Answer: ")
+        ref = ImageRef("img:1", store.put_pixels(np.full((192, 256, 3), colour, np.uint8)))
+        message = user_message(["Is there a red ball in the image?", ref, FORMAT_LINES[Kind.YES_NO]])
+        reply = await model.likelihood([message], ("yes", "no"), "Answer: ")
         assert reply.likelihood is not None
-        found.append(reply.likelihood["yes"])
-    assert found[0] != found[1]
+        results.append(reply.likelihood["yes"])
+    assert results[0] != results[1]
 
 
 def test_its_card_says_how_large_it_is() -> None:

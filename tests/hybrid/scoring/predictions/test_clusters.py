@@ -32,7 +32,7 @@ def command(*words: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Path]]:
+def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Path]]:
     """By limit the table of the questions and a run of it; each is made once."""
     folder = tmp_path_factory.mktemp("shared")
     for place in range(PICTURES):
@@ -49,24 +49,24 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path,
     ]
     table = folder / "questions.jsonl"
     table.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    made: dict[int | None, Path] = {}
+    mapping: dict[int | None, Path] = {}
 
     def run(limit: int | None = None) -> tuple[Path, Path]:
-        if limit not in made:
-            made[limit] = folder / f"run-{limit}"
+        if limit not in mapping:
+            mapping[limit] = folder / f"run-{limit}"
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("HYBRID_HOME", str(folder / "home"))
-                taken = [] if limit is None else ["--limit", limit]
-                command("run", table, "--solver", "chance", "--out", made[limit], *taken)
-        return table, made[limit]
+                results = [] if limit is None else ["--limit", limit]
+                command("run", table, "--solver", "chance", "--out", mapping[limit], *results)
+        return table, mapping[limit]
 
     return run
 
 
 def numbers(scored: Scored) -> dict[str, Any]:
     """By metric its value and its interval, with the name of the method."""
-    found = {metric.name: metric for metric in scored.metrics if metric.name != "undecided"}
-    return {name: (metric.value, interval(metric)) for name, metric in found.items()}
+    by_name = {metric.name: metric for metric in scored.metrics if metric.name != "undecided"}
+    return {name: (metric.value, interval(metric)) for name, metric in by_name.items()}
 
 
 def units(scored: Scored) -> dict[str, str]:
@@ -76,21 +76,21 @@ def units(scored: Scored) -> dict[str, str]:
 @pytest.mark.parametrize("limit", [None, 6, 3])
 @pytest.mark.parametrize("form", FORMATS)
 def test_an_export_that_is_read_back_has_the_intervals_of_its_run(
-    asked: Any, form: str, limit: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_run: Any, form: str, limit: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, run = asked(limit)
+    table, run = make_run(limit)
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     name, file = form.split()
     command("export", run / "chance", "--to", name, "-o", tmp_path / file)
-    (own,) = score_run(RunFolder(run), OPTIONS, keep=False)
+    (scored,) = score_run(RunFolder(run), OPTIONS, keep=False)
     benchmark = load("hybrid.benchmarks", "questions")
     back = score_predictions(tmp_path / file, benchmark, None, OPTIONS, str(table))
     imported = import_run(tmp_path / file, benchmark, None, tmp_path / "imported", str(table))
-    for found in (back, *score_run(imported, OPTIONS)):
-        assert numbers(found) == numbers(own)
-        assert units(found) == units(own)
+    for result in (back, *score_run(imported, OPTIONS)):
+        assert numbers(result) == numbers(scored)
+        assert units(result) == units(scored)
     # Two of six questions show one picture twice, three show three.
-    assert len(set(units(own).values())) == {None: 4, 6: 4, 3: 3}[limit]
+    assert len(set(units(scored).values())) == {None: 4, 6: 4, 3: 3}[limit]
 
 
 def without_clusters(sheet: Path) -> Path:
@@ -106,21 +106,21 @@ def without_clusters(sheet: Path) -> Path:
 
 @pytest.mark.parametrize("limit", [None, 6, 3])
 def test_pictures_of_the_data_cluster_the_rows_of_another_harness(
-    asked: Any, limit: int | None, tmp_path: Path
+    make_run: Any, limit: int | None, tmp_path: Path
 ) -> None:
-    table, run = asked(limit)
+    table, run = make_run(limit)
     command("export", run / "chance", "--to", "vlmevalkit", "-o", tmp_path / "s.tsv")
-    (own,) = score_run(RunFolder(run), OPTIONS, keep=False)
+    (scored,) = score_run(RunFolder(run), OPTIONS, keep=False)
     benchmark = load("hybrid.benchmarks", "questions")
     back = score_predictions(without_clusters(tmp_path / "s.tsv"), benchmark, None, OPTIONS, str(table))
-    assert numbers(back) == numbers(own)
-    assert units(back) == units(own)
+    assert numbers(back) == numbers(scored)
+    assert units(back) == units(scored)
     assert back.origin is not None
     assert not any("pictures" in note for note in back.origin.notes)
 
 
-def test_a_picture_that_is_not_there_costs_no_prediction_and_is_counted(asked: Any, tmp_path: Path) -> None:
-    table, run = asked()
+def test_a_picture_that_is_not_there_costs_no_prediction_and_is_counted(make_run: Any, tmp_path: Path) -> None:
+    table, run = make_run()
     command("export", run / "chance", "--to", "vlmevalkit", "-o", tmp_path / "s.tsv")
     (tmp_path / "questions.jsonl").write_text(table.read_text())
     for place in range(PICTURES - 1):
@@ -136,11 +136,11 @@ def test_a_picture_that_is_not_there_costs_no_prediction_and_is_counted(asked: A
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_solvers_of_a_comparison_have_the_clusters_that_one_of_them_knows(
-    asked: Any, order: int, tmp_path: Path
+    make_run: Any, order: int, tmp_path: Path
 ) -> None:
     """A run of six questions knows of two that share a picture with others of the whole."""
-    _, run = asked()
-    _, few = asked(3)
+    _, run = make_run()
+    _, few = make_run(3)
     paths = [run, few][::order]
     first, second = compare_paths(paths).solvers
     assert {name: unit for name, unit in units(first).items() if name in units(second)} == {
@@ -157,25 +157,25 @@ def test_solvers_of_a_comparison_have_the_clusters_that_one_of_them_knows(
     assert align_clusters((first, second)) == (first, second)
 
 
-def test_metrics_follow_clusters_that_another_solver_knows(asked: Any) -> None:
-    _, run = asked()
-    (whole,) = score_run(RunFolder(run), OPTIONS, keep=False)
-    _, few = asked(3)
+def test_metrics_follow_clusters_that_another_solver_knows(make_run: Any) -> None:
+    _, run = make_run()
+    (scored,) = score_run(RunFolder(run), OPTIONS, keep=False)
+    _, few = make_run(3)
     (alone,) = score_run(RunFolder(few), OPTIONS, keep=False)
-    known, aligned = align_clusters((whole, alone))
-    assert known is whole
-    assert units(aligned) == {name: units(whole)[name] for name in units(alone)}
+    expected_values, aligned = align_clusters((scored, alone))
+    assert expected_values is scored
+    assert units(aligned) == {name: units(scored)[name] for name in units(alone)}
     for metric in aligned.metrics:
         assert {cell.cluster for cell in metric.cells} == {*units(aligned).values()}
-        assert metric.value == next(own.value for own in alone.metrics if own.name == metric.name)
+        assert metric.value == next(current.value for current in alone.metrics if current.name == metric.name)
         assert ends_of(interval(metric)) != (None, None)
 
 
-def test_files_that_are_named_like_repetitions_are_repetitions(asked: Any, tmp_path: Path) -> None:
-    table, run = asked()
+def test_files_that_are_named_like_repetitions_are_repetitions(make_run: Any, tmp_path: Path) -> None:
+    table, run = make_run()
     for name in ("guess.tsv", "guess@2.tsv"):
         command("export", run / "chance", "--to", "vlmevalkit", "-o", tmp_path / name)
     paths = [tmp_path / "guess.tsv", tmp_path / "guess@2.tsv"]
     report = compare_paths(paths, benchmark="questions", data=str(table))
-    assert [len(report.comparison.repetitions(one)) for one in report.comparison.contestants] == [2]
+    assert [len(report.comparison.repetitions(contestant)) for contestant in report.comparison.contestants] == [2]
     assert "(mean of 2 repetitions" in report.conclusion[0].text

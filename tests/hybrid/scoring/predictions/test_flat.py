@@ -16,9 +16,9 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_an_answer_that_is_no_text_costs_its_question(tmp_path: Path) -> None:
-    found = read(write(tmp_path / "m.json", {"val_Jigsaw_1": "(A)", "val_Jigsaw_2": 3, "val_Jigsaw_3": None}))
-    assert found is not None
-    assert [(row.id, row.reply) for row in found.rows] == [
+    parsed = read(write(tmp_path / "m.json", {"val_Jigsaw_1": "(A)", "val_Jigsaw_2": 3, "val_Jigsaw_3": None}))
+    assert parsed is not None
+    assert [(row.id, row.reply) for row in parsed.rows] == [
         ("val_Jigsaw_1", "(A)"),
         ("val_Jigsaw_2", "3"),
         ("val_Jigsaw_3", ""),
@@ -37,4 +37,4 @@ def test_outputs_about_generated_questions_belong_to_their_task(tmp_path: Path) 
     write(tmp_path / "Jigsaw_concat.json", {"val": [row]})
     rows = read_outputs(tmp_path)
     assert rows is not None
-    assert [(found.id, found.task) for found in rows] == [("generated_val_Jigsaw_1", "Jigsaw")]
+    assert [(result.id, result.task) for result in rows] == [("generated_val_Jigsaw_1", "Jigsaw")]

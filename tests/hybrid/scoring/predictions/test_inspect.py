@@ -34,14 +34,14 @@ def sample(number: int, reply: str = "Answer: A", **changed: Any) -> dict[str, A
 def as_eval(path: Path, samples: list[dict[str, Any]], compression: int = zipfile.ZIP_DEFLATED) -> Path:
     with zipfile.ZipFile(path, "w", compression) as file:
         file.writestr("header.json", "{}")
-        for each in samples:
-            file.writestr(f"samples/{each['id']}_epoch_{each['epoch']}.json", json.dumps(each))
+        for item in samples:
+            file.writestr(f"samples/{item['id']}_epoch_{item['epoch']}.json", json.dumps(item))
     return path
 
 
-def as_zstd(path: Path, each: dict[str, Any]) -> Path:
+def as_zstd(path: Path, mapping: dict[str, Any]) -> Path:
     """A zip of one entry that is compressed by zstd, as newer releases of Inspect write them."""
-    name, data = f"samples/{each['id']}_epoch_1.json".encode(), json.dumps(each).encode()
+    name, data = f"samples/{mapping['id']}_epoch_1.json".encode(), json.dumps(mapping).encode()
     packed = pa.compress(data, codec="zstd", asbytes=True)
     facts = struct.pack("<HHHHHIII", 63, 0, 93, 0, 33, zipfile.crc32(data), len(packed), len(data))
     local = b"PK\x03\x04" + facts + struct.pack("<HH", len(name), 0) + name
@@ -64,9 +64,9 @@ def test_a_log_of_each_form_is_read(tmp_path: Path, form: str) -> None:
         "zstd": lambda: as_zstd(tmp_path / "a.eval", sample(1)),
         "json": lambda: as_json(tmp_path / "a.json", [sample(1)]),
     }[form]()
-    found = recognise(path)
-    assert found is not None
-    (row,) = found.rows
+    result = recognise(path)
+    assert result is not None
+    (row,) = result.rows
     assert (row.id, row.reply, row.task, row.answer, row.choices) == (
         "val_Jigsaw_1",
         "Answer: A",
@@ -78,10 +78,10 @@ def test_a_log_of_each_form_is_read(tmp_path: Path, form: str) -> None:
 
 def test_further_epochs_and_errors_are_said(tmp_path: Path) -> None:
     samples = [sample(1), sample(1, "Answer: B", epoch=2), sample(2, error={"message": "x"})]
-    found = read(as_eval(tmp_path / "a.eval", samples))
-    assert found is not None
-    assert [row.reply for row in found.rows] == ["Answer: A"]
-    assert found.notes == (
+    parsed = read(as_eval(tmp_path / "a.eval", samples))
+    assert parsed is not None
+    assert [row.reply for row in parsed.rows] == ["Answer: A"]
+    assert parsed.notes == (
         "2 epochs: the first is scored, the others are not",
         "1 sample ended in an error, left out: val_Jigsaw_2",
     )
@@ -142,9 +142,9 @@ def test_entries_that_lead_elsewhere_are_never_unpacked(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "a") as file:
         for name in ("samples/../../../up.json", "/samples/root.json", "samples/..\\up.json", "inner.zip"):
             file.writestr(name, json.dumps(sample(2)) if name.startswith("samples/") else path.read_bytes())
-    before = sorted(tmp_path.rglob("*"))
+    ordered = sorted(tmp_path.rglob("*"))
     assert len(read(path).rows) == 3  # type: ignore[union-attr]
-    assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(tmp_path.rglob("*")) == ordered
 
 
 def test_an_archive_of_too_many_or_too_large_entries_is_refused(

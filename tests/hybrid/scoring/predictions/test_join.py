@@ -55,18 +55,21 @@ def replies(joined: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "result",
     [rows("ABBB"), rows("ABB"), [replace(row, answer=None) for row in rows("ABBA")], rows("ABBA", choices=("x", "y"))],
     ids=["another answer", "a row is missing", "no answers", "other options"],
 )
-def test_an_order_that_is_not_proven_is_not_used(found: list[PredictedRow]) -> None:
+def test_an_order_that_is_not_proven_is_not_used(result: list[PredictedRow]) -> None:
     with pytest.raises(DataError, match="predictions fits a question of the data: Jigsaw 41"):
-        join(Recognised("f", tuple(found)), card(4), puzzles("ABBA"))
+        join(Recognised("f", tuple(result)), card(4), puzzles("ABBA"))
 
 
 def test_ids_come_first_and_strangers_are_listed() -> None:
-    found = (PredictedRow("line 1", "x", id="val_Jigsaw_2", answer="B"), PredictedRow("line 2", "y", id="val_Jigsaw_9"))
-    joined = join(Recognised("f", found), card(2), puzzles("AB"))
+    values = (
+        PredictedRow("line 1", "x", id="val_Jigsaw_2", answer="B"),
+        PredictedRow("line 2", "y", id="val_Jigsaw_9"),
+    )
+    joined = join(Recognised("f", values), card(2), puzzles("AB"))
     assert replies(joined) == {"val_Jigsaw_2": "x"}
     assert (joined.origin.missing, joined.origin.extra) == (("val_Jigsaw_1",), ("val_Jigsaw_9",))
     assert joined.origin.lines() == (
@@ -88,8 +91,8 @@ def test_contradictions_are_errors() -> None:
 
 @given(st.permutations(range(6)), st.lists(st.sampled_from("AB"), min_size=6, max_size=6))
 def test_the_order_of_the_lines_changes_nothing(order: list[int], answers: list[str]) -> None:
-    found = rows("".join(answers))
-    joined = join(Recognised("f", tuple(found[place] for place in order)), card(6), puzzles("".join(answers)))
+    result = rows("".join(answers))
+    joined = join(Recognised("f", tuple(result[place] for place in order)), card(6), puzzles("".join(answers)))
     assert replies(joined) == {f"val_Jigsaw_{n}": f"reply {n}" for n in range(1, 7)}
 
 
@@ -208,12 +211,12 @@ def own_table(folder: Path, count: int = 6) -> Path:
 def predicted_sheet(table: Path, path: Path, reply: str = "A", rows: int = 6) -> Path:
     """The sheet that VLMEvalKit's inference writes: the table's rows without pictures, and `prediction`."""
     with table.open(newline="") as file:
-        asked = list(csv.DictReader(file, delimiter="\t"))[:rows]
+        request = list(csv.DictReader(file, delimiter="\t"))[:rows]
     with path.open("w", newline="") as file:
-        names = [name for name in asked[0] if name != "image_path"]
+        names = [name for name in request[0] if name != "image_path"]
         writer = csv.DictWriter(file, [*names, "prediction"], delimiter="\t", extrasaction="ignore")
         writer.writeheader()
-        writer.writerows({**row, "prediction": reply} for row in asked)
+        writer.writerows({**row, "prediction": reply} for row in request)
     return path
 
 
@@ -249,8 +252,8 @@ def test_predictions_of_a_part_say_of_how_many_questions(tmp_path: Path) -> None
     sheet = predicted_sheet(table, tmp_path / "model_own.tsv", rows=4)
     report = score_paths([sheet], benchmark="questions", data=str(table), out=tmp_path / "run")
     direct = score_paths([sheet], benchmark="questions", data=str(table))
-    for each in (report, direct):
-        text = " ".join(each.render().split())
+    for item in (report, direct):
+        text = " ".join(item.render().split())
         assert "4 of 6 questions" in text
         assert "has predictions for 4 of 6 questions of the data" in text
         assert "4/4" not in text

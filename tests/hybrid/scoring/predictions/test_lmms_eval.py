@@ -28,15 +28,15 @@ def sample(doc_id: Any = 0, reply: str = "A", target: str = "(A)", **changes: An
 
 def log(path: Path, *samples: dict[str, Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(one) + "\n" for one in samples))
+    path.write_text("".join(json.dumps(item) + "\n" for item in samples))
     return path
 
 
 @pytest.mark.parametrize("empty", [[], None, "", [[]], [""]])
 def test_an_empty_reply_is_empty(tmp_path: Path, empty: Any) -> None:
-    found = read(log(tmp_path / "samples_a.jsonl", sample(0) | {"filtered_resps": empty}))
-    assert found is not None
-    assert found.rows[0].reply == ""
+    parsed = read(log(tmp_path / "samples_a.jsonl", sample(0) | {"filtered_resps": empty}))
+    assert parsed is not None
+    assert parsed.rows[0].reply == ""
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_line_that_cannot_be_used_is_named"))
@@ -68,8 +68,8 @@ def test_other_json_lines_are_not_ours(tmp_path: Path) -> None:
 def test_of_several_replies_the_first_is_scored_and_that_is_said(
     tmp_path: Path, resps: Any, first: str, many: str
 ) -> None:
-    found = read(log(tmp_path / "samples_a.jsonl", sample(0) | {"resps": resps}, sample(1)))
-    assert found is not None
-    assert found.rows[0].reply == first
-    said = f"1 of 2 lines hold {many} replies each: the first is scored, the others are not"
-    assert found.notes == ((said,) if many else ())
+    parsed = read(log(tmp_path / "samples_a.jsonl", sample(0) | {"resps": resps}, sample(1)))
+    assert parsed is not None
+    assert parsed.rows[0].reply == first
+    text = f"1 of 2 lines hold {many} replies each: the first is scored, the others are not"
+    assert parsed.notes == ((text,) if many else ())

@@ -72,9 +72,9 @@ def test_a_file_that_is_no_such_sheet_is_named(tmp_path: Path) -> None:
 def test_a_folder_may_hold_one_sheet(tmp_path: Path) -> None:
     assert recognise(tmp_path) is None
     tsv(tmp_path / "a.tsv", [line(1)])
-    found = recognise(tmp_path)
-    assert found is not None
-    assert len(found.rows) == 1
+    result = recognise(tmp_path)
+    assert result is not None
+    assert len(result.rows) == 1
     tsv(tmp_path / "b.tsv", [line(1)])
     with pytest.raises(UsageError, match=r"holds 2 sheets \(a\.tsv, b\.tsv\): give one of them"):
         recognise(tmp_path)
@@ -83,9 +83,9 @@ def test_a_folder_may_hold_one_sheet(tmp_path: Path) -> None:
 @settings(max_examples=40)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\x00")), min_size=1, max_size=4))
 def test_every_reply_comes_back_as_it_was_written(tmp_path: Path, replies: list[str]) -> None:
-    found = read(tsv(tmp_path / "a.tsv", [line(number, reply) for number, reply in enumerate(replies)]))
-    assert found is not None
-    assert [row.reply for row in found.rows] == replies
+    parsed = read(tsv(tmp_path / "a.tsv", [line(number, reply) for number, reply in enumerate(replies)]))
+    assert parsed is not None
+    assert [row.reply for row in parsed.rows] == replies
 
 
 def test_a_reply_that_became_a_formula_is_read_as_its_text(tmp_path: Path) -> None:
@@ -97,16 +97,16 @@ def test_a_reply_that_became_a_formula_is_read_as_its_text(tmp_path: Path) -> No
     book = load_workbook(path)
     book.worksheets[0]["I4"] = ArrayFormula("I4", "=A")
     book.save(path)
-    found = read(path)
-    assert found is not None
-    assert [row.reply for row in found.rows] == ["=B", "=(A) it is nearer", "=A"]
+    parsed = read(path)
+    assert parsed is not None
+    assert [row.reply for row in parsed.rows] == ["=B", "=(A) it is nearer", "=A"]
 
 
 def test_empty_and_cut_cells_are_counted_apart_and_named(tmp_path: Path) -> None:
     long = "x" * 32_767
-    found = read(xlsx(tmp_path / "a.xlsx", [line(1, long), line(2, ""), line(3, long[1:]), line(4, "  ")]))
-    assert found is not None
-    empty, cut = found.notes
+    parsed = read(xlsx(tmp_path / "a.xlsx", [line(1, long), line(2, ""), line(3, long[1:]), line(4, "  ")]))
+    assert parsed is not None
+    empty, cut = parsed.notes
     assert empty == "2 of 4 cells of prediction are empty, and count as no answer: Counting 2, Counting 4"
     assert cut.startswith("1 of 4 replies have 32,767 characters, where a workbook cuts a text")
     assert cut.endswith("Counting 1")
@@ -116,9 +116,9 @@ def test_empty_and_cut_cells_are_counted_apart_and_named(tmp_path: Path) -> None
 
 
 def test_an_index_that_is_a_name_is_the_id(tmp_path: Path) -> None:
-    found = read(tsv(tmp_path / "a.tsv", [line("left-1"), line("left-2")]))
-    assert found is not None
-    assert [(row.id, row.index) for row in found.rows] == [("left-1", None), ("left-2", None)]
+    parsed = read(tsv(tmp_path / "a.tsv", [line("left-1"), line("left-2")]))
+    assert parsed is not None
+    assert [(row.id, row.index) for row in parsed.rows] == [("left-1", None), ("left-2", None)]
 
 
 SHEET = "xl/worksheets/sheet1.xml"
@@ -137,15 +137,15 @@ def test_a_workbook_whose_parts_are_odd_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
 ) -> None:
     monkeypatch.setattr("hybrid.scoring.predictions.vlmevalkit.MAX_UNPACKED", 2**20)
-    whole = xlsx(tmp_path / "whole.xlsx", [{"index": 0, "question": "q", "prediction": "A"}])
-    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(tmp_path / "odd.xlsx", "w", zipfile.ZIP_DEFLATED) as odd:
+    full = xlsx(tmp_path / "whole.xlsx", [{"index": 0, "question": "q", "prediction": "A"}])
+    with zipfile.ZipFile(full) as source, zipfile.ZipFile(tmp_path / "odd.xlsx", "w", zipfile.ZIP_DEFLATED) as odd:
         for name in source.namelist():
             text = source.read(name).decode()
             assert name != SHEET or old in text
             odd.writestr(name, text.replace(old, new) if name == SHEET else text)
     with pytest.raises(DataError, match=rf"odd\.xlsx.*{message}"):
         read(tmp_path / "odd.xlsx")
-    assert read(whole) is not None
+    assert read(full) is not None
 
 
 def test_an_encrypted_workbook_is_one_line(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_an_encrypted_workbook_is_one_line(tmp_path: Path) -> None:
     for header, offset in ((b"PK\x03\x04", 2), (b"PK\x01\x02", 4)):
         # The bit is behind the versions of the format.
         pattern = re.escape(header) + b"." * offset + b"."
-        data = re.sub(pattern, lambda found: found[0][:-1] + b"\x01", data, flags=re.DOTALL)
+        data = re.sub(pattern, lambda result: result[0][:-1] + b"\x01", data, flags=re.DOTALL)
     path.write_bytes(data)
     with pytest.raises(DataError, match=r"is not a workbook .*encrypted"):
         read(path)

@@ -25,7 +25,7 @@ ANSWERS = {"Jigsaw": "AABA", "Counting": "CCDA"}
 OPTIONS = {"Jigsaw": ("the second image", "the third image"), "Counting": ("1", "2", "3", "4")}
 
 
-def asked() -> dict[str, Question]:
+def make_questions() -> dict[str, Question]:
     return {
         f"val_{task}_{n}": Question(f"val_{task}_{n}", task, (), "Which?", Kind.CHOICE, OPTIONS[task], f"({letter})")
         for task, letters in ANSWERS.items()
@@ -34,18 +34,18 @@ def asked() -> dict[str, Question]:
 
 
 def both(data: Data = VAL) -> Comparison:
-    said = {"mllm": {"Jigsaw": "rrrr", "Counting": "rrru"}, "specialist": {"Jigsaw": "wfwr", "Counting": "rr.."}}
-    facts: dict[str, Any] = {"prefix": "val_", "unanswered": "wrong", "questions": asked()}
-    return compare([solver(name, letters, data, **facts) for name, letters in said.items()])
+    messages = {"mllm": {"Jigsaw": "rrrr", "Counting": "rrru"}, "specialist": {"Jigsaw": "wfwr", "Counting": "rr.."}}
+    facts: dict[str, Any] = {"prefix": "val_", "unanswered": "wrong", "questions": make_questions()}
+    return compare([solver(name, letters, data, **facts) for name, letters in messages.items()])
 
 
-def rows_of(found: Comparison) -> dict[tuple[str, str, str], Result]:
+def rows_of(comparison: Comparison) -> dict[tuple[str, str, str], Result]:
     """By quantity, solver and task, or metric where it is over all tasks."""
-    return {(row.quantity, row.a, row.group or row.metric): row for row in SECTION.rows(found)}
+    return {(row.quantity, row.a, row.group or row.metric): row for row in SECTION.rows(comparison)}
 
 
-def lines_of(found: Comparison) -> tuple[ReferenceLine, ...]:
-    return reference_lines(found, tuple(SECTION.rows(found)))
+def lines_of(comparison: Comparison) -> tuple[ReferenceLine, ...]:
+    return reference_lines(comparison, tuple(SECTION.rows(comparison)))
 
 
 def test_people_and_papers_are_next_to_the_chance_of_the_same_task() -> None:

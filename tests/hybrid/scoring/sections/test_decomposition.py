@@ -11,9 +11,9 @@ from hybrid.core.types import Combine
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, ToolQuestion, decompose
 
 
-def values(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, float]:
+def values(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, float]:
     """The numbers that are defined."""
-    return {name: one.value for name, one in decompose(questions, how).items() if one.value is not None}
+    return {name: value.value for name, value in decompose(questions, combine).items() if value.value is not None}
 
 
 GRADES = st.one_of(st.sampled_from([0.0, 1.0]), st.integers(0, 1000).map(lambda grade: grade / 1000))
@@ -37,10 +37,10 @@ QUESTIONS = st.lists(
 def test_the_parts_add_up_in_the_sample_and_in_every_resample(
     questions: Sequence[ToolQuestion], how: Combine, seed: int
 ) -> None:
-    clusters = sorted({one.cluster for one in questions})
-    drawn = random.Random(seed).choices(clusters, k=len(clusters))
-    resample = [one for cluster in drawn for one in questions if one.cluster == cluster]
-    for own in (questions, resample):
-        found = values(own, how)
-        total = sum(sign * found[part] for part, sign in zip(PARTS, SIGNS, strict=True))
-        assert total == pytest.approx(found[GAIN], abs=1e-12)
+    clusters = sorted({question.cluster for question in questions})
+    sample = random.Random(seed).choices(clusters, k=len(clusters))
+    resample = [item for cluster in sample for item in questions if item.cluster == cluster]
+    for current in (questions, resample):
+        result = values(current, how)
+        total = sum(sign * result[part] for part, sign in zip(PARTS, SIGNS, strict=True))
+        assert total == pytest.approx(result[GAIN], abs=1e-12)

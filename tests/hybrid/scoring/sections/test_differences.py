@@ -34,27 +34,27 @@ class Paired(NamedTuple):
 COUNTS = ("failed", "both answered", "helped", "harmed", "none a", "none b")
 
 
-def all_paired(found: Comparison) -> list[Paired]:
+def all_paired(comparison: Comparison) -> list[Paired]:
     """Every paired difference, in the order of the rows."""
     parts: dict[tuple[str, ...], dict[str, Result]] = {}
-    for row in SECTION.rows(found):
+    for row in SECTION.rows(comparison):
         parts.setdefault((row.a, row.b, row.metric, row.group), {})[row.quantity] = row
-    made = []
+    results = []
     for rows in parts.values():
         main = rows["difference"]
         counts = {"n": rows["helped"].n, **{name: rows[name].value for name in COUNTS}} if "helped" in rows else {}
         family = "tasks" if main.group else "headline" if counts else "metrics"
-        made.append(Paired(family, main, (rows["value a"].value, rows["value b"].value), counts))
-    return made
+        results.append(Paired(family, main, (rows["value a"].value, rows["value b"].value), counts))
+    return results
 
 
-def in_family(found: Comparison, name: str) -> list[Paired]:
-    return [one for one in all_paired(found) if one.family == name]
+def in_family(comparison: Comparison, name: str) -> list[Paired]:
+    return [item for item in all_paired(comparison) if item.family == name]
 
 
-def shared(found: Comparison) -> dict[str, float | None]:
+def shared(comparison: Comparison) -> dict[str, float | None]:
     """How many questions the pair shares; there is one pair."""
-    return {row.quantity: row.value for row in questions.SECTION.rows(found)}
+    return {row.quantity: row.value for row in questions.SECTION.rows(comparison)}
 
 
 def only(rows: Sequence[Paired]) -> Paired:
@@ -75,19 +75,19 @@ def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:
         (pairs[1], True, ComparisonOptions()),
         (pairs[1], False, ComparisonOptions(allow_failed=True)),
     ):
-        one, two = (solver(name, {"Jigsaw": said}) for name, said in zip(("one", "two"), pair, strict=True))
-        for row in (paired.main for paired in all_paired(compare([one, two], options))):
+        item, two = (solver(name, {"Jigsaw": text}) for name, text in zip(("one", "two"), pair, strict=True))
+        for row in (paired.main for paired in all_paired(compare([item, two], options))):
             assert row.value is not None
             assert [end is None for end in (row.low, row.high, row.p, row.p_holm)] == [withheld] * 4
             assert (row.note == UNTESTED["failed"]) == withheld
 
 
 def test_a_server_that_was_down_is_no_result() -> None:
-    found = compare(
+    comparison = compare(
         [solver("down", {"Jigsaw": "f" * 20}), solver("up", {"Jigsaw": "r" * 20})], ComparisonOptions(allow_failed=True)
     )
-    assert all(row.main.p is None for row in all_paired(found))
-    assert {(row.counts["helped"], row.counts["n"]) for row in all_paired(found) if row.counts} <= {(0, 0)}
+    assert all(row.main.p is None for row in all_paired(comparison))
+    assert {(row.counts["helped"], row.counts["n"]) for row in all_paired(comparison) if row.counts} <= {(0, 0)}
 
 
 # What may be compared.
@@ -99,19 +99,19 @@ def test_two_benchmarks_are_refused() -> None:
         compare([solver("one", FIRST), replace(solver("two", FIRST), benchmark="mm_sap", data=mm_sap)])
 
 
-def with_images(one: Scored, named: str) -> Scored:
-    images = (StoredImage(named.encode().hex().zfill(64), 4, 4, "image/png"),)
-    return replace(one, questions={name: replace(q, images=images) for name, q in one.questions.items()})  # type: ignore[arg-type]
+def with_images(scored: Scored, names: str) -> Scored:
+    images = (StoredImage(names.encode().hex().zfill(64), 4, 4, "image/png"),)
+    return replace(scored, questions={name: replace(q, images=images) for name, q in scored.questions.items()})  # type: ignore[arg-type]
 
 
 def test_other_questions_under_the_same_ids_are_refused() -> None:
     real, generated = solver("one", FIRST), with_images(solver("two", SECOND, GENERATED), "drawn")
     with pytest.raises(UsageError, match="different questions under the same ids") as refused:
         compare([real, generated])
-    told = str(refused.value)
-    assert "one: blink val, folder, sha256 aaaaaaaaaaaa\n" in told
-    assert "two: blink val, sample, seed 0, generator 7" in told
-    assert "10 of the 10 ids that both have differ; Jigsaw_1 differs in images" in told
+    text = str(refused.value)
+    assert "one: blink val, folder, sha256 aaaaaaaaaaaa\n" in text
+    assert "two: blink val, sample, seed 0, generator 7" in text
+    assert "10 of the 10 ids that both have differ; Jigsaw_1 differs in images" in text
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_other_questions_under_the_same_ids_are_refused() -> None:
     ],
 )
 def test_one_question_that_differs_is_enough(changes: dict[str, Any], part: str) -> None:
-    one, two = solver("one", FIRST), solver("two", SECOND, OTHER)
+    item, two = solver("one", FIRST), solver("two", SECOND, OTHER)
     odd = {**two.questions, "Jigsaw_3": question("Jigsaw_3", "Jigsaw", **changes)}
     with pytest.raises(UsageError, match=f"1 of the 10 ids that both have differ; Jigsaw_3 differs in {part}"):
-        compare([one, replace(two, questions=odd)])
+        compare([item, replace(two, questions=odd)])
 
 
 def test_predictions_pair_by_what_both_sides_know() -> None:
@@ -143,10 +143,10 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
         compare([solver("one", FIRST), replace(bare, questions=other)])
     # A harness keeps a part of the text.
     parts = {n: replace(q, text="Which of them?") for n, q in solver("one", FIRST).questions.items()}  # type: ignore[arg-type]
-    kept = {n: replace(q, text=" which\nof") for n, q in bare.questions.items()}  # type: ignore[arg-type]
-    both = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=kept)]
-    assert shared(compare(both))["shared"] == 10
-    assert shared(compare(both[::-1]))["shared"] == 10
+    by_question = {n: replace(q, text=" which\nof") for n, q in bare.questions.items()}  # type: ignore[arg-type]
+    values = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=by_question)]
+    assert shared(compare(values))["shared"] == 10
+    assert shared(compare(values[::-1]))["shared"] == 10
     # It is not known where two sets of predictions are from: the questions decide there too.
     with pytest.raises(UsageError, match="differs in target"):
         compare([bare, replace(bare, solver="another", questions=other)])
@@ -183,8 +183,8 @@ def test_a_wrong_choice_is_refused(baseline: str | None, words: tuple[str, ...],
 
 def test_only_chosen_pairs_are_tested_and_counted_in_their_family() -> None:
     solvers = [solver(name, {"Jigsaw": word}) for name, word in (("a", "wwrr"), ("b", "rrrr"), ("c", "wrwr"))]
-    found = compare(solvers, ComparisonOptions(pairs=(SolverPair("b", "a"),)))
-    row = only(in_family(found, "headline")).main
+    comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("b", "a"),)))
+    row = only(in_family(comparison, "headline")).main
     assert (row.a, row.b, row.value) == ("b", "a", -0.5)
     assert row.p_holm == row.p
     with pytest.raises(UsageError, match="there is no solver 'd'; there are: a, b, c"):
@@ -194,4 +194,4 @@ def test_only_chosen_pairs_are_tested_and_counted_in_their_family() -> None:
 def test_two_solvers_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="solvers of one name"):
         compare([solver("one", FIRST), solver("one", SECOND)])
-    assert [one.solver for one in unique([solver("one", FIRST)] * 2, ["a", "b"])] == ["one (a)", "one (b)"]
+    assert [item.solver for item in unique([solver("one", FIRST)] * 2, ["a", "b"])] == ["one (a)", "one (b)"]

@@ -25,8 +25,8 @@ def cells(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Compar
     """A study in four runs over 36 puzzles."""
     folder = tmp_path_factory.mktemp("study")
 
-    def run(name: str, said: Mapping[str, str], output: str = "real", show: str = "both") -> Path:
-        letters = {solver: {"Jigsaw": own} for solver, own in said.items()}
+    def run(name: str, messages: Mapping[str, str], output: str = "real", show: str = "both") -> Path:
+        letters = {solver: {"Jigsaw": value} for solver, value in messages.items()}
         path: Path = made_up_runs.from_letters(folder / name, letters, output, show).path
         return path
 
@@ -80,8 +80,8 @@ def test_the_form_of_findings_is_tested_only_where_a_tool_made_a_picture(
         step = Step("tool", "jigsaw", "a finding", 0.1, None, {"images": ["img:1"], "args": {}}, images)
         return reply if solver == "mllm" else replace(reply, steps=(step,))
 
-    def run(name: str, show: str, **said: str) -> Path:
-        letters = {solver: {"Jigsaw": own} for solver, own in said.items()}
+    def run(name: str, show: str, **message: str) -> Path:
+        letters = {solver: {"Jigsaw": value} for solver, value in message.items()}
         path: Path = made_up_runs.from_letters(tmp_path / name, letters, "real", show, calling).path
         return path
 

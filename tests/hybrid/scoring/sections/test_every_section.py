@@ -17,14 +17,14 @@ from tests.tables import cases
 def test_every_section_can_be_made(
     tmp_path: Path, made_up_runs: Any, benchmark: str, repeats: int, more: dict[str, int], rule: Any
 ) -> None:
-    made = made_up_runs.write(tmp_path, benchmark, size=5, repeats=repeats, unreadable=0.3, **more)
-    solvers = compare_paths(made.paths, unanswered=rule).solvers
-    found = results(compare(solvers, ComparisonOptions(allow_failed=True)))
-    assert {one.name: one.fault for one in found if one.fault} == {}
+    run = made_up_runs.write(tmp_path, benchmark, size=5, repeats=repeats, unreadable=0.3, **more)
+    solvers = compare_paths(run.paths, unanswered=rule).solvers
+    result = results(compare(solvers, ComparisonOptions(allow_failed=True)))
+    assert {item.name: item.fault for item in result if item.fault} == {}
     assert {"ceiling", "decomposition", "evidence", "gain", "knowledge", "spread", "tool_only"} <= {
-        one.name for one in found
+        entry.name for entry in result
     }
-    for row in (row for one in found for row in one.rows if row.low is not None and row.high is not None):
+    for row in (row for value in result for row in value.rows if row.low is not None and row.high is not None):
         assert row.value is not None
         assert row.low <= row.value + 1e-12
         assert row.value - 1e-12 <= row.high < math.inf

@@ -32,22 +32,22 @@ NAMES = tuple(f"img:{number}" for number in (1, 2, 3))
 
 
 def prompt(route: str) -> Prompt:
-    shown = (ImageRef(name, image) for name, image in zip(NAMES, IMAGES, strict=True))
-    return Prompt(("Which image fits?", *shown), Kind.CHOICE, CHOICES, route=route)
+    refs = (ImageRef(name, image) for name, image in zip(NAMES, IMAGES, strict=True))
+    return Prompt(("Which image fits?", *refs), Kind.CHOICE, CHOICES, route=route)
 
 
-def called(tool: str = "jigsaw", best: int | None = None, fault: Fault | None = None, seconds: float = 0.5) -> Step:
-    told: dict[str, Json] = {"data": {"best": best}, "confidence": 0.9, "backend": "classical", "version": "1"}
+def make_call(tool: str = "jigsaw", best: int | None = None, fault: Fault | None = None, seconds: float = 0.5) -> Step:
+    options: dict[str, Json] = {"data": {"best": best}, "confidence": 0.9, "backend": "classical", "version": "1"}
     call: dict[str, Json] = {"images": list(NAMES), "args": {}}
-    return Step("tool", tool, "", seconds, fault, call if fault else {**call, **told})
+    return Step("tool", tool, "", seconds, fault, call if fault else {**call, **options})
 
 
 # A letter for what tools say: right, wrong, undecided, another tool, nothing.
 STEPS: Mapping[str, tuple[Step, ...]] = {
-    "r": (called(best=0),),
-    "w": (called(best=1),),
-    "u": (called(best=None),),
-    "x": (called("crop", 0),),
+    "r": (make_call(best=0),),
+    "w": (make_call(best=1),),
+    "u": (make_call(best=None),),
+    "x": (make_call("crop", 0),),
     "-": (),
 }
 
@@ -61,14 +61,14 @@ def attempt(identity: str, reply: str, steps: tuple[Step, ...] = (), route: str 
 
 def run(path: Path, rows: Sequence[tuple[str, Attempt | None, Attempt | None]], **identity: Any) -> tuple[Scored, ...]:
     """A run of puzzles: task, attempt of the MLLM alone and of the controller; None for a question not asked."""
-    made = {"data": {"kind": "folder", "sha256": "ab" * 32}, "model": {"model": "openai:one"}, "tool_output": "real"}
-    ids = [next(one.id for one in pair if one is not None) for _, *pair in rows]
+    payload = {"data": {"kind": "folder", "sha256": "ab" * 32}, "model": {"model": "openai:one"}, "tool_output": "real"}
+    ids = [next(item.id for item in pair if item is not None) for _, *pair in rows]
     questions = [
         Question(name, task, IMAGES, "Which image fits?", Kind.CHOICE, CHOICES, "(A)", task)
         for name, (task, _, _) in zip(ids, rows, strict=True)
     ]
-    said = {name: [row[place] for row in rows if row[place]] for place, name in ((1, "mllm"), (2, "controller"))}
-    return score_run(folder_of(path, questions, said, **made | identity), ScoreOptions())  # type: ignore[arg-type]
+    by_name = {name: [row[place] for row in rows if row[place]] for place, name in ((1, "mllm"), (2, "controller"))}
+    return score_run(folder_of(path, questions, by_name, **payload | identity), ScoreOptions())  # type: ignore[arg-type]
 
 
 def classes(rows: Sequence[Result], group: str = "") -> dict[str, tuple[str, ...]]:
@@ -87,9 +87,9 @@ def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:
         ("IQ_Test", attempt("d", "w"), attempt("d", "w", (), "IQ_Test")),
     ]
     solvers = run(tmp_path, rows)
-    made = list(SECTION.rows(compare(solvers)))
-    assert classes(made) == {"unread": ("a",), "confirmed": ("b",), "correct adoption": ("c",), "no call": ("d",)}
-    assert {row.quantity: row.ids for row in made if row.quantity.startswith("why unread")} == {
+    items = list(SECTION.rows(compare(solvers)))
+    assert classes(items) == {"unread": ("a",), "confirmed": ("b",), "correct adoption": ("c",), "no call": ("d",)}
+    assert {row.quantity: row.ids for row in items if row.quantity.startswith("why unread")} == {
         "why unread: there is no rule for 'IQ_Test'": ("a",)
     }
 
@@ -102,9 +102,9 @@ def test_what_failed_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
         ("Jigsaw", None, attempt("d", "r", STEPS["r"])),
         ("Jigsaw", attempt("e", "r"), None),
     ]
-    made = list(SECTION.rows(compare(run(tmp_path, rows))))
-    assert {row.quantity: row.ids for row in made if row.quantity.startswith("left out")} == {
+    items = list(SECTION.rows(compare(run(tmp_path, rows))))
+    assert {row.quantity: row.ids for row in items if row.quantity.startswith("left out")} == {
         "left out: failed": ("b", "c"),
         "left out: not asked of the MLLM alone": ("d",),
     }
-    assert classes(made) == {"confirmed": ("a",)}
+    assert classes(items) == {"confirmed": ("a",)}

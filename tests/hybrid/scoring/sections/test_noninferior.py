@@ -20,10 +20,10 @@ def run(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def asked(run: RunFolder, name: str, said: str) -> Scored:
+def score_letters(run: RunFolder, name: str, message: str) -> Scored:
     """A solver of that word, a third of whose letters are of each task."""
     tasks = ("Jigsaw", "Relative_Depth", "Counting")
-    letters = {task: said[place::3] for place, task in enumerate(tasks)}
+    letters = {task: message[place::3] for place, task in enumerate(tasks)}
     return solver_of(name, letters, unanswered="wrong", folder=run, model="openai:m")
 
 
@@ -36,7 +36,7 @@ def verdicts(rows: list[Result]) -> list[tuple[str, str, str]]:
 
 
 def test_the_margin_decides(run: RunFolder) -> None:
-    pair = (asked(run, "mllm", "rrrrrrrw" * 30), asked(run, "controller", "rrrrrrrw" * 29 + "wwwrrrrw"))
+    pair = (score_letters(run, "mllm", "rrrrrrrw" * 30), score_letters(run, "controller", "rrrrrrrw" * 29 + "wwwrrrrw"))
     narrow, wide = (rows_of(*pair, options=ComparisonOptions(margin=margin)) for margin in (0.01, 0.1))
     assert [verdicts(rows)[0][2] for rows in (narrow, wide)] == ["undecided", "not inferior"]
     assert wide[1].value == 0.1

@@ -11,15 +11,15 @@ from hybrid.scoring.sections.tool_only import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 
-def made(folder: Path, made_up_runs: Any, said: Mapping[str, str]) -> tuple[dict[str, Result], str]:
+def compute_section(folder: Path, made_up_runs: Any, messages: Mapping[str, str]) -> tuple[dict[str, Result], str]:
     """The rows over all of a run whose solvers answer one task so, and the conclusion."""
-    made_up_runs.from_letters(folder, {name: {"Jigsaw": letters} for name, letters in said.items()})
-    found = compare(compare_paths([folder]).solvers)
-    rows = tuple(SECTION.rows(found))
-    return by_quantity(rows), SECTION.lead(found, rows) if rows else ""
+    made_up_runs.from_letters(folder, {name: {"Jigsaw": letters} for name, letters in messages.items()})
+    comparison = compare(compare_paths([folder]).solvers)
+    rows = tuple(SECTION.rows(comparison))
+    return by_quantity(rows), SECTION.lead(comparison, rows) if rows else ""
 
 
 def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, made_up_runs: Any) -> None:
-    rows, lead = made(tmp_path / "run", made_up_runs, {"controller": "ww", "mllm": "rw"})
+    rows, lead = compute_section(tmp_path / "run", made_up_runs, {"controller": "ww", "mllm": "rw"})
     assert "solved without tools too" not in rows
     assert (rows["tool-only lost"].value, lead) == (1.0, "")

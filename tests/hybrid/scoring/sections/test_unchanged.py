@@ -23,9 +23,9 @@ def costing(calls: str, usd: float | None = 0.001) -> Costing:
 
     def with_cost(solver: str, question: Question, reply: Reply) -> Reply:
         count = int(calls[int(question.id.rsplit("_", 1)[1]) - 1]) if solver == "controller" else 0
-        offered = 50 * (solver == "controller")
+        offers = 50 * (solver == "controller")
         price = None if usd is None else usd * (1 + 2 * count)
-        usage = Usage(1 + count, count, 90 + offered + 200 * count, 10, cost_usd=price, seconds=1.0 + 2.0 * count)
+        usage = Usage(1 + count, count, 90 + offers + 200 * count, 10, cost_usd=price, seconds=1.0 + 2.0 * count)
         return replace(reply, usage=usage, steps=(Step("tool", "depth", "near"),) * count)
 
     return with_cost
@@ -37,26 +37,26 @@ def content_of(run: RunFolder) -> dict[str, Any]:
 
 
 @pytest.fixture
-def made(tmp_path: Path, made_up_runs: Any) -> Any:
+def section_of(tmp_path: Path, made_up_runs: Any) -> Any:
     """The rows over all and the conclusion of a controller and its MLLM alone that answer Jigsaw so."""
 
     def section(hybrid: str, alone: str, with_cost: Costing) -> tuple[Mapping[str, Result], str]:
-        said = {"controller": {"Jigsaw": hybrid}, "mllm": {"Jigsaw": alone}}
-        made_up_runs.from_letters(tmp_path / "run", said, costing=with_cost)
-        found = compare(compare_paths([tmp_path / "run"]).solvers)
-        rows = tuple(SECTION.rows(found))
-        return by_quantity(rows), SECTION.lead(found, rows)
+        messages = {"controller": {"Jigsaw": hybrid}, "mllm": {"Jigsaw": alone}}
+        made_up_runs.from_letters(tmp_path / "run", messages, costing=with_cost)
+        comparison = compare(compare_paths([tmp_path / "run"]).solvers)
+        rows = tuple(SECTION.rows(comparison))
+        return by_quantity(rows), SECTION.lead(comparison, rows)
 
     return section
 
 
-def test_without_a_call_there_is_no_row(made: Any) -> None:
-    assert made("rw", "rw", costing("00")) == ({}, "")
+def test_without_a_call_there_is_no_row(section_of: Any) -> None:
+    assert section_of("rw", "rw", costing("00")) == ({}, "")
 
 
 def test_a_question_without_a_readable_trace_is_left_out(tmp_path: Path, made_up_runs: Any) -> None:
-    said = {"controller": {"Jigsaw": "rr"}, "mllm": {"Jigsaw": "rr"}}
-    run = made_up_runs.from_letters(tmp_path / "run", said, costing=costing("11"))
+    messages = {"controller": {"Jigsaw": "rr"}, "mllm": {"Jigsaw": "rr"}}
+    run = made_up_runs.from_letters(tmp_path / "run", messages, costing=costing("11"))
     name = "controller/attempts.jsonl"
     path = run.path / name
     first, second = path.read_text().splitlines()

@@ -65,14 +65,14 @@ def wordings(name: str) -> Iterator[Wording]:
 
 def recognised(prompt: Prompt) -> str:
     """The rule's reading of a prompt, in the words of these files."""
-    found = recognise_question(prompt)
-    return "-" if isinstance(found, Unclear) else _told(found)
+    result = recognise_question(prompt)
+    return "-" if isinstance(result, Unclear) else _describe(result)
 
 
-def _told(found: RecognisedQuestion) -> str:
-    match found:
+def _describe(question: RecognisedQuestion) -> str:
+    match question:
         case ExistenceQuestion(name) | CountQuestion(name):
-            return f"{'existence' if isinstance(found, ExistenceQuestion) else 'counting'} : {name}"
+            return f"{'existence' if isinstance(question, ExistenceQuestion) else 'counting'} : {name}"
         case NearestQuestion(things, form):
             return f"depth {form} : {' ; '.join(map(_thing, things))}"
         case RelationQuestion(subject, reference, relation):
@@ -86,6 +86,6 @@ def _told(found: RecognisedQuestion) -> str:
             return "reading : "
 
 
-def _thing(thing: Thing) -> str:
-    mark = thing.color or thing.letter
-    return f"{thing.name or ''}{f'[{mark}]' if mark else ''}"
+def _thing(name: Thing) -> str:
+    mark = name.color or name.letter
+    return f"{name.name or ''}{f'[{mark}]' if mark else ''}"
