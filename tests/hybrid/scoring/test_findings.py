@@ -282,7 +282,7 @@ def test_plugins_are_scanned_once_for_all_questions(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(registry, "_catalogue", lambda word: scans.append(word) or scan(word))
     counts = []
     for size in (2, 12):
-        scored = made(tmp_path / str(size), [attempt(A, identity=str(number)) for number in range(size)])
+        scored = score_attempts(tmp_path / str(size), [attempt(A, identity=str(number)) for number in range(size)])
         scans.clear()
         assert len(heard(scored)) == size
         counts.append(len(scans))
