@@ -20,13 +20,13 @@ from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
 from hybrid.plugins.registry import KINDS, TOOLS, add_search_path, find_origins, folder_hash
 
-# How the keys of routes begin among those of tools.
+# Prefix that distinguishes the keys of routes from those of tools.
 ROUTE = "route "
 _PACKAGES = {kind.folder: kind.package for kind in KINDS}
 
 
 def find_plugins(folder: RunFolder) -> dict[str, str]:
-    """Look in the folders that the run's manifest names; by `folder/name` why a thing of the run is not found."""
+    """Search the folders that the run's manifest names; return by `folder/name` why a plug-in is missing."""
     missing: dict[str, str] = {}
     recorded: Mapping[str, Mapping[str, Any]] = folder.manifest.get(PLUGINS, {})
     for plugin, facts in recorded.items():
@@ -47,7 +47,7 @@ def find_plugins(folder: RunFolder) -> dict[str, str]:
 
 
 def find_lost_rules(folder: RunFolder) -> dict[str, str]:
-    """By name of a tool, and by route of a rule that it had in the run, why that rule is missing."""
+    """Return why rules are missing, by name of their tool and by the routes that it served in the run."""
     recorded = folder.manifest.get(PLUGINS, {})
     missing: dict[str, str] = {}
     for plugin, cause in find_plugins(folder).items():

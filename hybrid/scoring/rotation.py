@@ -11,12 +11,12 @@ from hybrid.stats import combine
 
 
 def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """The metrics of the rotations; none if no question was rotated.
+    """Return the metrics of the rotations; none if no question was rotated.
 
-    `rotation.accuracy` over all rotations, `rotation.consistency` (the same option chosen in every one),
-    `rotation.all_correct`, `rotation.says.LETTER` (the share of asks with this answer), and `rotation.excluded`:
-    the number of questions without rotations, also for each task that has none. A question is left out if one of its
-    rotations failed.
+    `rotation.accuracy` is over all rotations, `rotation.consistency` is the share of questions with the same option
+    chosen in every rotation, `rotation.all_correct` the share right in every rotation, `rotation.says.LETTER` the share
+    of asks with this answer, and `rotation.excluded` the number of questions without rotations, also for each task that
+    has none. A question is left out if one of its rotations failed.
     """
     groups: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
