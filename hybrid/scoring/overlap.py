@@ -366,7 +366,7 @@ class Overlap:
     @property
     def questions(self) -> AnyQuestions:
         """The questions of all solvers by id."""
-        return ChainMap(*(solver.questions for solver in self.solvers))  # type: ignore[arg-type]  # nothing is written to it
+        return ChainMap(*(solver.questions for solver in self.solvers))  # type: ignore[arg-type]  # never written to
 
 
 def _units(metric: Metric) -> list[tuple[str, str, float]]:

@@ -1,6 +1,6 @@
 """Matches a rule's tool calls to recorded calls with equivalent arguments.
 
-    as_asked(call, {"labels": ["A", "B"]})         # the output of the recorded call, or None
+as_asked(call, {"labels": ["A", "B"]})         # the output of the recorded call, or None
 """
 
 from __future__ import annotations

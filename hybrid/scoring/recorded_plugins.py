@@ -1,11 +1,11 @@
-"""What a run used from outside of the project, found again where its manifest says it lies.
+"""Plug-ins that a run used, found again in the folders that its manifest names.
 
     missing = find_plugins(folder)
     missing["tools/redness"]       # "there is no folder /home/me/own; --path DIR names another"
 
-Rules lie with their tools, so without the tools nobody can tell whether their output was right. A folder is looked in
-only where the hash of its code is the one that the manifest has: a run made elsewhere cannot name code of its own. What
-`--path` or `$HYBRID_TOOL_PATH` finds comes first, as it is.
+Rules are stored with their tools, so without the tools their output cannot be judged. A folder is searched only if the
+hash of its code equals the hash in the manifest, so a run from elsewhere cannot name code of its own. Whatever `--path`
+or `$HYBRID_TOOL_PATH` finds takes precedence, unchecked.
 """
 
 from __future__ import annotations

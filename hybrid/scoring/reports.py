@@ -218,10 +218,10 @@ class ComparisonReport(Report):
 
     @described_by(describer)
     def blocks(self) -> tuple[Block, ...]:
-        """The sections that were asked for, all by default, in order, then what papers printed.
+        """Return the requested sections (default: all) in order, then the numbers that papers printed.
 
         Raises:
-            UsageError: `only` names a section that is not there, or see `published_below`.
+            UsageError: `only` names a section that does not exist, or as in `published_below`.
         """
         if not self.solvers:
             return ()
@@ -344,8 +344,8 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
     """Score runs, or predictions that another program saved; the arguments are the options of `hybrid score`.
 
     Raises:
-        UsageError: a path that is neither, options that do not go together, or replies that this protocol cannot read.
-        DataError: a file that cannot be used.
+        UsageError: an invalid path, options that exclude each other, or replies that this protocol cannot read.
+        DataError: an unusable file.
     """
     refuse_unknown(options, ScoreArguments)
     benchmark, out = options.get("benchmark"), options.get("out")
