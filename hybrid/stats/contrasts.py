@@ -48,15 +48,15 @@ Verdict = Literal["superior", "not inferior", "inferior", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class NonInferiority:
-    """Whether `b` is worse than `a` by a margin, of a metric whose greater values are the better ones.
+    """Whether `b` is worse than `a` by a margin, for a metric whose larger values are better.
 
-    `difference` (b minus a) and `interval` are those of `contrast`. `p_value` is one-sided, of b worse by `margin` or
-    more: below (1 - level) / 2 exactly where b is not inferior. `verdict`, as in Piaggio et al., figure 1:
+    `difference` (b minus a) and `interval` are those of `contrast`. `p_value` is one-sided, for b worse by `margin` or
+    more: it is below (1 - level) / 2 exactly if b is not inferior. `verdict`, as in Piaggio et al., figure 1:
 
-    - "superior": the whole interval is above 0 (and so b is not inferior either);
+    - "superior": the whole interval is above 0 (so b is not inferior either);
     - "not inferior": the whole interval is above -margin;
     - "inferior": the whole interval is below -margin;
-    - "undecided": the interval holds -margin, or there is none.
+    - "undecided": the interval includes -margin, or does not exist.
     """
 
     margin: float
@@ -127,7 +127,7 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return Holm's step-down adjusted p values in the given order (Holm, Scandinavian J. of Statistics 6 (1979) 65-70).
+    """Return Holm's step-down adjusted p values in the given order (Scandinavian J. of Statistics 6 (1979) 65-70).
 
     Raises `ValueError` for a value outside 0..1.
     """

@@ -79,17 +79,17 @@ class SharedMistakes:
 def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str], level: float = 0.95) -> Kappa:
     """Return Cohen's kappa of two raters' labels (right and wrong, or any others), with an interval over clusters.
 
-    kappa = (p_o - p_e) / (1 - p_e): Cohen, Educational and Psychological Measurement 20 (1960) 37-46, p. 40. The squared
-    error is the sum over clusters of the squared linearised contributions to kappa: with one question per cluster it is
-    the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with several that of
-    Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
+    kappa = (p_o - p_e) / (1 - p_e): Cohen, Educational and Psychological Measurement 20 (1960) 37-46, p. 40. The
+    squared error is the sum over clusters of the squared linearised contributions to kappa: with one question per
+    cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
+    several that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
 
     If few answers are wrong, that error is far too small, and without any mistakes it is 0. The interval is therefore
     computed from the table with half a question added to each cell (as Haldane, Annals of Human Genetics 20 (1956)
     309-311, does for odds ratios), both its centre and its error; a table of k labels gets 2 / k^2 per cell. The
     questions count by their effective number: divided by the design effect, the ratio of the variance over clusters to
-    that over rows, shrunk with the weight of a quarter cluster toward rows that are all alike. The quantile is Student's
-    t with m - 1 degrees of freedom; the interval includes the value, and its ends are clipped to -1 and 1.
+    that over rows, shrunk with the weight of a quarter cluster toward rows that are all alike. The quantile is
+    Student's t with m - 1 degrees of freedom; the interval includes the value, and its ends are clipped to -1 and 1.
 
     Args:
         a: the first rater's labels.
@@ -165,13 +165,13 @@ def shared_mistakes(
 ) -> SharedMistakes:
     """Count the questions that two solvers both get wrong, and test it against independent errors within strata.
 
-    The test is the exact conditional test of stratified 2 x 2 tables: given each solver's number of wrong answers in each
-    stratum, independent errors give each stratum a hypergeometric number of shared mistakes; the p value is the
+    The test is the exact conditional test of stratified 2 x 2 tables: given each solver's number of wrong answers in
+    each stratum, independent errors give each stratum a hypergeometric number of shared mistakes; the p value is the
     probability of all sums that are no likelier than the observed one (Gart, Biometrika 57 (1970) 471-475; Mehta, Patel
     and Gray, JASA 80 (1985) 969-973; R's `mantelhaen.test(exact = TRUE)`; with one stratum Fisher's exact test). If
     clusters have several questions, their errors are not independent; then the Mantel-Haenszel sum (Journal of the
-    National Cancer Institute 22 (1959) 719-748) is divided by a standard error over clusters (Zhang and Boos, Biometrics
-    53 (1997) 1185-1198) and compared with Student's t.
+    National Cancer Institute 22 (1959) 719-748) is divided by a standard error over clusters (Zhang and Boos,
+    Biometrics 53 (1997) 1185-1198) and compared with Student's t.
 
     Args:
         a_right: whether the first solver is right, by question.
