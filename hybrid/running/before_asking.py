@@ -1,6 +1,6 @@
 """Probe questions that a run asks its model before its first question, once; the replies go into its manifest.
 
-run = await ask_before(run, state, tell)
+    run = await ask_before(run, state, tell)
 
 The probes test whether the model behind a server sees images (a server may accept images and not pass them on); whether
 several pictures arrive in order; whether its calls can be parsed (a server may leave them in the text); whether it sees

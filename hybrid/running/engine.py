@@ -1,7 +1,7 @@
 """The interface between a run, which selects the questions and saves the attempts, and the engine that asks them.
 
-async with opener(run, replies, tell) as engine:
-    attempt = await engine.ask(question, "mllm")      # called concurrently
+    async with opener(run, replies, tell) as engine:
+        attempt = await engine.ask(question, "mllm")      # called concurrently
 
 An engine only asks; the run is the only writer. It gets as many concurrent questions as the run has in flight.
 `local_engine` asks in this process; `hybrid/engines` has the others. The engine is not part of a run's identity: a run

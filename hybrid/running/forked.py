@@ -1,7 +1,7 @@
 """Steps of work in a forked process, which frees all that it imported and decoded when it ends.
 
-with closing(in_fork(steps())) as made:      # from a generator
-    first, second = next(made), next(made)
+    with closing(in_fork(steps())) as made:      # from a generator
+        first, second = next(made), next(made)
 
 The fork inherits everything imported here, and its notes and progress bars are printed like this process's own.
 """

@@ -1,9 +1,9 @@
 """`RUN/replies.jsonl`: model replies to unfinished questions, and captions, each saved as soon as it arrives.
 
-log = RunReplies(path, finished)            # finished ids by solver: their replies are no longer needed
-log.keep(call, request_sha256, reply)       # from any thread; a kill after the return does not lose it
-log.find_reply(call, request_sha256)        # in the next run: the same bytes
-log.close(finished)                         # removes the file if nothing in it is needed any more
+    log = RunReplies(path, finished)            # finished ids by solver: their replies are no longer needed
+    log.keep(call, request_sha256, reply)       # from any thread; a kill after the return does not lose it
+    log.find_reply(call, request_sha256)        # in the next run: the same bytes
+    log.close(finished)                         # removes the file if nothing in it is needed any more
 
 A line of a reply is {solver, question, ask, call, request_sha256, text or base64}, with `text` if the reply is UTF-8.
 Replies are returned byte for byte, so a reply that contains a secret is not saved at all instead of redacted; after a

@@ -1,11 +1,11 @@
 """The output that a tool call returns: the real one, or a control that rules out another cause of a gain.
 
-real      the tool's output
-blank     no information in the same form: a fixed line and a grey picture of the input's size
-shuffled  the same tool and arguments on the images of a seeded partner question of the same route; blank if a call
-          has no image
-oracle    the output of a perfect tool: one sentence for a model, and the answer itself for the rules, as
-          `oracle_answer` in the data
+    real      the tool's output
+    blank     no information in the same form: a fixed line and a grey picture of the input's size
+    shuffled  the same tool and arguments on the images of a seeded partner question of the same route; blank if a call
+              has no image
+    oracle    the output of a perfect tool: one sentence for a model, and the answer itself for the rules, as
+              `oracle_answer` in the data
 
 Controls are applied after the cache: their output is never cached (the true output for a partner's image is, under
 that image). A run with a control is labelled wherever it is shown. Only an oracle run knows targets, and only inside

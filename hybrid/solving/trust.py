@@ -40,7 +40,7 @@ class Curve:
     bins: tuple[Bin, ...]
 
     def at(self, confidence: float) -> float:
-        """Return the probability that an answer of this confidence is right, one right and one wrong case added (Laplace).
+        """Return the probability that an answer of this confidence is right, after Laplace (one case of each added).
 
         Neighbouring bins are merged if the more confident one would be worth less (pool adjacent violators), so that
         higher confidence never means less. Below all bins the value is a half, or that of the first bin if lower.
