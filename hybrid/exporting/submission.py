@@ -1,4 +1,4 @@
-"""The file that a benchmark's own server takes for a split with hidden answers.
+"""The submission file for a benchmark's own server, for a split with hidden answers.
 
 hybrid export RUN/mllm --to submission -o blink-test.json
 """
@@ -14,7 +14,7 @@ from hybrid.scoring.runs import write_submission
 
 
 class Submission(Exporter):
-    """One file of the benchmark's own form."""
+    """One file in the benchmark's own format."""
 
     form = "submission"
     takes = ("allow",)
