@@ -39,9 +39,9 @@ MAX_FOLDER_NAME = 60
 
 
 def folder_part(name: str, joint: str = "-") -> str:
-    """A name of a model or a benchmark as one part of a path, on any system; never `..`, hidden or empty.
+    """Return a name of a model or a benchmark as a path component valid on any system; never `..`, hidden or empty.
 
-    Letters, digits and `._+=@-` stay; each run of others becomes `joint`.
+    Letters, digits and `._+=@-` are kept; each run of other characters becomes `joint`.
     """
     part = re.sub(r"[^\w.+=@-]+", joint, name)[:MAX_FOLDER_NAME].strip("._- " + joint)
     return part or "unnamed"
@@ -49,25 +49,25 @@ def folder_part(name: str, joint: str = "-") -> str:
 
 Images = Literal["attached", "none"]
 Only = Literal["right", "helped", "all"]
-TEST_SPLIT = "test-split"  # Allows what is to be trained on to come from a published split
-ALLOW_GENERATED = "generated"  # Allows generated questions in files that are handed to others as results
+TEST_SPLIT = "test-split"  # Permits training data from a published split
+ALLOW_GENERATED = "generated"  # Permits generated questions in files that publish results
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of an export; each format names those that it takes (`Exporter.takes`)."""
+    """The options of an export; each format names those that it supports (`Exporter.takes`)."""
 
-    images: Images = "attached"  # Whether pictures go into a format that can hold them
+    images: Images = "attached"  # Whether to include pictures if the format supports them
     only: Only = "right"  # Which questions: answered right, right with tools and wrong without, or all
-    max_turns: int | None = None  # The most turns of the model in a conversation; None for any number
-    allow: tuple[str, ...] = ()  # What is let in all the same: `TEST_SPLIT`, `ALLOW_GENERATED`
-    # Whether texts of questions go into a format that is made to be given away.
+    max_turns: int | None = None  # Maximum model turns of a conversation; None for no limit
+    allow: tuple[str, ...] = ()  # Explicitly permitted exceptions: `TEST_SPLIT`, `ALLOW_GENERATED`
+    # Whether question texts are included in a format meant for sharing.
     questions: Literal["hashed", "shown"] = "hashed"
 
 
 @dataclass(frozen=True)
 class Written:
-    """The files that were written; `notes` are whole sentences about what they leave out."""
+    """The written files; `notes` are full sentences about what they omit."""
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...] = ()

@@ -40,10 +40,10 @@ SHOWN = 80
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder whose image files may be named. Links below it are not followed, wherever they lead.
+    """A folder whose image files may be named. Links below it are not followed.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: the folder does not exist.
     """
 
     path: Path

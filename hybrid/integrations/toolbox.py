@@ -40,9 +40,9 @@ class Toolbox:
     """Tools by name with the service that runs them. `close` ends its threads.
 
     Args:
-        tools: those that can be called, by name.
-        service: runs them.
-        folder: the folder whose images a caller may name; None where images come as data alone.
+        tools: the tools that can be called, by name.
+        service: the service that runs them.
+        folder: the folder whose images a caller may name; None to accept only image data.
         in_run: whether the caller is an agent in a run, which names the images of its question (`img:1`).
     """
 

@@ -29,10 +29,10 @@ MIN_SHARED, MIN_SHARERS = 24, 3
 
 @dataclass(frozen=True)
 class ReportColumn:
-    """A column: its name in addresses, its heading, how the list is filtered by it, its value.
+    """A column: its name in addresses, its heading, its filter, and its value.
 
-    `width` is that of a grid (`minmax(6rem, 11rem)`), empty for a column that is not shown. Of a solver's columns,
-    those shown stand together in the solver's cell: a `sign`, or `words`.
+    `width` is a CSS grid width (`minmax(6rem, 11rem)`), empty for a hidden column. Visible columns of a solver share
+    the solver's cell, as a `sign` or as `words`.
     """
 
     name: str

@@ -118,7 +118,7 @@ class ActorExecutor(MessageExecutor):
     """Runs tools in the tool actors of the cluster. All requests about one image go to one actor.
 
     Args:
-        cache: findings and images of the worker's node.
+        cache: tool outputs and images of the worker's node.
         shelf: images that the worker has put into the object store.
     """
 

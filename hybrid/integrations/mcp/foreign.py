@@ -58,7 +58,7 @@ def one_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where a server is reached: its name in the run, and the words of its command or its URL alone."""
+    """The address of a server: its name in the run, and the words of its command, or only its URL."""
 
     name: str
     words: tuple[str, ...]
