@@ -261,16 +261,16 @@ def _estimate(row: Result) -> str:
 
 
 def ablation_at(folder: Path, solver: str | None = None, options: TableArguments | None = None) -> AblationReport:
-    """The runs of an ablation that lie in a folder, those that answered nothing yet left out.
+    """Load the runs of an ablation from a folder, without the runs that have no answers yet.
 
     Args:
-        folder: of the ablation; its runs are `full`, `none`, `without-TOOL` and `only-TOOL`.
-        solver: which of the solvers in them; None for the only one that offers tools.
-        options: those of `hybrid compare` that say how is scored and what is reported.
+        folder: the folder of the ablation; its runs are `full`, `none`, `without-TOOL` and `only-TOOL`.
+        solver: the solver to report; None for the only one in the runs that offers tools.
+        options: the options of `hybrid compare` for scoring and reporting.
 
     Raises:
-        UsageError: there is no run with all tools, or one of the others differs from it in more than its tools.
-        DataError: a file that cannot be used.
+        UsageError: the run with all tools is missing, or another run differs from it in more than its tools.
+        DataError: a file cannot be used.
     """
     options = options or {}
     full = folder / FULL

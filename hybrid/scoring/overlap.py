@@ -1,4 +1,4 @@
-"""Two, three or four solvers on exactly the questions that all of them have and none failed.
+"""Two, three or four solvers on exactly the questions that all of them have and none failed on.
 
     shared = comparison.overlap(alone, blank, hybrid)
     alone, blank, hybrid = shared.headline("wrong")      # each solver's headline metric, over the same units
@@ -134,7 +134,7 @@ class Overlap:
 
     @cached_property
     def present(self) -> Flags:
-        """Marks the questions that all solvers have and none failed."""
+        """Marks the questions that all solvers have and none failed on."""
         return ~self.lost & ~self.missing
 
     @cached_property
@@ -183,7 +183,7 @@ class Overlap:
 
     @property
     def n(self) -> int:
-        """Number of questions that every solver has and none failed."""
+        """Number of questions that every solver has and none failed on."""
         return int(self.present.sum())
 
     @property

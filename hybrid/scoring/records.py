@@ -1,48 +1,48 @@
-"""A row a question and solver: what `hybrid.table`, `--to table` and `--to parquet` hold, from the scores and the log.
+"""One row per question and solver, from scores and log, for `hybrid.table`, `--to table` and `--to parquet`.
 
-- benchmark (string) = whose question
-- split (string) = of which split
+- benchmark (string) = the benchmark of the question
+- split (string) = the split of the question
 - model (string) = the MLLM of the run; null for a run without one
-- solver (string) = who answered
+- solver (string) = the solver that answered
 - tool_output (string) = `real`, or the control in force
-- repetition (int32) = which of several asks, from 1 [table]
+- repetition (int32) = the number of the repeated ask, from 1 [table]
 - id (string) = the question's id with its variant
 - base (string) = the id without the variant
-- rotation (int32) = by how many places its options are turned [table]
-- cluster (string) = questions that statistics resample as one
+- rotation (int32) = the number of places by which the options are rotated [table]
+- cluster (string) = the group of questions that statistics resample together
 - task (string) = the reporting group
-- kind (string) = the form of reply; null for a question that could not be read
+- kind (string) = the form of the reply; null for a question that could not be read
 - question (string) = its text [parquet]
 - choices (list<string>) = the options, in order [parquet]
-- target (string) = what the scorer needs, JSON [parquet]
-- image_sha256 (list<string>) = the images, by the hash of their bytes [parquet]
-- prompts (list<string>) = the text of every ask [parquet]
-- replies (list<string>) = the reply to every ask; empty where there is no answer [parquet]
-- outcome (string) = how it ended; `not_recorded`, `outage` and `broken` are failures
-- answer (string) = what the parser read
-- rule (string) = the rule of the parser that fired [parquet]
-- correct (double) = 0..1, no readable answer counted as wrong; null for a failure
-- correct_or_chance (double) = the same, no readable answer counted as a guess
-- tools (string) = the tools that answered a call, `a + b`; null where no call is known [table]
-- finding (string) = `right`, `wrong`, `none` or `unread`, of the answer that the tools' findings come to; null
-  without a call [table]
-- model_calls (int32) = calls of the MLLM
-- tool_calls (int32) = calls of tools
-- tool_faults (int32) = of these, ended in a timeout or an error
-- tokens (int64) = read and written by the MLLM; null where not known [table]
-- input_tokens (int64) = as the provider counts [parquet]
-- output_tokens (int64) = as the provider counts [parquet]
-- reasoning_tokens (int64) = as the provider counts [parquet]
-- cached_tokens (int64) = of the input tokens, those the provider had [parquet]
-- cost_usd (double) = null where no price is known
-- call_seconds (double) = running time of model and tool calls
-- seconds (double) = from the first ask to the last reply
-- started (timestamp[us, UTC]) = when the first ask began [parquet]
-- group.NAME (string) = the further group NAME, as `--by` takes it
-- value.NAME (double) = the further number NAME of the score [parquet]
+- target (string) = the target for the scorer, as JSON [parquet]
+- image_sha256 (list<string>) = the SHA-256 of the bytes of each image [parquet]
+- prompts (list<string>) = the text of every prompt [parquet]
+- replies (list<string>) = the reply to every prompt; empty if there is no answer [parquet]
+- outcome (string) = how the attempt ended; `not_recorded`, `outage` and `broken` are failures
+- answer (string) = the answer that the parser read
+- rule (string) = the rule of the parser that matched [parquet]
+- correct (double) = 0 to 1; an unreadable answer counts as wrong; null for a failure
+- correct_or_chance (double) = like `correct`, but an unreadable answer counts as a guess
+- tools (string) = the tools that answered a call, as `a + b`; null if no call is known [table]
+- finding (string) = `right`, `wrong`, `none` or `unread`: the answer that follows from the tool output; null without a
+  call [table]
+- model_calls (int32) = number of calls of the MLLM
+- tool_calls (int32) = number of tool calls
+- tool_faults (int32) = number of tool calls that ended in a timeout or an error
+- tokens (int64) = input and output tokens of the MLLM; null if unknown [table]
+- input_tokens (int64) = input tokens, as counted by the provider [parquet]
+- output_tokens (int64) = output tokens, as counted by the provider [parquet]
+- reasoning_tokens (int64) = reasoning tokens, as counted by the provider [parquet]
+- cached_tokens (int64) = input tokens that the provider read from its cache [parquet]
+- cost_usd (double) = cost in US dollars; null if no price is known
+- call_seconds (double) = total duration of the model and tool calls
+- seconds (double) = time from the first prompt to the last reply
+- started (timestamp[us, UTC]) = the time of the first prompt [parquet]
+- group.NAME (string) = the value of the additional grouping NAME, an argument of `--by`
+- value.NAME (double) = the additional number NAME of the score [parquet]
 
-Columns marked `table` or `parquet` are in one of the two alone. The pages of a report read the same list, and add what
-only a person reads. No column is a map, which the library `datasets` cannot read.
+Columns marked `table` or `parquet` are only in that one of the two. The pages of a report read the same list, and add
+columns for people. No column is a map, because the library `datasets` cannot read maps.
 """
 
 from __future__ import annotations

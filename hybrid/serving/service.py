@@ -138,7 +138,7 @@ class CachedTools:
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
         request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)
-        # This must precede any await: finished work that has cached the output since the lookup is still in the table.
+        # No await before `_shared`: work that cached its output after this lookup is in the table only until then.
         if finding is not None:
             spent.cached = True
         else:

@@ -4,19 +4,19 @@ reached: the hybrid's share of the way from its better part to a solver that alw
 it is behind its better part. only hybrid: right where neither part is. missed: wrong where one part is right. The
 interval treats the part that is better here as the better one.
 
-n: questions that the hybrid solver, its MLLM alone and the specialist have and none failed
+n: questions that the hybrid solver, its MLLM alone and the specialist have and none failed on
 source: ours
 values: 0 to n, in questions
 
 - right in either part = questions that the MLLM alone or the specialist gets right [source: ours: a solver that
-always knows which part to believe]
+  always knows which part to believe]
 - right in the better part = the larger number of right answers of the two parts
 - right = questions that the hybrid solver gets right
 - only hybrid = questions that the hybrid solver gets right and neither part does
 - missed = questions that one part gets right and the hybrid solver does not
 - neither = questions that none of the three gets right
 - reached (no bounds) = (right - right in the better part) / (right in either part - right in the better part). Below 0
-the hybrid is behind its better part, above 1 it is right on questions that neither part gets right. Not
+  the hybrid is behind its better part, above 1 it is right on questions that neither part gets right. Not
   given if the denominator does not differ from 0. Interval: Fieller. [source: ours; Fieller, Journal of the Royal
   Statistical Society B 16 (1954) 175-185, over clusters]
 

@@ -9,9 +9,9 @@ values: in the metric's own unit
 
 - guess = expected value of the metric for a uniform guess at these questions
 - most frequent answer (0 to 1) = largest share of questions with the same right answer, task by task [n: questions
-of the task; source: ours: the best that one constant answer per task can do, chosen by the key]
+  of the task; source: ours: the best that one constant answer per task can do, chosen by the key]
 - above guess (-1 to 1, or in the metric's own unit) = value of the solver - guess at the same questions [source:
-ours; the interval is the solver's own, the guess is treated as known]
+  ours; the interval is the solver's own, the guess is treated as known]
 
 The constant answer is chosen by the key of the same questions that it is scored on, task by task, so it is an upper
 bound for a constant guess and not a solver.

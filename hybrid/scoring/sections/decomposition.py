@@ -6,15 +6,15 @@ last two cover the questions that the model left unanswered alone or with tools.
 count as a call. No part shows a cause: blank tools show the effect of offering tools (section gain). Without
 repetitions all parts include chance: a model that draws its answers gains and loses without tools.
 
-n: questions that both have and none failed
+n: questions that both solvers have and neither failed on
 source: Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)
 
 - gain (-1 to 1) = with tools - alone; gain = gain with a call + gain without a call - harm with a call - harm without
   a call + gain by answering - harm by no answer
 - <gain|harm> <with|without> a call = mean over questions of max(with - alone, 0), or of max(alone - with, 0), on
-those that both answered, with a call or without: the product of the three shares below. Ma et al.: call gain, schema
-gain, call harm, schema harm; mass x policy x quality. Rows by set of tools (column tools called) add up to the part
-over all.
+  those that both answered, with a call or without: the product of the three shares below. Ma et al.: call gain, schema
+  gain, call harm, schema harm; mass x policy x quality. Rows by set of tools (column tools called) add up to the part
+  over all.
 - gain by answering = mean over questions of max(with - alone, 0), on those left unanswered alone or with tools
 - harm by no answer = mean over questions of max(alone - with, 0), on those left unanswered alone or with tools
 - accuracy alone = accuracy of the MLLM without tools, at which the steps of the chart start

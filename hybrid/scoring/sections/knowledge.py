@@ -3,14 +3,14 @@
 Questions on which the specialist abstains are in neither share. Any other missing answer counts as named above. A
 question counts whether or not the hybrid called a tool.
 
-n: questions with specialist right and MLLM alone not right, that all three have and none failed
+n: questions that all three have and none failed on, with the specialist right and the MLLM alone not right
 source: ours; docs/study.md
 
 - right by the specialist only: share kept = questions that the hybrid answers correctly / questions with specialist
-right, MLLM alone not right
+  right, MLLM alone not right
 - right by the model only: share lost = questions that the hybrid does not answer correctly / questions with MLLM alone
-  right, specialist wrong [n: questions with MLLM alone right and specialist wrong, that all three have and none
-  failed]
+  right, specialist wrong [n: questions that all three have and none failed on, with the MLLM
+  alone right and the specialist wrong]
 
 The specialist knows what the MLLM lacks if it answers correctly and the MLLM alone does not; the reverse holds if it
 answers wrongly and the MLLM alone correctly. If it abstains, it can neither reach nor harm an answer. `evidence.py`

@@ -7,7 +7,7 @@ n: questions that both have and neither failed
 source: docs/statistics.md; paired by question, resampled by cluster
 
 - difference (-1 to 1) = value of the hybrid solver - value of the part, by the headline metric. Non-inferior if
-the lower end of the 95 % interval is above -margin.
+  the lower end of the 95 % interval is above -margin.
 - margin = --margin [source: the user's choice, default 0.05]
 - one-sided p of a loss of the margin or more = p of the same statistic at a true difference of -margin [source:
   Piaggio et al., JAMA 308 (2012) 2594-2604; close to Tango, Statistics in Medicine 17 (1998) 891-908]

@@ -9,15 +9,15 @@ source: ours
 
 - vote = the metric of the answer with most votes [n: questions that were voted on; source: Wang et al., ICLR 2023]
 - single sample = mean of the metric over the samples, each as if it had been the reply [n: questions that were voted
-on; source: ours: the result of one run at the same temperature]
+  on; source: ours: the result of one run at the same temperature]
 - best of samples = the metric, right if any sample is right [n: questions that were voted on; source: ours: a
-perfect choice among the samples]
+  perfect choice among the samples]
 - share of refusals = model calls that ended in a refusal / samples
 - share of unreadable samples = samples without a readable answer / samples, in the last votes
 - mean share of the winner = mean over questions of votes for the winner / readable samples
 - samples without a verdict (0 to n, in samples) = samples after which the dialogue would have continued differently
 - accuracy by share of the winner = right votes / questions whose winner has a share in this bin [n: questions of the
-bin; source: ours: shows whether the share indicates how reliable a vote is]
+  bin; source: ours: shows whether the share indicates how reliable a vote is]
 - claimed by share of the winner = mean probability that the vote claims for its winner [n: questions of the bin]
 
 Every sample is scored as if it alone had been the reply (`hybrid/scoring/votes.py`). Best of K is the share of

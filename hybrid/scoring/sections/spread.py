@@ -5,7 +5,7 @@ not cover that the same question may be answered differently when asked again: t
 the interval here is of the mean over more and more repetitions of these questions. Tool output is the same in every
 repetition, because it comes from the cache after the first.
 
-n: questions that every repetition has and none failed
+n: questions that every repetition has and none failed on
 source: docs/statistics.md, section Repeated runs
 values: in the metric's own unit
 
@@ -16,7 +16,7 @@ values: in the metric's own unit
 - share of changed verdicts (0 to 1) = questions whose verdict is not the same in all repetitions / questions with a
   verdict [n: questions with a verdict in every repetition]
 
-Every number covers the questions that all repetitions have and none failed, so that only the asking differs.
+Every number covers the questions that all repetitions have and none failed on, so that only the asking differs.
 """
 
 from __future__ import annotations

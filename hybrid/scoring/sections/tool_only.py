@@ -3,17 +3,17 @@
 The settings without tools are all forms of the MLLM alone in this comparison: with images, captions or text only, and
 repetitions. A model that draws its answers solves other questions each time; by luck estimates how many.
 
-n: questions that all of these answered and none failed
+n: questions that all of these settings answered without a failure
 source: ours; docs/study.md
 values: 0 to n, in questions
 
 - tool-only solved = right with tools and wrong in every setting without [source: arXiv 2606.02357; docs/study.md]
 - tool-only lost = wrong with tools and right in a setting without [source: arXiv 2606.02357; docs/study.md]
 - by luck = questions that one more run without tools would newly solve, counted over repetitions. Compare with
-tool-only solved: that many may be luck.
+  tool-only solved: that many may be luck.
 - by luck at most = n a(1 - a), for accuracy a
-- lost by luck = questions that one more run without tools would miss and the others solve, counted over repetitions.
-Compare with tool-only lost: that many may be luck.
+- lost by luck = questions that one more run without tools would miss and the other runs solve, counted over
+  repetitions. Compare with tool-only lost: that many may be luck.
 - lost by luck at most = n a(1 - a), for accuracy a
 - solved without tools too (0 to 1) = questions solved with tools and in a setting without / questions solved with
   tools. Interval: Wilson. [n: questions solved with tools; source: arXiv 2606.02357; docs/study.md]

@@ -8,7 +8,7 @@ source: docs/evidence.md
 values: 0 to n, in calls
 
 - questions with a call (0 to n, in questions) = answered questions about which the tool was called [n: answered
-questions]
+  questions]
 - calls (0 and above, in calls) = calls of the tool [n: answered questions]
 - most calls a question (0 and above, in calls) = the largest number of calls about one question [n: answered questions]
 - called first (0 to n, in questions) = questions whose first call was of the tool [n: answered questions]
@@ -17,7 +17,7 @@ questions]
 - repaired: <kind> = calls that needed this repair to be parsed
 - absent = calls that ran nothing, because the tool has no weights here
 - right when called (0 to 1) = right answers / questions, of those about which the tool was called. This does not
-measure the effect of the call: a tool is called if a question seems to need it. [n: such questions with a verdict]
+  measure the effect of the call: a tool is called if a question seems to need it. [n: such questions with a verdict]
 - right when not called (0 to 1) = right answers / questions, of those about which the tool was not called [n: such
   questions with a verdict]
 - seconds a call (0 and above, in seconds) = mean running time of a call; cached tool output takes no time

@@ -1,16 +1,16 @@
 """Which calls changed nothing, and what would skipping them save?
 
 same answer as alone: the share of questions with a call that have the same answer as the MLLM alone. Their calls could
-have been skipped; the saving is what asking the MLLM alone about exactly these would have cost less, had they been
-known beforehand. A call that ended in a fault does not count as a call. A model that draws its answers changes some
-without tools. Only the first repetition is used.
+have been skipped; the saving is the cost difference to asking the MLLM alone about exactly these questions, had they
+been known beforehand. A call that ended in a fault does not count as a call. A model that draws its answers changes
+some answers even without tools. Only the first repetition is used.
 
-n: questions that both answered and none failed
+n: questions that both solvers answered without a failure
 source: ours; the question is from ToolGate, arXiv 2606.03054 (docs/study.md)
 values: no bounds
 
 - same answer as alone (0 to 1) = questions with a call and the same answer (or none) alone and with tools / questions
-  with a call [n: questions that both answered and none failed, with a call]
+  with a call [n: questions with a call that both solvers answered without a failure]
 - <calls|seconds|tokens|USD> that could have been skipped = sum over questions with a call and an unchanged answer of:
   with tools - alone. None where the cost of a question was not recorded. Seconds are those of model and tools,
   without queues.
