@@ -30,7 +30,7 @@ def opener_of(config: RunConfig) -> Opener:
     if config.engine == LOCAL:
         if config.address is not None:
             others = " or ".join(f"--engine {name}" for name in offered_names(GROUP)) or "none"
-            raise UsageError(f"--address {config.address}: the engine {LOCAL} has no use for it: give {others} with it")
+            raise UsageError(f"--address {config.address}: the engine {LOCAL} does not use it: give {others} too")
         return local_engine
     engines = (LOCAL, *offered_names(GROUP))
     if config.engine not in engines:

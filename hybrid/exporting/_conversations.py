@@ -173,9 +173,9 @@ def refuse_published(run: ExportedRun, options: ExportOptions, form: str) -> Non
     if run.generated or (hub_id is None and run.split in OWN_SPLITS) or TEST_SPLIT in options.allow:
         return
     raise UsageError(
-        f"{form}: {run.folder.path} asked the split {run.split} of {name}, and a model that is trained on it cannot be "
-        f"measured by {name} any more: export a run over your own or generated questions (--data sample), or say that "
-        f"it is meant with --allow {TEST_SPLIT}"
+        f"{form}: {run.folder.path} asked the split {run.split} of {name}, which can no longer measure a model that is "
+        f"trained on it: export a run over your own or generated questions (--data sample), or confirm the export with "
+        f"--allow {TEST_SPLIT}"
     )
 
 
@@ -189,8 +189,8 @@ def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
     )
     if not calling:
         raise UsageError(
-            f"{form} holds conversations in which a model is offered tools by this program, which no solver of "
-            f"{run.folder.path} has: {', '.join(run.solvers) or 'none'}"
+            f"{form} needs a solver to which this program offers tools; {run.folder.path} has "
+            f"{', '.join(run.solvers) or 'none'}"
         )
     if (output := run.identity.get("tool_output", REAL)) != REAL:
         raise UsageError(f"{form}: the tools of {run.folder.path} returned a control ({output}) and no findings")

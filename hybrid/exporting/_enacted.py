@@ -46,7 +46,7 @@ class LeftOut(HybridError):
     """A conversation that cannot be written; the message is the reason, worded so that others can share it."""
 
 
-UNLIKE = "the trace does not give the messages again"
+UNLIKE = "the trace does not reproduce the messages"
 
 
 @dataclass(frozen=True)
@@ -192,14 +192,14 @@ class Enactment:
         reasoning = next((word for word in levels if REASONING[word] == identity["prompts"].get("reasoning")), None)
         wording = Wording(bool(identity["prompts"]["format_line"]), reasoning)
         if int(identity.get("samples", 1)) > 1:
-            raise UsageError(f"{run.folder.path}: with --setting samples a vote answered, and no single conversation")
+            raise UsageError(f"{run.folder.path}: with --setting samples a vote answered, not a single conversation")
         same = (
             identity.get("hybrid") == __version__
             and facts["texts"] == text_hash(solver.texts)
             and identity["prompts"]["format_lines"] == wording.sha256
         )
         if not same:
-            raise UsageError(f"{run.folder.path}: the texts of {name} are not those of the run any more; {_again(run)}")
+            raise UsageError(f"{run.folder.path}: the texts of {name} have changed since the run; {_again(run)}")
         style = _style(run)
         # The coordinate frame of the model, as declared or probed.
         frame = style.frame_name(identity["frame"], identity["model"].get("model"))
@@ -293,7 +293,7 @@ def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
         try:
             tool: Tool = load("tools", tool_name)
         except UsageError as error:
-            raise UsageError(f"{run.folder.path}: the schema of the tool {tool_name} cannot be had: {error}") from error
+            raise UsageError(f"{run.folder.path}: the schema of {tool_name} cannot be loaded: {error}") from error
         if code_of(tool)[:CODE_DIGITS] != fact["code"]:
             raise UsageError(
                 f"{run.folder.path}: the tool {tool_name}, and so its schema, may be another than in the run; "
@@ -312,7 +312,7 @@ def _style(run: ExportedRun) -> Style:
     style = style_of(style_option if style_option and style_option.endswith(".toml") else fact["name"], None)
     if style.sha256 != fact["sha256"]:
         raise UsageError(
-            f"{run.folder.path}: the file of --tool-style {style.name} is not there as it was; {_again(run)}"
+            f"{run.folder.path}: the file of --tool-style {style.name} has changed since the run; {_again(run)}"
         )
     return style
 
@@ -325,5 +325,5 @@ def _trust(run: ExportedRun) -> TrustFile | None:
     path = run.folder.manifest.get("options", {}).get("trust")
     trust = read_trust(Path(path)) if path else None
     if trust is None or trust.sha256 != recorded:
-        raise UsageError(f"{run.folder.path}: its trust file, which the system message quotes, is not there as it was")
+        raise UsageError(f"{run.folder.path}: its trust file, which the system message quotes, is lost or has changed")
     return trust

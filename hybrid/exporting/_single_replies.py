@@ -33,7 +33,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
     """
     if run.identity.get("rotate"):
         raise UsageError(
-            f"{form} cannot hold a run with --rotate: rotated questions are no rows of the benchmark's data"
+            f"{form} cannot hold a run with --rotate: rotated questions are not rows of the benchmark's data"
         )
     (scored,) = (scored_solver for scored_solver in run.scored if scored_solver.recorded == solver)
     places: Counter[str] = Counter()

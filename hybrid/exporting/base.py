@@ -131,7 +131,7 @@ class ExportedRun:
         if self.generated and ALLOW_GENERATED not in options.allow:
             raise UsageError(
                 f"{form}: {self.folder.path} asked generated questions, and a score on them is no result of "
-                f"{self.benchmark.card.short_title}: run the benchmark's own data, or say that it is meant with "
+                f"{self.benchmark.card.short_title}: run the benchmark's own data, or confirm the export with "
                 f"--allow {ALLOW_GENERATED}"
             )
 

@@ -91,7 +91,7 @@ def sharegpt_turns(messages: Sequence[Message], tools: Sequence[Tool]) -> list[d
 
 def _free(text: str) -> str:
     if any(word in text for word in RESERVED):
-        raise LeftOut(f"a text holds one of {' '.join(RESERVED)}, which sharegpt gives a meaning")
+        raise LeftOut(f"a text contains one of {' '.join(RESERVED)}, which sharegpt reserves")
     return text
 
 

@@ -28,7 +28,7 @@ class Submission(Exporter):
             hidden = ", ".join(f"{card.name} {split}" for split in card.hidden_splits)
             raise UsageError(
                 f"submission: the answers of {card.name} {run.split} are public, so there is nothing to submit: "
-                f"`hybrid score` scores it" + (f"; hidden are those of {hidden}" if hidden else "")
+                f"`hybrid score` scores it" + (f"; the answers of {hidden} are hidden" if hidden else "")
             )
         file = write_submission(run.folder, run.only(self.form))
         write_atomic(path, file.read_bytes())

@@ -17,7 +17,7 @@ class TableExporter(ParquetExporter):
     """One file, whose suffix selects the format."""
 
     form = "table"
-    about = "a row a question and solver with what is counted of it, .csv or .parquet; all solvers, no texts"
+    about = "one row per question and solver with its counts, .csv or .parquet; all solvers, no texts"
     takes = ()
     columns = TABLE
     suffixes = (".csv", ".parquet")

@@ -36,7 +36,7 @@ class Ablation:
             others = (other for other in self.tools_offered if other != name)
             callers = [other for other in others if name in with_needs([other], tools.tools, tools.backends)]
             if callers and any(name not in menu and {*callers} & {*menu} for menu in map(tools_of, self.runs)):
-                lines.append(f"{name} is called by {', '.join(callers)} also where it is left out")
+                lines.append(f"{name} is called by {', '.join(callers)} even in a run that leaves it out")
         return tuple(lines)
 
 

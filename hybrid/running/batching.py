@@ -31,7 +31,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
         if config.model_settings.stream == "on":
             raise UsageError("--stream on: the replies of --batch come whole")
         if config.objects.model is not None:
-            raise UsageError(f"--batch: model={config.model} is asked by its own object, which knows no batches")
+            raise UsageError(f"--batch: model={config.model} is a Python object, which cannot use batches")
         if config.model is not None:
             batch_api(config.model, config.model_settings)
             if run.resources.model is not None and not isinstance(run.resources.model, Caller):

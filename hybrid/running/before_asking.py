@@ -131,7 +131,7 @@ async def _ask_about_tools(
         reason = uncalled(model.name, check["verdict"], check["said"], check["read_from"])
         _let_in(run, "toolless", TOOLLESS, reason)
     if check.get("verdict") == "none":
-        tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
+        tell(f"note: {model.name} called no tool when it was told to: the tools may have no effect")
     if check.get("verdict") != "calls" or not shows_tool_pictures(run) or sight.get("verdict") == "blind":
         return run
 
@@ -194,18 +194,16 @@ def unseen(name: str, check: Mapping[str, Any]) -> str:
     tokens, without = check.get("input_tokens"), check.get("without_image")
     if check.get("verdict") == "refused":
         reason = f"its server takes none ({check['said']})"
-        return f"--model {name} gets no pictures of tools: {reason}. Say --show text, which sends it their words alone"
+        return f"--model {name} gets no pictures of tools: {reason}. Say --show text, which sends only their text"
     token_counts = f", and its input is {tokens} tokens with it and {without} without" if tokens and without else ""
     problem = f"it cannot read the number in the picture of a tool's result (it said {check['said']!r}){token_counts}"
-    return (
-        f"--model {name} does not see pictures of tools: {problem}. Say --show text, which sends it their words alone"
-    )
+    return f"--model {name} does not see pictures of tools: {problem}. Say --show text, which sends only their text"
 
 
 def _thinking_notes(name: str, check: Mapping[str, Any]) -> Iterator[str]:
     """Yield notes on the model's thinking before a picture of a tool, unless it is simply kept."""
     if check.get("thinking") == "switched":
-        yield f"note: {name}: its template keeps thinking by {json.dumps(check['switch'])}, which is sent"
+        yield f"note: {name}: its template keeps the thinking only with {json.dumps(check['switch'])}, which is sent"
     elif check.get("thinking") in ("lost", "unknown"):
         is_lost = "is" if check["thinking"] == "lost" else "may be"
         if check.get("place") == "inside":
@@ -253,7 +251,7 @@ def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
     elif style.is_plain and not fit.is_plain:
         yield (
             f"{model} was trained with tools in the form {fit.name} and meets them in ours: "
-            f"--tool-style {fit.name} asks it as it was trained"
+            f"--tool-style {fit.name} uses the form of its training"
         )
     elif not style.is_plain and not style.fits(model):
         hint = f"; {fit.name} is" if fit != PLAIN else ""

@@ -129,7 +129,7 @@ def _folder(
     if benchmark.accepts_file and folder.is_file():
         return folder, {"kind": "file"}
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--data {data}: this is a file; give the folder that the benchmark's data lie in")
+        raise UsageError(f"--data {data}: this is a file; give the folder with the benchmark's data")
     if not folder.is_dir():
         hint = did_you_mean(data, ("hub", "sample")) or " (or say hub or sample)"
         raise UsageError(f"--data {data}: there is no such folder{hint}")

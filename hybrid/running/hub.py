@@ -126,7 +126,7 @@ def _hub_id(benchmark: Benchmark) -> str:
     card = benchmark.card
     if card.hub_id is None:
         origin = card.elsewhere or "its authors"
-        raise UsageError(f"--data hub: {card.name} is not on the hub. It is had from {origin}; then give --data DIR")
+        raise UsageError(f"--data hub: {card.name} is not on the hub. Get it from {origin}, then give --data DIR")
     return card.hub_id
 
 
@@ -140,7 +140,7 @@ def _check_present(
     available = ", ".join(sorted(files)[:MAX_NAMED]) or "none of those that are asked for"
     raise DataError(
         f"{hub_id} at {commit[:12]} has no file {names}; there are: {available}. "
-        f"It is not the layout that {benchmark.card.name} is read in: name a revision that has it (--data hub@REVISION)"
+        f"{benchmark.card.name} is read from another layout: name a revision that has it (--data hub@REVISION)"
     )
 
 
@@ -181,7 +181,7 @@ def _explain(error: Exception, benchmark: Benchmark, hub_id: str, revision: str 
     cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
     if isinstance(cause, OfflineModeIsEnabled):
         raise UsageError(
-            f"--data hub: HF_HUB_OFFLINE is set, and of {hub_id} not every file that is needed is on disk "
+            f"--data hub: HF_HUB_OFFLINE is set, and not every needed file of {hub_id} is on disk "
             f"({constants.HF_HUB_CACHE}); fetch it once without HF_HUB_OFFLINE (weights: `hybrid tools fetch`), or "
             "give the folder with --data DIR"
         ) from error

@@ -230,9 +230,7 @@ class _Check:
         thought = len(reply.reasoning) or (usage.reasoning_tokens if usage else 0)
         means_of_end = _ENDS.get(reply.end, "yes") if finish_reason else "give --max-tokens"
         rows = [
-            CheckRow(
-                "answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached, and said nothing"
-            ),
+            CheckRow("answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached; empty reply"),
             CheckRow("ends by itself", finish_reason or "no reason", means_of_end),
             *_answering(self.name, reply.model),
             CheckRow("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
@@ -307,7 +305,7 @@ class _Check:
                 if order.verdict in ("out of order", "missing"):
                     outcome = f"{count} taken, {order.verdict}: {_quoted(order.said)}"
                     return [
-                        CheckRow(title, outcome, "joined to one they are right", ("--images", "concat"), refused=True)
+                        CheckRow(title, outcome, "right if joined into one image", ("--images", "concat"), refused=True)
                     ]
             seen = "read in order" if in_order else f"not read in order: {_quoted(reply.text)}"
             fewer = ("--show", "text") if count == 1 else ("--model-arg", f"keep_images={count - 1}")
@@ -461,7 +459,7 @@ class _Check:
                 if placement.verdict == "blind"
                 else f"not taken: {placement.said[:120]}"
             )
-            return [CheckRow(title, outcome, "a run sends the words of tools alone", ("--show", "text"), refused=True)]
+            return [CheckRow(title, outcome, "a run sends only the text of tools", ("--show", "text"), refused=True)]
         thoughts = "; its thoughts are taken back" if has_thoughts_in(conversation) else ""
         seen = "seen" if placement.verdict == "sees" else f"not read: {_quoted(placement.said)}"
         place = "inside the tool message" if placement.place == "inside" else "in a message of the user behind it"

@@ -91,7 +91,7 @@ def check(caveats: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...
     shut = [caveat for caveat in caveats if caveat.gate not in DOUBTS and caveat.gate not in allowed]
     if shut:
         lines = [f"{caveat.tool}: {caveat.reason} (--allow {caveat.gate})" for caveat in shut]
-        raise UsageError("weights that this run should not use unawares:\n  " + "\n  ".join(lines))
+        raise UsageError("weights that this run uses only if you allow them:\n  " + "\n  ".join(lines))
     kinds = sorted({caveat.gate for caveat in caveats})
     return tuple(
         f"{kind}: {', '.join(sorted({caveat.tool for caveat in caveats if caveat.gate == kind}))}" for kind in kinds

@@ -262,7 +262,7 @@ def _without_text(config: RunConfig, context: SuppliedTexts, question_set: Recor
     if config.context_missing == "refuse":
         refuse_missing(lacking, len(ids), config.context)
     if len(lacking) == len(ids):
-        raise UsageError(f"--setting context={config.context}: not one of its ids is that of a question")
+        raise UsageError(f"--setting context={config.context}: none of its ids is the id of a question")
     return lacking
 
 

@@ -165,7 +165,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
     if changes and not grown:
         raise UsageError(
             f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
-            "Choose another --out, or leave it out: each configuration then has a folder of its own."
+            "Choose another --out, or omit it: each configuration then has its own folder."
         )
     question_set = run.questions
     recorded, wrong = run.folder.readable_questions()

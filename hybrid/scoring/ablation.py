@@ -40,11 +40,11 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 
 COVER = (
-    "Where two tools tell the same, leaving out one of them changes nothing: a tool that is not missed may still help."
+    "If two tools tell the same, leaving out one of them changes nothing: a tool without a difference may still help."
 )
 ALONE = " --add-one asks with each tool alone."
 UNCALLED = "No tool was called in any of the {runs} runs: no difference below comes from what a tool says."
-SHARED_OUT = "One tool at a time tells nothing of what tools do together, and gives no tool a share of their gain."
+SHARED_OUT = "One tool at a time shows neither what tools do together nor the share of a tool in their gain."
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class AblationReport(Report):
         return sentences
 
 
-NOT_SHOWN = "That the tools together change anything is not shown: without any"
+NOT_SHOWN = "The tools together have no demonstrated effect: without any"
 
 
 def _estimate(row: Result) -> str:

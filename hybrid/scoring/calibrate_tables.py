@@ -65,7 +65,7 @@ def by_route(measured: Measurements) -> Table:
         for key, measurement in measured
     )
     title = (
-        "How often an answer was right; what it usually says of itself, in log-odds, and how much more or less tells"
+        "How often an answer was right, its usual confidence in log-odds, and how much more or less confidence tells"
     )
     return Table(title, (*columns, Column("usually"), Column("slope")), rows)
 

@@ -264,5 +264,5 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     if not reasons:
         logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
         lines += [f"{path} says what happened." for path in logs]
-    lines.append(f"Mend that, then ask again: {own_command(solvers)}")
+    lines.append(f"Fix that, then ask again: {own_command(solvers)}")
     return redact("\n".join(lines) + "\n")

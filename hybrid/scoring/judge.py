@@ -268,7 +268,7 @@ def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> Non
         if changes := difference(previous, now):
             raise UsageError(
                 f"{path.parent} has verdicts of another judge:\n  " + "\n  ".join(changes) + "\n"
-                f"Move {VERDICTS} and {CONFIGURATION} away to begin anew."
+                f"Move {VERDICTS} and {CONFIGURATION} away to start again."
             )
         return
     with writing(path.parent):

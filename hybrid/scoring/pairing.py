@@ -113,6 +113,6 @@ def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict
         "choices": not (texts and any(a.choices) and any(b.choices)) or a.choices == b.choices,
         "text": not texts or text_a in text_b or text_b in text_a,
         "images": not (images_a and images_b) or images_a == images_b,
-        "images, which one side does not tell": not strict or bool(images_a and images_b),
+        "images, which are unknown on one side": not strict or bool(images_a and images_b),
     }
     return next((part for part, same in checks.items() if not same), None)

@@ -100,9 +100,7 @@ def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tupl
             raise UsageError(f"{path} is given twice, for {seen[real.parent]} is its run: name one of them")
     unused = [f"--{name}" for name in ("benchmark", "data", "field") if options.get(name) is not None]
     if unused and all(_run_of(Path(path)) is not None for path in paths):
-        tell(
-            f"note: {', '.join(unused)} not used: a run knows its questions, and only saved predictions are told theirs"
-        )
+        tell(f"note: {', '.join(unused)} not used: they are for saved predictions, and a run knows its questions")
     benchmark = options.get("benchmark")
     if benchmark is None:
         return tuple((Path(path),) for path in paths)
@@ -148,7 +146,7 @@ def scored_at(
     if name is None:
         if runs := runs_near(path):
             raise UsageError(f"{path} is not a run{runs}")
-        raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
+        raise UsageError(f"{path} is not a run; for saved predictions name their benchmark with --benchmark NAME")
     if verdicts is not None:
         raise UsageError(
             f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"

@@ -45,16 +45,16 @@ def published_below(comparison: Comparison) -> tuple[Table, ...]:
         UsageError: the questions were generated, or no number is printed for these metrics.
     """
     if any(solver.data.generated for solver in comparison.solvers):
-        raise UsageError("--published: the questions were generated; no paper printed a number of them")
+        raise UsageError("--published: the questions were generated, so no paper has a number for them")
     cells = cells_of(comparison)
     notes = tuple(
-        f"{correction.task} and means over all tasks are left out: they were printed of the labels before "
-        f"{correction.on}, which these are not known to be (--other-labels compare shows them)"
+        f"{correction.task} and means over all tasks are left out: papers used the labels before "
+        f"{correction.on}, and these labels may differ (--other-labels compare shows them)"
         for correction in printed_otherwise(comparison)
     )
     if not cells:
         name = comparison.benchmark.card.name
-        raise UsageError("; ".join((f"--published: nothing is printed of these metrics of {name}", *notes)))
+        raise UsageError("; ".join((f"--published: no paper has a number for these metrics of {name}", *notes)))
     note = (
         "As printed: percent, unless a note says fraction. Other subsets, checkpoints and prompts than yours are noted."
     )

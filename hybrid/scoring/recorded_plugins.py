@@ -65,7 +65,7 @@ def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
         raise UsageError(f"the package {facts.get('package')} is not installed")
     root = Path(str(facts["path"]))
     if not root.is_absolute() or root.resolve().is_relative_to(folder.path.resolve()):
-        raise UsageError(f"{root} is no folder beside the run")
+        raise UsageError(f"{root} is not a folder outside the run")
     if not root.is_dir():
         raise UsageError(f"there is no folder {root}; --path DIR names another")
     if folder_hash(root) != facts.get("sha256"):

@@ -59,7 +59,7 @@ def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
             names = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
             raise WeightsError(
                 f"{folder} does not fit the network {network.name}: {len(missing)} of its tensors are in no weight "
-                f"file ({names}); a backend that makes tensors of others lists its `networks` itself "
+                f"file ({names}); a backend that derives these from other tensors must list its `networks` itself "
                 "(hybrid/tool/networks.py)"
             )
 

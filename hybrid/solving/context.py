@@ -92,5 +92,5 @@ def refuse_missing(lacking: tuple[str, ...], count: int, path: Path) -> None:
         more = ", ..." if len(lacking) > NAMED else ""
         raise UsageError(
             f"--setting context={path}: no text for {len(lacking)} of {count} questions ({', '.join(lacking[:NAMED])}"
-            f"{more}); add them, or ask these without with --setting context-missing=without"
+            f"{more}); add them, or ask these questions without text: --setting context-missing=without"
         )

@@ -277,7 +277,7 @@ def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
 
 def _older(path: Path) -> UsageError:
     return UsageError(
-        f"--trust {path} is of an older format, which this version does not read: write it anew with `hybrid calibrate "
+        f"--trust {path} is of an older format, which this version cannot read: write it again with `hybrid calibrate "
         "RUN -o FILE`"
     )
 

@@ -78,7 +78,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
     matches = tuple(zip(questions, predicted, strict=True))
     extra = tuple(question.id for question, _ in pairs if question.id not in real)
     if not matches:
-        raise DataError(f"none of the {len(pairs)} ids of {path} stands in {data}: {first(extra)}")
+        raise DataError(f"none of the {len(pairs)} ids of {path} is in {data}: {first(extra)}")
     for question, _ in pairs:
         if question.id in real and question.target not in (None, real[question.id].target):
             raise DataError(

@@ -91,7 +91,7 @@ def test_a_word_of_the_form_in_a_text_is_left_out(word: str, where: str) -> None
         ToolMessage("1", "crop", (said["result"],)),
         AssistantMessage(said["reply"]),
     ]
-    with pytest.raises(LeftOut, match="sharegpt gives a meaning"):
+    with pytest.raises(LeftOut, match="sharegpt reserves"):
         sharegpt_turns(messages, ())
     plain = [UserMessage(("c", REF)), AssistantMessage("c")]
     assert sharegpt_turns(plain, ()) == [{"from": "human", "value": f"c\n{PLACE}"}, {"from": "gpt", "value": "c"}]
