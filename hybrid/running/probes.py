@@ -3,7 +3,7 @@
     sight, called = await look(chat, store), await call_tool(chat, store, tools)
 
 A run asks the probes that it needs before its first question (`before_asking.py`), `hybrid models check` all of them
-(`model_check.py`). Each raises what the model raises.
+(`model_check.py`). Each raises the model's exceptions.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@
 
 Two solvers are compared on their overlap; a gain or a ceiling needs three solvers on one overlap, so that its parts
 add up.
-up.
 """
 
 from __future__ import annotations

@@ -48,8 +48,9 @@ def recorded_tools(tools: Iterable[str], calls: Sequence[TracedCall]) -> CallToo
 def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
     """Return the output of a call if it matches these arguments, with the rule's labels; None otherwise.
 
-    Arguments that the rule states must be equal, apart from case and spaces of words. Arguments that it leaves to the
-    tool may have been chosen by the model if they only say how to look: numbers, and where the lettered things are.
+    Arguments that the rule states must be equal, apart from case and spaces of words. The model may have chosen the
+    arguments that the rule leaves to the tool, if they only affect how the tool looks: numbers, and the places of the
+    lettered objects.
 
     - `labels`: the same letters, wherever the call gives them (a list, or the labels of points and boxes), or none.
     - points that the rule does not give: any.

@@ -1,7 +1,7 @@
 """How much of what its parts know does the hybrid reach?
 
 reached: the hybrid's share of the way from its better part to a solver that always knows which part to believe; below 0
-it is behind its better part. only hybrid: right where neither part is. missed: wrong where one part is right. The
+it is behind its better part. only hybrid: right, and neither part is. missed: wrong, and one part is right. The
 interval treats the part that is better here as the better one.
 
 n: questions that the hybrid solver, its MLLM alone and the specialist have and none failed on

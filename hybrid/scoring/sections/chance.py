@@ -4,7 +4,7 @@ guess: a uniform draw among the answers that each prompt allows (the solver `cha
 that is right most often in the row, chosen by the answer key.
 
 n: units of the metric
-source: ours: exact where the answers can be listed, else over seeded draws
+source: ours: exact if the answers can be listed, else over seeded draws
 values: in the metric's own unit
 
 - guess = expected value of the metric for a uniform guess at these questions

@@ -7,7 +7,7 @@ count as a call. No part shows a cause: blank tools show the effect of offering 
 repetitions all parts include chance: a model that draws its answers gains and loses without tools.
 
 n: questions that both solvers have and neither failed on
-source: Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)
+source: Ma et al. 2026, arXiv 2602.01334; intervals like those of other shares and differences (docs/study.md)
 
 - gain (-1 to 1) = with tools - alone; gain = gain with a call + gain without a call - harm with a call - harm without
   a call + gain by answering - harm by no answer

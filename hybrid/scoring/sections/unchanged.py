@@ -12,9 +12,9 @@ values: no bounds
 - same answer as alone (0 to 1) = questions with a call and the same answer (or none) alone and with tools / questions
   with a call [n: questions with a call that both solvers answered without a failure]
 - <calls|seconds|tokens|USD> that could have been skipped = sum over questions with a call and an unchanged answer of:
-  with tools - alone. None where the cost of a question was not recorded. Seconds are those of model and tools,
+  with tools - alone. None if the cost of a question was not recorded. Seconds are those of model and tools,
   without queues.
-- share of <calls|seconds|tokens|USD> = skipped / sum over all questions of: with tools - alone. None where the tools
+- share of <calls|seconds|tokens|USD> = skipped / sum over all questions of: with tools - alone. None if the tools
   cost nothing more. Sums of this run, so without an interval.
 
 The questions with a call that have the same answer as the MLLM alone (or no answer either way). Skipping their calls
