@@ -71,7 +71,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
     problem.
 
     Raises:
-        UsageError: the model is blind, also to pictures of tools, or gets them out of order, or its calls cannot be
+        UsageError: the model does not see images or pictures of tools, gets them out of order, or its calls cannot be
             parsed, and `--allow` does not admit this; or its coordinate frame cannot be determined.
         ModelRefused: the configuration cannot work.
     """

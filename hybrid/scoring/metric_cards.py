@@ -17,7 +17,7 @@ source: ours (--rotate)
 - with_failed.<metric> (as the metric's) = the metric, with every failed question counted as wrong [n: as the metric's,
   and the failed questions; source: ours: the second denominator; printed if a question failed]
 - judged.<metric> (as the metric's) = the metric, with unreadable replies as the judge read them [n: as the metric's;
-  source: ours (hybrid score --verdicts), in the place of the judges of BLINK's and MVP-Bench's code]
+  source: ours (hybrid score --verdicts), instead of the judges of BLINK's and MVP-Bench's code]
 - agreement = predictions that our parser reads as the authors' extraction did / predictions. If neither finds an
   answer, they agree. [n: predictions with a stored answer; source: ours (hybrid score --field text)]
 - undecided = predictions in which our parser reads no answer / predictions [n: predictions; source: ours (hybrid score

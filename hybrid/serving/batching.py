@@ -71,7 +71,7 @@ class Lane(Generic[T, R]):
         self._pump: asyncio.Task[None] | None = None
 
     async def submit(self, coming: Awaitable[T]) -> R:
-        """Return the result of an item in preparation. Raises what preparing it raises, and its error from `run`."""
+        """Return the result of an item in preparation. Raises the error of its preparation or of `run`."""
         awaited = object()
         self._coming.add(awaited)
         try:

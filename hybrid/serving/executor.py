@@ -55,7 +55,7 @@ class Executor(Protocol):
     notices: list[str]
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
-        """Load the active backend of a tool. Raises what `Loader.load` raises."""
+        """Load the active backend of a tool. Raises the exceptions of `Loader.load`."""
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
@@ -113,19 +113,19 @@ class MessageExecutor(ABC):
         return name
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
-        """As `Executor.load`."""
+        """See `Executor.load`."""
         return cast(LoadResponse, await self.ask(LoadRequest(0, self._name(tool)), watch)).answering
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
     ) -> Mapping[str, Json] | None:
-        """As `Executor.need_args`."""
+        """See `Executor.need_args`."""
         json_args = args.model_dump(mode="json")
         request = NeedRequest(0, self._name(tool), backend, place, json_args, findings)
         return cast(NeedResponse, await self.ask(request, watch)).args
 
     async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
-        """As `Executor.find`."""
+        """See `Executor.find`."""
         request = replace(call.request, tool=self._name(call.tool))
         response = cast(ToolResponse, await self.ask(request, watch))
         return response.finding, response.answering

@@ -29,7 +29,7 @@ class DecodedImages:
         self._lock = threading.Lock()
 
     def pixels(self, image: StoredImage) -> Pixels:
-        """As `ImageStore.pixels`: return an array that the caller may modify."""
+        """Like `ImageStore.pixels`, return an array that the caller may modify."""
         with self._lock:
             cached = self._kept.get(image.sha256)
             if cached is not None:

@@ -103,7 +103,7 @@ def failures(checked: Sequence[Checked]) -> list[str]:
         of_series = [result for result in checked if result.series == series]
         missed = [result for result in of_series if result.wrong is not None]
         right = len(of_series) - len(missed)
-        # For questions that do not apply nothing is missed, so enough count as right.
+        # Questions that do not apply count as right, so fewer than `least` right answers imply a missed one.
         if right < series.least:
             first = f"{missed[0].name}: {missed[0].wrong}"
             lines.append(f"{series.name}: {right} of {len(of_series)} right, at least {series.least} wanted ({first})")
@@ -133,7 +133,7 @@ def _run(tool: Tool, backend: Backend[Any], check: KnownAnswer) -> Checked:
             (output,) = backend.compute([prepared])
             wrong = check_case.output(output) or check_case.wrong(backend.finish(request, prepared, output))
     except Exception as error:
-        # Any result of a wrong network on an easy image is a result of its check; a full device is not.
+        # An exception on an easy image is a failed check of the network, unless the device ran out of memory.
         if is_out_of_memory(error):
             raise
         seconds = time.perf_counter() - start

@@ -100,17 +100,17 @@ class ThreadExecutor(Generic[W]):
         self._threads = DaemonThreads(options.threads, "tools", one_opencv_thread)
 
     async def load(self, tool: Tool, token: W) -> BackendIdentity:
-        """As `Executor.load`."""
+        """See `Executor.load`."""
         return (await self._ready(tool, token)).answering
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, token: W
     ) -> Mapping[str, Json] | None:
-        """As `Executor.need_args`."""
+        """See `Executor.need_args`."""
         return await self._in_thread(self._threads, self._need_args, tool, backend, place, args, findings, token)
 
     async def find(self, call: QueuedCall, token: W) -> tuple[Finding, BackendIdentity]:
-        """As `Executor.find`."""
+        """See `Executor.find`."""
         lane = await self._lane(call)
         async with lane.room:
             ready = await self._ready(call.tool, token)

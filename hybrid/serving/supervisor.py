@@ -81,7 +81,7 @@ class ProcessExecutor(MessageExecutor):
         self._loops: dict[asyncio.AbstractEventLoop, _Supervisor] = {}
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `MessageExecutor.ask`."""
+        """See `MessageExecutor.ask`."""
         if self._closed:
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)

@@ -153,7 +153,7 @@ async def described(image: ImageRef, ask: AskModel, cache: CaptionCache, by: str
         by: the name of the model, for the step.
         log: the log for the steps.
 
-    Raises what `ask` raises, and `OSError` if a caption cannot be saved.
+    Raises the exceptions of `ask`, and `OSError` if a caption cannot be saved.
     """
     cached = await cache.take(image.image)
     is_new = cached is None

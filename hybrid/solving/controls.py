@@ -110,7 +110,7 @@ class ToolCondition:
         *,
         overlays: bool = True,
     ) -> Finding:
-        """Return the output that the solver gets, adding the time to `spent`. Raises what `CachedTools.call` raises."""
+        """Return the output for the solver and add the time to `spent`. Raises the exceptions of `CachedTools.call`."""
         if self.mode == "oracle":
             perfect = self.oracle(subject.id, prompt) if self.oracle else OracleWords("")
             data: dict[str, Json] = {} if perfect.answer is None else {ORACLE_ANSWER: perfect.answer}

@@ -39,7 +39,7 @@ async def shown_parts(
 ) -> Parts:
     """Return the prompt's parts for the model; without `labelled`, no name is in a picture or before a caption.
 
-    Raises what `describe` raises.
+    Raises the exceptions of `describe`.
     """
     if form == "separate" or not prompt.images:
         return prompt.parts

@@ -65,8 +65,8 @@ class Sample:
 async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
     """Ask `samples` times and elect one reply; log every sample and the vote.
 
-    If a budget ends after the first sample, the samples so far vote. Raises what `once` raises; `BudgetSpent` only from
-    the first sample.
+    If a budget ends after the first sample, the samples so far vote. Raises the exceptions of `once`, but
+    `BudgetSpent` only for the first sample.
     """
     if samples == 1 or prompt.kind is Kind.FREE:
         return Vote(await once())

@@ -156,7 +156,7 @@ def detectable_difference(
     """Return the smallest difference of accuracies that `contrast` finds with this power.
 
     Raises:
-        UsageError: too few questions to show any difference; or unless 0 < discordant <= 1, 0 < level < power < 1.
+        UsageError: too few questions to show any difference; or not 0 < discordant <= 1 and 0 < level < power < 1.
     """
     _refuse(discordant, power, level)
 

@@ -127,7 +127,7 @@ class ActorExecutor(MessageExecutor):
         self._cache, self._store, self._shelf = cache, cache.store, shelf
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `MessageExecutor.ask`.
+        """See `MessageExecutor.ask`.
 
         Raises:
             Outage: also if the actor was lost more than `MAX_RETRIES` times.

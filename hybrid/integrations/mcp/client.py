@@ -50,7 +50,7 @@ MAX_TOOLS, MAX_TEXT, MAX_DATA, MAX_IMAGES = 64, 4000, 100_000, 8
 
 
 class BrokenConnection(ToolError):
-    """A server cannot be reached, or no longer; `sent` tells whether the call had been sent."""
+    """A server cannot be reached, or its connection broke; `sent` tells whether the call had been sent."""
 
     def __init__(self, message: str, *, sent: bool = False) -> None:
         super().__init__(message)
