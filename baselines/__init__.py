@@ -1,1 +1,1 @@
-"""Solvers to compare with, one a file: MLLM alone, specialist alone, chance."""
+"""Baseline solvers, one per module: MLLM alone, specialist alone, chance."""

@@ -2,7 +2,7 @@
 
     hybrid run blink --solver caption --model openai:gpt-4o
 
-The study "Caption + LLM" of the BLINK paper (section 4.3): what is left of a perception task once it has become words.
+This is the study "Caption + LLM" of the BLINK paper (section 4.3): how much of a perception task survives as text.
 """
 
 from baselines.mllm import Mllm

@@ -1,4 +1,4 @@
-"""Chance: a seeded uniform answer of the form that is asked for. The floor under every other number.
+"""Chance: a seeded uniform answer in the requested form, the lower bound for every other number.
 
 hybrid run blink --solver chance
 """
@@ -19,7 +19,7 @@ class Chance(Solver):
     seeded = True
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """An answer drawn at random from those that the prompt allows."""
+        """Return an answer drawn at random from those that the prompt allows."""
         return Reply(draw(prompt, random.Random(ctx.seed)))
 
 

@@ -1,4 +1,4 @@
-"""The pure MLLM: the same model and the same words as the controller, and no tools.
+"""The MLLM alone: the same model and the same prompts as the controller, without tools.
 
 hybrid run blink --solver mllm --model openai:gpt-4o
 """
@@ -22,11 +22,11 @@ class Mllm(Solver):
 
     def __init__(self, images: ImageForm | None = None) -> None:
         self.images = images
-        # A recorded reply was given to the images themselves.
+        # A recorded reply belongs to the images themselves, not to another form of them.
         self.needs_live = images is not None
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The model's own words."""
+        """Return the model's own text."""
         return Reply(await words_of(ctx.model, [ctx.message(prompt)], ctx.log))
 
 

@@ -1,10 +1,10 @@
-"""Result only: the specialist's finding stands in the prompt, and the MLLM answers in one call, without a loop.
+"""Result only: the specialist's output is in the prompt, and the MLLM answers in one call, without a loop.
 
     hybrid run blink --solver result_only --model openai:gpt-4o
 
-What it gains over the MLLM alone is what the finding itself brings; what the controller gains over it is what calling
-tools in a loop brings. After the ablation of that name in arXiv 2606.02357. Where no rule or tool has anything to say,
-the question is asked as `mllm` asks it.
+Its gain over the MLLM alone is the effect of the tool output itself; the controller's gain over it is the effect of
+calling tools in a loop. This follows the ablation of that name in arXiv 2606.02357. If no rule or tool gives an answer,
+the question is asked as in `mllm`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tools.rules import ask_specialists, has_rule, tools_asked
 
 
 class ResultOnly(Solver):
-    """An MLLM that is told what the specialist found, once, before it answers."""
+    """An MLLM that gets the specialist's output once, before it answers."""
 
     needs_model = True
     needs_live = True
@@ -32,18 +32,18 @@ class ResultOnly(Solver):
     texts = MappingProxyType({"empty": EMPTY, "evidence": EVIDENCE})
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """One call, which shows one finding where a specialist has a rule for the prompt."""
+        """Estimate one call, with one tool output if a specialist has a rule for the prompt."""
         del limits
         plain, with_finding = CallPath(1), CallPath(1, findings=1)
         return CallEstimate(plain, with_finding, with_finding) if has_rule(prompt) else certain(plain)
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Those that the specialist's rules name."""
+        """Return the tools that the specialist's rules name."""
         del benchmark
         return tools_asked(routes)
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The model's words about the prompt and the finding. A tool that fails has found nothing."""
+        """Return the model's text about the prompt and the tool output; a failed tool adds nothing."""
         answer = await self._find_answer(prompt, ctx)
         parts = [] if answer is None else evidence(prompt, ctx, answer.finding)
         return Reply(await words_of(ctx.model, [ctx.message(prompt, *parts)], ctx.log))

@@ -1,4 +1,4 @@
-"""The specialist alone: the same tools, a fixed rule for each kind of question (`tools/rules/`), no MLLM.
+"""The specialist alone: the same tools and a fixed rule for each kind of question (`tools/rules/`), without an MLLM.
 
 hybrid run blink --solver specialist --backend classical
 """
@@ -13,17 +13,17 @@ from tools.rules import ask_specialists, tools_asked
 
 
 class Specialist(Solver):
-    """Answers where a rule and its tools decide, and abstains everywhere else."""
+    """Answers if a rule and its tools decide, and abstains otherwise."""
 
     role = "specialist"
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Those that the rules name."""
+        """Return the tools that the rules name."""
         del benchmark
         return tools_asked(routes)
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The specialist's answer in the requested form, or an abstention."""
+        """Return the specialist's answer in the requested form, or an abstention."""
         specialist_answer = await ask_specialists(prompt, ctx)
         if specialist_answer is None:
             ctx.rule("abstain", "no rule for this kind of question, or its tools do not decide")

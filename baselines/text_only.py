@@ -1,4 +1,4 @@
-"""The MLLM without any image: what the text alone gives away.
+"""The MLLM without images: shows what the text alone gives away.
 
 hybrid run blink --solver text_only --model openai:gpt-4o
 """

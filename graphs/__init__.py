@@ -1,1 +1,1 @@
-"""LangGraph solvers, one a file: an MLLM together with specialists."""
+"""LangGraph solvers, one per module: an MLLM together with specialists."""

@@ -1,10 +1,10 @@
-"""A graph compiled once, in a separate thread: importing LangGraph takes seconds in which a model can answer.
+"""A graph compiled once in a thread, because importing LangGraph takes seconds in which a model can answer.
 
     graph = Compiled(build)
     graph.begin()                               # as soon as it is likely to be needed
-    await (await graph.get()).ainvoke(state)    # where it is needed; at once when it is there
+    await (await graph.get()).ainvoke(state)    # on use; does not wait if it is ready
 
-A process that never begins does not import LangGraph.
+A process that never calls `begin` or `get` does not import LangGraph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ G = TypeVar("G")
 
 
 class Compiled(Generic[G]):
-    """The result of `build`, made once for the process and shared by all callers and event loops."""
+    """The result of `build`, computed once per process and shared by all callers and event loops."""
 
     def __init__(self, build: Callable[[], G]) -> None:
         self._build = build
@@ -27,11 +27,14 @@ class Compiled(Generic[G]):
         self._lock = threading.Lock()
 
     def begin(self) -> Future[G]:
-        """Start to build unless begun; done when it is built. The build goes on if a waiting caller gives up."""
+        """Start the build if not started; the future is done when it ends.
+
+        It continues if a waiting caller gives up.
+        """
         with self._lock:
             if self._made is None:
                 self._made = Future()
-                # Running from the start: a waiter that is cancelled cannot cancel it for the others.
+                # Mark it as running, so that a cancelled waiter cannot cancel it for the others.
                 self._made.set_running_or_notify_cancel()
                 threading.Thread(target=self._make, args=(self._made,), name="graph").start()
             return self._made
@@ -44,6 +47,6 @@ class Compiled(Generic[G]):
             future.set_exception(error)
 
     async def get(self) -> G:
-        """The built graph. Raises the error of the build."""
+        """Return the built graph. Raises the error of the build."""
         future = self.begin()
         return future.result() if future.done() else await asyncio.wrap_future(future)

@@ -1,4 +1,4 @@
-"""The controller's messages to a model besides the question itself; hashed into the manifest with the other texts."""
+"""The controller's messages to a model in addition to the question; hashed into the manifest with the other texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS: Mapping[str, str] = {**read_texts(Path(__file__).with_suffix(".toml")), "
 
 
 def opening_message(prompt: Prompt, ctx: SolverContext) -> UserMessage:
-    """The prompt, then the names and sizes of its images and of the regions of them that tools can be given."""
+    """Return the prompt, followed by names and sizes of its images and of their regions that tools may use."""
     images = [*prompt.images, *prompt.derived]
     texts = [TEXTS["images"].format(sizes=image_sizes(images, ctx.frame))] if images else []
     texts = texts if _offers(ctx, published=False) else []
@@ -26,14 +26,14 @@ def opening_message(prompt: Prompt, ctx: SolverContext) -> UserMessage:
 
 
 def _offers(ctx: SolverContext, *, published: bool) -> bool:
-    """Whether there are tools in the form of the style, or in ours, which our texts are about."""
+    """Return whether tools are offered in the style's form (`published`), or in hybrid's, which its texts describe."""
     return any(isinstance(tool, PublishedTool) is published for tool in ctx.tools_offered)
 
 
 def system_text(ctx: SolverContext) -> str:
-    """The controller's instructions: budgets, the frame of coordinates, and the trust in each tool where measured.
+    """Return the controller's instructions: budgets, coordinate frame, and the trust in each tool if measured.
 
-    Before them the style's own; where every tool is in its form there are no others.
+    The style's own text comes first, and is the only one if every tool has the style's form.
     """
     system_texts = [ctx.style.system] if ctx.style.system and _offers(ctx, published=True) else []
     if not _offers(ctx, published=False):

@@ -1,6 +1,6 @@
-"""The frame of arbiter and verify: the MLLM proposes, the specialist answers in parallel, then the solver decides.
+"""Common base of arbiter and verify: the MLLM proposes, the specialist answers in parallel, then the solver decides.
 
-The MLLM is asked before the graph is built, and the node `propose` waits for its reply.
+The MLLM is asked before the graph is ready, and the node `propose` waits for its reply.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DecisionInput:
 
     prompt: Prompt
     ctx: SolverContext
-    # The MLLM's answer without tools; pending when the graph is entered.
+    # The MLLM's answer without tools; still pending when the graph starts.
     proposal: asyncio.Task[Proposal]
 
 
@@ -76,29 +76,29 @@ class ModelAndSpecialist(Solver):
     texts = MappingProxyType({"empty": EMPTY})
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Those that the specialist's rules name."""
+        """Return the tools that the specialist's rules name."""
         del benchmark
         return tools_asked(routes)
 
     async def propose(self, prompt: Prompt, ctx: SolverContext) -> Proposal:
-        """The MLLM's own words."""
+        """Return the MLLM's own text."""
         return Proposal(await words_of(ctx.model, [ctx.message(prompt)], ctx.log))
 
     @abstractmethod
     async def decide(
         self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
     ) -> str | None:
-        """The reply to the prompt, None for no answer; writes down why."""
+        """Return the reply to the prompt, None for no answer, and log the reason."""
 
     def __init__(self) -> None:
         self.graph = Compiled(self.build)
 
     def warm(self) -> None:
-        """Begin to import LangGraph and to compile the graph, in a thread."""
+        """Start importing LangGraph and compiling the graph, in a thread."""
         self.graph.begin()
 
     def build(self) -> CompiledStateGraph[DecisionState, DecisionInput, DecisionState, DecisionState]:
-        """`propose` and `specialist` from the start, then `decide`; stateless, so it serves every ask."""
+        """Compile `propose` and `specialist` from the start, then `decide`; it is stateless and serves every ask."""
         from langgraph.graph import END, START, StateGraph
 
         async def decide(state: DecisionState, runtime: Runtime[DecisionInput]) -> DecisionState:
@@ -118,12 +118,12 @@ class ModelAndSpecialist(Solver):
         return builder.compile()
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """Ask the MLLM and the specialist side by side, then return the decision between them."""
+        """Ask the MLLM and the specialist in parallel, then return the decision between them."""
         proposal = asyncio.create_task(self.propose(prompt, ctx))
         try:
             final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, proposal))
         finally:
-            # If the ask has ended without the proposal, the proposal is no longer needed.
+            # If the ask ended without the proposal, it is no longer needed.
             proposal.cancel()
             await asyncio.gather(proposal, return_exceptions=True)
         answer = final["answer"]

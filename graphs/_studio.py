@@ -4,9 +4,9 @@
 
     {"messages": [{"role": "user", "content": "Which point is closer to the camera?"}], "image_paths": ["room.png"]}
 
-The last message is the question, its lines (A) ..., (B) ... are options. The context that a run builds for a benchmark
+The last message is the question; its lines (A) ..., (B) ... are options. The context that a run builds for a benchmark
 is replaced by a default one: every tool that has a backend here, the default budgets, and the model named in
-`$HYBRID_MODEL` at `$HYBRID_BASE_URL` (`embedded`, a small demonstration model, when it is not set).
+`$HYBRID_MODEL` at `$HYBRID_BASE_URL` (by default `embedded`, a small demonstration model).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import AskSetup, Session
 
-# The environment variable that names the folder in which images may lie; else the folder the server was started in.
+# Environment variable with the folder of permitted images; by default the server's working directory.
 FOLDER = "HYBRID_STUDIO_IMAGES"
 OPTION = re.compile(r"^\(([A-Z])\)\s+(\S.*)$", re.MULTILINE)
 
 
 class StudioState(TypedDict, total=False):
-    """In: a chat whose last message is the question, files of images. Out: the model's final words, how it ended."""
+    """Input: a chat whose last message is the question, and image files. Output: the final text and the outcome."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     image_paths: list[str]
@@ -62,13 +62,13 @@ _opening = asyncio.Lock()
 
 @cache
 def shared() -> AskSetup:
-    """The model and tools of all questions. Raises `UsageError` for a model that cannot be had."""
+    """Return the model and tools of all questions. Raises `UsageError` for an unavailable model."""
     name, store = os.environ.get("HYBRID_MODEL") or "embedded", ImageStore(home() / "images")
     tools = [tool for _, tool in load_each("tools")]
     in_use = backends_in_use(tools, "auto", {})
     tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
     control = ToolCondition(CachedTools(store, FindingCache(home() / "findings", store), ServiceOptions()))
-    # The address is of the server of the model that is named beside it.
+    # The address belongs to the server of the named model.
     has_server = name.partition(":")[0] not in ("embedded", "hf", "replay")
     url = os.environ.get("HYBRID_BASE_URL") if has_server else None
     model = open_model(name, ModelSettings(base_url=url or None), store)
@@ -78,10 +78,10 @@ def shared() -> AskSetup:
 
 
 def question(state: Mapping[str, Any], store: ImageStore) -> Question:
-    """The question of a state: its images are the files, then those of the last message that has uploads.
+    """Return the question of a state; its images are the files, then those of the last message with uploads.
 
     Raises:
-        DataError: there is no question, or an image cannot be used.
+        DataError: there is no question, or an unusable image.
     """
     chat = [list(message.content_blocks) for message in state.get("messages", ()) if isinstance(message, HumanMessage)]
     text = "\n".join(block["text"] for block in (chat or [[]])[-1] if block["type"] == "text").strip()
@@ -104,7 +104,7 @@ def question(state: Mapping[str, Any], store: ImageStore) -> Question:
 
 
 def _file(path: str) -> bytes:
-    """The bytes of a file. Raises `DataError` for one outside of the folder before it looks whether it exists."""
+    """Return the bytes of a file. Raises `DataError` for one outside the folder without checking whether it exists."""
     folder = Path(os.environ.get(FOLDER) or ".").resolve()
     try:
         place = (folder / path).resolve()
@@ -116,8 +116,8 @@ def _file(path: str) -> bytes:
 
 
 async def ask(state: StudioState) -> StudioState:
-    """Put the question to the controller; an input that cannot be used ends as `broken`, with the reason in words."""
-    # The server refuses work on its event loop that waits for a disk; two first questions open one model.
+    """Put the question to the controller; an unusable input ends as `broken`, with the reason in text."""
+    # Use threads, because the server forbids blocking its event loop; the lock avoids opening the model twice.
     async with _opening:
         resources = await asyncio.to_thread(shared)
     try:
@@ -132,12 +132,12 @@ async def ask(state: StudioState) -> StudioState:
     limit: RunnableConfig = {"recursion_limit": 4 * ctx.meter.limits.turns + 10}
     final = await _controller.ainvoke(entered, limit, context=controller.ControllerInput(prompt, ctx))
     messages = [_studio_message(message) for message in final["messages"][len(opening) :]]
-    # Without paths again for the next question of the same thread.
+    # Clear the paths, so that the next question of the thread does not reuse them.
     return {"messages": messages, "answer": final["answer"], "outcome": final["outcome"], "image_paths": []}
 
 
 def _studio_message(message: Message) -> AnyMessage:
-    """A message of the controller's conversation as Studio draws it; pictures of tools are named."""
+    """Return a message of the controller's conversation for Studio, with tool pictures shown by name."""
     text = "\n".join(part if isinstance(part, str) else f"[{part.ref.name}]" for part in parts_of(message))
     if isinstance(message, AssistantMessage):
         return AIMessage(text, tool_calls=[{"name": c.name, "args": dict(c.args), "id": c.id} for c in message.calls])

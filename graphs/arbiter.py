@@ -1,23 +1,23 @@
-"""The arbiter: the MLLM proposes, the specialist for the question answers, an explicit rule decides.
+"""The arbiter: the MLLM proposes, the specialist answers, and an explicit rule decides.
 
     hybrid run blink --solver arbiter --model openai:gpt-4o [--trust trust.json] [--setting samples=5]
 
-A LangGraph graph of three nodes; `propose` and `ask_specialists` run side by side. The rule (`decide`):
+A LangGraph graph of three nodes; `propose` and `ask_specialists` run in parallel. The rule (`decide`):
 
-- Without a readable answer of the specialist the proposal stands as it is.
+- Without a readable answer of the specialist, the proposal is kept.
 - An unreadable proposal never beats a readable answer of the specialist.
 - If both agree, the proposal is kept in its own words.
-- Where they differ and each is less likely right than a guess, which only a measurement can say, there is no answer.
-- Of two independent answers that differ, right with the probabilities p and m, the first is the right one with odds
+- If they differ and each is less likely right than a guess, which only a measurement can show, there is no answer.
+- If two independent answers differ, right with probabilities p and m, the first is the right one with odds
   p (1 - m) : m (1 - p). Both are estimates: the specialist replaces the proposal only if its log-odds are higher by
-  `LIKELY` standard deviations of the difference, which follow from the numbers of answers that were counted. Answers
-  that are graded (a scanpath) are compared by the score that is expected of them, on the same scale.
+  `LIKELY` standard deviations of the difference, which follow from the numbers of counted answers. Graded answers (a
+  scanpath) are compared by their expected scores, on the same scale.
 
 Both probabilities are computed alike (`hybrid/solving/answer_confidence.py`). A tool has the overall rate on its card
-and the value of the card's curve at the confidence of this answer; an MLLM has its prior accuracy and its share of the
-votes, where it was asked several times. `--trust` measures both on other questions, and how much what they say of an
-answer tells where they disagree. Every number used is in the step of the trace, from which it can be computed again;
-`docs/arbiter.md` has the formulas.
+and the card's curve at the confidence of this answer; an MLLM has its prior accuracy and, if sampled, its share of the
+votes. `--trust` measures both on other questions, and how informative the stated confidences are where they disagree.
+Every number used is in the step of the trace, from which the decision can be recomputed; `docs/arbiter.md` has the
+formulas.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from tools.rules import claimed
 
 
 class Arbiter(ModelAndSpecialist):
-    """MLLM and specialist side by side, and a rule between them."""
+    """MLLM and specialist in parallel, and a rule that decides between them."""
 
     samples_itself = True
     believes_cards = True
 
     async def propose(self, prompt: Prompt, ctx: SolverContext) -> Proposal:
-        """The MLLM's answer, and its share of the votes if it is asked several times."""
+        """Return the MLLM's answer, and its share of the votes if it is sampled."""
 
         async def once() -> Reply:
             return Reply((await super(Arbiter, self).propose(prompt, ctx)).text)
@@ -60,7 +60,7 @@ class Arbiter(ModelAndSpecialist):
     async def decide(
         self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
     ) -> str | None:
-        """Apply the rule of the module's docstring and write down why."""
+        """Apply the rule in this module's docstring and log the reason."""
         decision = await work_on_text(
             proposal.text, ruling, prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer
         )
@@ -78,10 +78,10 @@ class Arbiter(ModelAndSpecialist):
 class Ruling:
     """The decision between two answers, and its reason."""
 
-    # Only `adopt` answers as the specialist does, and `abstain` not at all.
+    # `adopt` returns the specialist's answer, `abstain` no answer, and the others the proposal.
     rule: Literal["adopt", "agree", "keep", "abstain"]
     reason: str
-    # Every number that was used.
+    # Every number used.
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -92,7 +92,7 @@ def ruling(
     proposal: Proposal,
     specialist_answer: SpecialistAnswer | None,
 ) -> Ruling:
-    """The rule of the module's docstring. Calls no model and no tool."""
+    """Apply the rule in this module's docstring. Calls no model and no tool."""
     if specialist_answer is None:
         return Ruling("keep", "the specialist gave no answer")
     proposed, answered = (
@@ -100,7 +100,7 @@ def ruling(
         specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
     )
     route, usual, guess = counted_route(prompt), prior_accuracy.usual(prompt), prior_accuracy.guess(prompt)
-    # The specialist's confidence: its card's claim, or what was measured of it on this route.
+    # The specialist's confidence: its card's claim, or its measurement on this route.
     key = (specialist_answer.tool, specialist_answer.finding.backend, route)
     specialist = trust.tool(key, claimed(specialist_answer, prompt, guess))
     mllm = trust.model(route, usual, proposal.confidence)
@@ -132,9 +132,9 @@ def ruling(
 
 
 def _neither(p: float, m: float, guess: float) -> bool:
-    """Whether each of two answers that differ, right with p and m, is less likely the right one than a guess is."""
+    """Return whether each of two differing answers, right with p and m, is less likely right than a guess."""
     first_only, second_only = p * (1 - m), m * (1 - p)
-    # Errors fall on all other options alike, and both have to miss the right one by different options.
+    # Assume that errors are uniform over all other options, and that both miss the right one by different options.
     none = (1 - p) * (1 - m) * max(0.0, 1 - 2 * guess) / (1 - guess)
     return max(first_only, second_only) < guess * (first_only + second_only + none)
 

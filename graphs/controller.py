@@ -2,11 +2,11 @@
 
     hybrid run blink --solver controller --model openai:gpt-4o [--tools depth,crop] [--show text|image|both]
 
-A LangGraph graph of two nodes, `model` and `tools`. Every image has a name, made ones too (`img:1.1`), and any of them
-can go to any tool. The calls of one message run side by side; their results come back in the order of the calls. All
+A LangGraph graph of two nodes, `model` and `tools`. Every image has a name, including derived ones (`img:1.1`), and may
+be passed to any tool. The calls of one message run in parallel; their results return in the order of the calls. All
 faults are typed and counted, and go back to the model as text: wrong arguments, unknown tools and images, tool errors,
-timeouts, repeated calls, calls beyond the budget. On the last turn the tools are withdrawn and the answer is asked for.
-Without tools (`--tools none`) the model gets no instructions about tools and answers at once.
+timeouts, repeated calls, calls beyond the budget. On the last turn the tools are withdrawn and the answer is requested.
+Without tools (`--tools none`) the model gets no instructions about tools and answers immediately.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
 
-# Asks, of 1, in which the model is assumed to call a tool: nothing is known of a model before it is asked. That makes
-# 1.75 calls of the model an ask, within a factor of two both of a model that calls no tool (1) and of one that always
-# calls one (2), and nearer to the latter, because a menu holds the tools that a benchmark's questions need.
+# Assumed share of asks in which the model calls a tool, because nothing is known of a model before it is asked. This
+# makes 1.75 model calls per ask, within a factor of two both of a model that calls no tool (1) and of one that always
+# calls one (2), and closer to the latter, because benchmarks offer the tools that their questions need.
 SHARE_WITH_TOOL = 0.75
 ASSUMED = (
     "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
     "call that the limits allow"
 )
-# Text that every conversation holds besides the prompt.
+# Text of every conversation in addition to the prompt.
 SAID = "\n".join((TEXTS["instructions"], TEXTS["images"]))
-# The name of a call that cannot be read and has none.
+# The name of a call that cannot be parsed and has no name.
 UNNAMED = "unknown"
-# Identical calls that end the tool phase: a model in a loop does not leave it by itself.
+# Number of identical calls that end the tool phase, because a model in a loop does not leave it by itself.
 MAX_REPEATS = 3
 
 
@@ -78,12 +78,12 @@ class ControllerInput:
     ctx: SolverContext
     made: set[str] = field(default_factory=set)
     repeats: int = 0
-    # The pictures that the tool of the style returned, in order.
+    # Names of the pictures that the style's tool returned, in order.
     zoomed: list[str] = field(default_factory=list)
 
 
 class State(TypedDict, total=False):
-    """The conversation, how many times the model has spoken, and how it ended."""
+    """The conversation, the number of model turns, and how it ended."""
 
     messages: Annotated[list[Message], add]
     turns: int
@@ -93,14 +93,14 @@ class State(TypedDict, total=False):
 
 
 def conversation(prompt: Prompt, ctx: SolverContext) -> list[Message]:
-    """The opening messages to the model: the instructions, and the prompt with its images."""
-    # The instructions are about tools only: a model that is offered none is asked as the MLLM alone is.
+    """Return the opening messages to the model: the instructions, and the prompt with its images."""
+    # The instructions are only about tools; without tools the model is asked as the MLLM alone is.
     text = system_text(ctx) if ctx.tools_offered else ""
     return [*([SystemMessage(text)] if text else []), opening_message(prompt, ctx)]
 
 
 async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
-    """Let the model speak: with tools, or on the last turn without them and with a line that asks for the answer."""
+    """Ask the model: with tools, or on the last turn without them and with a request for the answer."""
     case = runtime.context
     ctx, turn = case.ctx, state["turns"]
     last = is_last_turn(case, turn)
@@ -109,9 +109,9 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     try:
         reply = await ctx.model([*state["messages"], *request], () if last else ctx.tools_offered)
     except BudgetSpent as error:
-        # Earlier words of the model are scored, and the budget is noted with them.
+        # Earlier text of the model is scored, and the budget is logged with it.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
-        # The last text of the model that was no tool call; empty if there is none.
+        # The last text of the model without a tool call; empty if there is none.
         messages = state["messages"]
         texts = (
             m.text.strip()
@@ -121,9 +121,9 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
         last_words = next((text for text in texts if text), "")
         return {"answer": last_words, "outcome": Outcome.BUDGET.value}
     if last:
-        # With the tools withdrawn some write one more call, as text.
+        # After the tools are withdrawn, some models write one more call as text.
         reply = await work_on_text(reply.text, ctx.style.find_calls, reply, ctx.tools_offered, state["messages"])
-    # A reply that no reader gets through may be of any length, and goes back to the model.
+    # A reply that cannot be parsed may have any length, and goes back to the model.
     stored = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
     update: State = {"messages": [*request, stored], "turns": turn + 1}
     if reply.is_withheld:
@@ -135,10 +135,10 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
 
 
 def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
-    """The model has answered, or had to: an empty reply is asked for once more, then it counts as it is."""
+    """Return the answer; an empty reply is requested again once, then it counts as it is."""
     text = reply.text
     if reply.unreadable is not None:
-        # Text that is a call is no part of the answer.
+        # Text that is a call is not part of the answer.
         text = text.replace(reply.unreadable.written, "")
         _unreadable(case.ctx, reply.unreadable)
     text = text.strip()
@@ -154,28 +154,28 @@ def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: 
 
 
 def is_last_turn(case: ControllerInput, turn: int) -> bool:
-    """Whether the model must answer now: turns, tool calls or patience with repeated calls are used up."""
+    """Return whether the model must answer now: turns, tool calls or tolerance of repeated calls are used up."""
     meter = case.ctx.meter
     spent = turn >= meter.limits.turns - 1 or not meter.tool_calls_left
     return spent or case.repeats >= MAX_REPEATS or not case.ctx.tools_offered
 
 
 async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
-    """Run the calls of the last message side by side and answer each, in order."""
+    """Run the calls of the last message in parallel and answer each, in order."""
     case = runtime.context
     message = state["messages"][-1]
     assert isinstance(message, AssistantMessage)  # noqa: S101 - the router sends only the model's messages here
     results = await asyncio.gather(*(_call(case, call) for call in message.calls))
     answers: list[ToolMessage | UserMessage] = [*results]
     for unread in message.invalid:
-        # Its arguments are not a JSON object, or cannot be used whatever the tool.
+        # Its arguments are not a JSON object, or are unusable for any tool.
         wrong = f" ({unread.error[:300]})" if unread.error else ""
         error = ToolError(f"the arguments must be one valid JSON object{wrong}", Fault.BAD_ARGUMENTS)
         answers.append(_not_run(case.ctx, error, unread, unread.written))
     notes = [_unreadable(case.ctx, message.unreadable)] if message.unreadable else []
     notes += [TEXTS["warning"]] if is_last_turn(case, state["turns"] + 1) else []
     if notes and answers:
-        # Not every server takes a message of the user behind one of a tool.
+        # Some servers do not accept a user message after a tool message.
         answers[-1] = replace(answers[-1], parts=(*answers[-1].parts, *notes))
     elif notes:
         answers.append(user_message(notes))
@@ -183,7 +183,7 @@ async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
 
 
 async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
-    """One call: its finding, or in words what was wrong with it."""
+    """Return the tool output of one call, or a text that says what was wrong."""
     key = json.dumps([call.name, call.args], sort_keys=True, default=str)
     if key in case.made:
         case.repeats += 1
@@ -195,7 +195,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     except ToolError as error:
         return _not_run(case.ctx, error, call, call.args)
     repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
-    # In the text is where such a style has its calls.
+    # In such a style, calls are always written in the text.
     read_from = "" if isinstance(tool, PublishedTool) and case.ctx.style.begin else call.read_from
     ran = case.ctx.style.ours(tool.card.name)
     if read_from or repairs:
@@ -213,7 +213,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     except BudgetSpent as error:
         return _beyond(case.ctx, error, call)
     except NoBackend:
-        # Its message tells a person how to get weights, which is nothing to a model.
+        # Its message tells a person how to get weights, which does not help a model.
         return _failed(f"{Fault.TOOL_ERROR.value}: " + TEXTS["not_available"], call)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
@@ -225,7 +225,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
 
 
 def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...], Mapping[str, Json], Sequence[str]]:
-    """The offered tool that a call means, its images, its arguments in pixels, and repairs. Raises `ToolError`."""
+    """Return the offered tool of a call, its images, its arguments in pixels, and repairs. Raises `ToolError`."""
     tool = tool_named(call.name, case.ctx.tools_offered)
     if tool is None:
         names = ", ".join(tool.card.name for tool in case.ctx.tools_offered)
@@ -236,14 +236,14 @@ def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...],
         images, args, repairs = case.ctx.style.read(tool, call, frame, registry, image_names, case.zoomed)
     else:
         images, args, repairs = read_arguments(tool, call.args, frame, registry)
-    # They are read by the tool's type first: a number written as text, and a point that lies in another image by
-    # default, would otherwise not be converted.
+    # Parse with the tool's types first: otherwise a number written as text, or a point that belongs to another image by
+    # default, would not be converted.
     args = frame.to_pixels(tool.parse(args).model_dump(mode="json", exclude_none=True), registry, images)
     return tool, images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, arguments: Json) -> ToolMessage:
-    """A call that no tool can take, as it was `written`: it counts like every other, and the model gets the error."""
+    """Log a call that no tool can take; it counts like every other, and the model gets the error."""
     try:
         ctx.meter.take_tool_call()
     except BudgetSpent as spent:
@@ -266,8 +266,8 @@ def _name(call: ToolCall | InvalidCall) -> str:
 
 
 def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
-    """Count what looks like a call in the text of a reply, and tell the model of it."""
-    # On the last turn there may be none left, and the fault is one all the same.
+    """Count text that looks like a call but cannot be parsed, and return a note for the model."""
+    # On the last turn no call may be left, but it is still a fault.
     with suppress(BudgetSpent):
         ctx.meter.take_tool_call()
     fault = Fault.UNREADABLE_CALL
@@ -278,7 +278,7 @@ def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
 
 
 def route(state: State) -> str:
-    """Where to go: to the tool calls of the model, to the model where it has to speak, or to the end."""
+    """Return the next node: the model's tool calls, the model if it must continue, or the end."""
     if "outcome" in state:
         return "end"
     last = state["messages"][-1]
@@ -286,12 +286,12 @@ def route(state: State) -> str:
 
 
 async def _routed(state: State) -> str:
-    # LangGraph hands a function that is no coroutine to a thread.
+    # LangGraph runs a function that is not a coroutine in a thread.
     return route(state)
 
 
 def build() -> CompiledStateGraph[State, ControllerInput, State, State]:
-    """The compiled graph; it holds no state, so one serves every ask."""
+    """Compile the graph; it holds no state, so one serves every ask."""
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, ControllerInput, State, State] = StateGraph(State, context_schema=ControllerInput)
@@ -316,11 +316,11 @@ class Controller(Solver):
         self.graph = Compiled(build)
 
     def warm(self) -> None:
-        """Begin to import LangGraph and to compile the graph, in a thread."""
+        """Start importing LangGraph and compiling the graph, in a thread."""
         self.graph.begin()
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """From an answer without tools to every turn and tool call used up; the last turn is without tools."""
+        """Estimate from an answer without tools to all turns and tool calls used; the last turn is without tools."""
         if limits.turns < 2 or not limits.tool_calls:
             return certain(CallPath(1, says=SAID))
         low = CallPath(1, 1, says=SAID)
@@ -329,9 +329,9 @@ class Controller(Solver):
         return CallEstimate(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The model's final words, and how it came to them."""
+        """Return the model's final text and its outcome."""
         opening: State = {"messages": conversation(prompt, ctx), "turns": 0}
-        # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
+        # A turn has two supersteps; hybrid limits the turns, and this only keeps LangGraph from stopping earlier.
         config: RunnableConfig = {"recursion_limit": 4 * ctx.meter.limits.turns + 10}
         graph = await self.graph.get()
         final = await graph.ainvoke(

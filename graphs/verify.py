@@ -1,9 +1,9 @@
-"""Verify: the MLLM proposes, the specialist for the question answers, the MLLM sees the evidence and decides.
+"""Verify: the MLLM proposes, the specialist answers, and the MLLM sees the evidence and decides.
 
     hybrid run blink --solver verify --model openai:gpt-4o
 
-One round at a fixed cost: two model calls and the tool calls of one rule. Where no rule or tool has anything to say,
-the proposal stands and the second call is not made.
+One round at a fixed cost: two model calls and the tool calls of one rule. If no rule or tool gives an answer, the
+proposal is kept and the second call is not made.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hybrid.tool.rules import SpecialistAnswer
 from tools.rules import has_rule
 
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
-# Asks, of 1, in which a specialist with a rule for the question is assumed to find something. With the weight-free
-# backends alone it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP.
+# Assumed share of asks in which a specialist with a rule for the question gives an answer. With only weight-free
+# backends it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP.
 SHARE_WITH_EVIDENCE = 0.5
 ASSUMED = "where a specialist has a rule for the question, it finds something in half of the asks: a second call"
 
@@ -36,14 +36,14 @@ class Verify(ModelAndSpecialist):
     texts = MappingProxyType({**ModelAndSpecialist.texts, "evidence": EVIDENCE, "decide": DECIDE})
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """The proposal, and where a specialist has a rule for the prompt a second call that shows one finding."""
+        """Estimate the proposal, and a second call with one tool output if a specialist has a rule for the prompt."""
         low, usual = CallPath(1), CallPath(2, findings=1)
         return CallEstimate(low, usual, usual, SHARE_WITH_EVIDENCE, ASSUMED) if has_rule(prompt) else certain(low)
 
     async def decide(
         self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
     ) -> str:
-        """Show the evidence with the first answer and ask again; without evidence the proposal stands."""
+        """Show the evidence with the first answer and ask again; without evidence the proposal is kept."""
         if specialist_answer is None:
             ctx.rule("keep", "there is no evidence to show")
             return proposal.text

@@ -1,9 +1,9 @@
-"""`--engine NAME`: who asks the questions of a run (the seam is `hybrid/running/engine.py`).
+"""`--engine NAME`: the engines that ask the questions of a run (interface: `hybrid/running/engine.py`).
 
     run_until_complete(run, progress, tell, opener_of(config))
 
-`local` is the process of the run itself. Everything else is offered in the entry-point group `hybrid.engines`, by this
-project and by installed packages: a function from the configuration to an `Opener`, imported only when it is named.
+`local` is the run's own process. All other engines are registered in the entry-point group `hybrid.engines`, by this
+project or by installed packages: functions from the configuration to an `Opener`, imported only when selected.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ GROUP: Final = "hybrid.engines"
 
 
 def opener_of(config: RunConfig) -> Opener:
-    """The function that opens the engine that was named.
+    """Return the function that opens the selected engine.
 
     Raises:
-        UsageError: there is no such engine, it cannot be imported, or it refuses the configuration: an address that it
-            has no use for, a package that is not installed.
+        UsageError: unknown engine, failed import, or rejected configuration: an unused address, or a missing package.
     """
     if config.engine == LOCAL:
         if config.address is not None:
             others = " or ".join(f"--engine {name}" for name in offered_names(GROUP)) or "none"
-            raise UsageError(f"--address {config.address}: the engine {LOCAL} has no use for it: give {others} with it")
+            raise UsageError(f"--address {config.address}: the engine {LOCAL} does not use it: give {others} too")
         return local_engine
     engines = (LOCAL, *offered_names(GROUP))
     if config.engine not in engines:

@@ -1,5 +1,5 @@
-"""Runs as the files of other tools: `hybrid export RUN/SOLVER --to FORMAT -o PATH`. One file a format next to this one.
+"""Exports of runs to other tools' formats: `hybrid export RUN/SOLVER --to FORMAT -o PATH`. One module per format.
 
-Each holds `EXPORTER`, an object of a subclass of `hybrid.exporting.base.Exporter`, and is found by its name; plug-ins
-add formats (`hybrid/plugins/registry.py`).
+Each module has `EXPORTER`, an instance of a subclass of `hybrid.exporting.base.Exporter`, and is found by its name;
+plug-ins add formats (`hybrid/plugins/registry.py`).
 """

@@ -1,10 +1,10 @@
-"""The conversations of a run that are written as training data: which, with their scores, and their images as files.
+"""Selects the conversations of a run to write as training data, with their scores, and their images as files.
 
     written = write_conversations(run, path, options, "conversations", make)
     written.rows, written.left_out
 
-Nobody is to train on a benchmark by accident: questions of a published split are refused unless `--allow test-split`
-says that it is meant.
+To avoid training on a benchmark by accident, questions of a published split are rejected unless `--allow test-split`
+is given.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.tool import Tool
 
-# The split of questions from the user's own files. Every other is published, also one called `train`: benchmarks have
-# been published under that word.
+# The split of questions from the user's own files. All others count as published, even `train`, because benchmarks have
+# been published under that name.
 OWN_SPLITS = frozenset({"all", "own", "none"})
 FILE, IMAGE_FOLDER = "conversations.jsonl", "images"
-# Of media types whose suffix is not their second word.
+# Suffixes of media types that differ from their subtype.
 SUFFIXES: Mapping[str, str] = {"image/jpeg": ".jpg", "image/tiff": ".tif"}
 
 
 @dataclass(frozen=True)
 class ConversationRow:
-    """One conversation with what is written about it."""
+    """One conversation with its facts."""
 
     question: Question
-    ask: int  # The number of the ask among those about the question, from 0: each is a conversation of its own
+    ask: int  # Number of the ask within its question, from 0; each is a separate conversation
     solver: str
     model: str
-    score: float | None  # 0..1, no readable answer counted as wrong; None where the metric has no right and wrong
+    score: float | None  # 0..1, with no readable answer counted as wrong; None if the metric has no right and wrong
     conversation: Conversation
 
     def facts(self, run: ExportedRun) -> dict[str, Json]:
-        """The columns beside the conversation."""
+        """Return the columns next to the conversation."""
         return {
             "id": self.question.id,
             "ask": self.ask,
@@ -70,17 +70,17 @@ class ConversationRow:
 
 @dataclass
 class LeftOutRows:
-    """By reason the conversations that are not written, and what is damaged of the traces."""
+    """The conversations that are not written, by reason, and the damage of the traces."""
 
     by_reason: dict[str, list[str]] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
 
     def note(self, reason: str, name: str) -> None:
-        """One conversation, by the name of its question."""
+        """Add one conversation, by the id of its question."""
         self.by_reason.setdefault(reason, []).append(name)
 
     def sentences(self) -> tuple[str, ...]:
-        """A sentence for each damaged line, and for each reason."""
+        """Return a sentence for each damaged line and for each reason."""
         left_out_lines = (
             f"left out, {reason}: {len(names)} ({first(names)})" for reason, names in self.by_reason.items()
         )
@@ -89,7 +89,7 @@ class LeftOutRows:
 
 @dataclass
 class ImageFiles:
-    """The images of conversations as files under `folder`, each once, as the model was sent them."""
+    """The images of conversations as files under `folder`, each once, as sent to the model."""
 
     folder: Path
     max_pixels: int | None
@@ -97,7 +97,7 @@ class ImageFiles:
     written: dict[str, str] = field(default_factory=dict)
 
     def paths(self, conversation: Conversation) -> list[str]:
-        """The path of every image, in order, from the folder above. Raises `LeftOut` where the store lacks one."""
+        """Return each image's path, in order, relative to the parent. Raises `LeftOut` if the store lacks one."""
         for ref in images_of(conversation.messages):
             image = ref.image
             if image.sha256 in self.written:
@@ -113,9 +113,9 @@ class ImageFiles:
         return [self.written[ref.image.sha256] for ref in images_of(conversation.messages)]
 
     def _sent(self, image: StoredImage, copy: str | None) -> tuple[bytes, str]:
-        """The bytes that went out, and their type: those of the copy that was sent where there is one."""
+        """Return the bytes that were sent, and their type; those of the sent copy if there is one."""
         if copy is None:
-            # A model of this process is sent pixels, scaled down where they are too many.
+            # A model in this process gets pixels, scaled down if there are too many.
             rules = ImageRules(frozenset({image.media_type}), self.max_pixels)
             scaled, data = ImageEncoder(self.store, rules).load(image)
             return data, scaled.media_type
@@ -125,7 +125,7 @@ class ImageFiles:
         return data, "image/jpeg" if image.media_type == "image/jpeg" else "image/png"
 
 
-# From a conversation and the paths of its images to its columns in a format. Raises `LeftOut`.
+# Maps a conversation and the paths of its images to its columns in a format. Raises `LeftOut`.
 MakeLine = Callable[[ConversationRow, list[str]], Mapping[str, Json]]
 
 
@@ -133,8 +133,8 @@ def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, fo
     """Write `conversations.jsonl` and the folder of images below `path`.
 
     Raises:
-        UsageError: the questions are not to be trained on, no solver of the run calls tools, the messages cannot be
-            made again, or no conversation is left; nothing is left at `path`.
+        UsageError: the questions must not be trained on, no solver of the run calls tools, the messages cannot be
+            reconstructed, or no conversation is left; then nothing is left at `path`.
     """
     solvers = _solvers(run, form)
     refuse_published(run, options, form)
@@ -161,26 +161,26 @@ def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, fo
     if not count:
         shutil.rmtree(path, ignore_errors=True)
         raise UsageError(f"{run.folder.path} has no conversation to write; " + "; ".join(out.sentences()))
-    # Without it `datasets.load_dataset` of the folder reads the pictures alone.
+    # Without this file, `datasets.load_dataset` of the folder would read only the pictures.
     (path / "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  data_files: {FILE}\n---\n")
     counts = {reason: len(names) for reason, names in out.by_reason.items()}
     return Written((path / FILE,), out.sentences(), count, counts)
 
 
 def refuse_published(run: ExportedRun, options: ExportOptions, form: str) -> None:
-    """Raise `UsageError` for questions that others are measured on, unless this was allowed by name."""
+    """Raise `UsageError` for questions of a published benchmark, unless explicitly allowed."""
     name, hub_id = run.benchmark.card.name, run.benchmark.card.hub_id
     if run.generated or (hub_id is None and run.split in OWN_SPLITS) or TEST_SPLIT in options.allow:
         return
     raise UsageError(
-        f"{form}: {run.folder.path} asked the split {run.split} of {name}, and a model that is trained on it cannot be "
-        f"measured by {name} any more: export a run over your own or generated questions (--data sample), or say that "
-        f"it is meant with --allow {TEST_SPLIT}"
+        f"{form}: {run.folder.path} asked the split {run.split} of {name}, which can no longer measure a model that is "
+        f"trained on it: export a run over your own or generated questions (--data sample), or confirm the export with "
+        f"--allow {TEST_SPLIT}"
     )
 
 
 def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
-    """Those chosen solvers whose model called tools of the run. Raises `UsageError` where there is none."""
+    """Return the chosen solvers whose model called tools of the run. Raises `UsageError` if there is none."""
     if "imported" in run.identity:
         raise UsageError(f"{form}: {run.folder.path} was imported, and holds no tool calls")
     all_names = solver_names()
@@ -189,8 +189,8 @@ def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
     )
     if not calling:
         raise UsageError(
-            f"{form} holds conversations in which a model is offered tools by this program, which no solver of "
-            f"{run.folder.path} has: {', '.join(run.solvers) or 'none'}"
+            f"{form} needs a solver to which this program offers tools; {run.folder.path} has "
+            f"{', '.join(run.solvers) or 'none'}"
         )
     if (output := run.identity.get("tool_output", REAL)) != REAL:
         raise UsageError(f"{form}: the tools of {run.folder.path} returned a control ({output}) and no findings")
@@ -200,7 +200,7 @@ def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
 def _rows(
     run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out: LeftOutRows
 ) -> Iterator[ConversationRow]:
-    """The rows of the solvers in order, each in the order of the questions."""
+    """Yield the rows of the solvers in order, each in the order of the questions."""
     model = str(run.shown_identity["model"]["model"])
     with asyncio.Runner() as runner:
         for name in solvers:
@@ -226,7 +226,7 @@ def _rows(
 
 
 def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tuple[Question, Attempt]]:
-    """The finished questions in order; one that failed or cannot be read is noted and costs itself."""
+    """Yield the finished questions in order; note those that failed or cannot be read."""
     recorded = run.folder.recorded(scored.recorded)
     out.damage += recorded.damage
     failed = {score.id for score in scored.scores if score.outcome.failed}
@@ -244,12 +244,12 @@ def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tu
 
 
 def _scores(scored: Scored) -> dict[str, float | None]:
-    # No answer is as good as wrong to learn from: a guess in its place taught nothing.
+    # For training, no answer is as bad as a wrong one: a guess in its place would teach nothing.
     return {score.id: score.correct for score in scored.under("wrong").scores if not score.outcome.failed}
 
 
 def _unwanted(options: ExportOptions, correct: float | None, alone: float | None) -> str | None:
-    """Why `--only` leaves a question out, by its score and that without tools; None where it does not."""
+    """Return why `--only` excludes a question, by its scores with and without tools; None if it does not."""
     if options.only == "all":
         return None
     if correct != 1:
@@ -260,7 +260,7 @@ def _unwanted(options: ExportOptions, correct: float | None, alone: float | None
 
 
 def _alone(run: ExportedRun, solver: str) -> Scored:
-    """The MLLM of this run without tools, in this run. Raises `UsageError` where the run did not ask it."""
+    """Return the scores of this run's MLLM without tools. Raises `UsageError` if the run did not ask it."""
     available = run.folder.solvers()
     names = (name_of(ALONE, number_of(solver)), ALONE)
     solver_name = next((name for name in names if name in available), None)
@@ -274,9 +274,9 @@ def _alone(run: ExportedRun, solver: str) -> Scored:
 
 
 def function_of(call: ToolCall, tools: Iterable[Tool]) -> dict[str, Json]:
-    """Name and arguments of a call as the schema of its tool has them.
+    """Return name and arguments of a call according to its tool's schema.
 
-    A model that calls tools in text gives every tool a list of images; the schema of a tool that takes one names one.
+    A model that calls tools in text gives every tool a list of images; the schema of a single-image tool has one name.
     """
     args = dict(call.args)
     tool = next((tool for tool in tools if tool.card.name == call.name), None)

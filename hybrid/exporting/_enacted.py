@@ -1,11 +1,11 @@
-"""The messages of an ask, word for word: its solver is asked again, and the trace answers for the model and the tools.
+"""Reconstructs the exact messages of an ask: its solver runs again, with model and tools replayed from the trace.
 
     enactment = Enactment.of(run, "controller")
     conversation = await enactment.conversation(question, attempt, ask=0)
 
-A trace holds what the model said and what the tools found, and not what the model was shown of it. That is made by the
-code that made it in the run: the solver, its texts and the schemas of its tools, each compared with the manifest. Every
-step that the solver takes must be the next of its kind in the trace, and none may be left over.
+A trace holds what the model and the tools returned, but not what the model was shown. That is recreated by the same
+code as in the run: the solver, its texts and the schemas of its tools, each compared with the manifest. Every step that
+the solver takes must be the next of its kind in the trace, and none may be left over.
 """
 
 from __future__ import annotations
@@ -43,34 +43,34 @@ from hybrid.version import __version__
 
 
 class LeftOut(HybridError):
-    """A conversation that cannot be written; the message is the reason, in words that others can share."""
+    """A conversation that cannot be written; the message is the reason, worded so that others can share it."""
 
 
-UNLIKE = "the trace does not give the messages again"
+UNLIKE = "the trace does not reproduce the messages"
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """The last request of an ask and the reply to it, as they went out: pictures of tools follow the results."""
+    """The last request of an ask and its reply, as sent; tool pictures follow the results."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...]  # Offered until the last turn
-    sent: Mapping[str, str]  # By sha256 of an image that of the copy that the model was sent, where it was sent another
+    sent: Mapping[str, str]  # Maps the sha256 of an image to that of the copy sent to the model, if it differs
 
     @property
     def turns(self) -> int:
-        """How many times the model spoke."""
+        """Number of model messages."""
         return sum(isinstance(message, AssistantMessage) for message in self.messages)
 
 
 @dataclass
 class _Trace:
-    """The steps of an ask that have not been met yet; text that was no valid call is refused at once."""
+    """The steps of an ask that have not been replayed yet; text that was not a valid call is rejected."""
 
     steps: list[Step]
 
     def take(self, kind: str, fits: Callable[[Step], bool] = lambda step: True) -> Step:
-        """The next step of the kind that fits. Raises `LeftOut` where there is none."""
+        """Remove and return the next step of the kind that fits. Raises `LeftOut` if there is none."""
         for place, step in enumerate(self.steps):
             if step.kind == kind and fits(step):
                 return self.steps.pop(place)
@@ -79,12 +79,12 @@ class _Trace:
 
 @dataclass
 class _MetLog(Log):
-    """Takes the steps that the solver writes down itself, each of which the trace must hold."""
+    """Receives the steps that the solver logs itself, each of which must be in the trace."""
 
     trace: _Trace = field(default_factory=lambda: _Trace([]))
 
     def note(self, step: Step) -> None:
-        """Meet one step."""
+        """Match one step with the trace."""
 
         def facts(candidate: Step) -> str:
             return _json([candidate.name, candidate.text, candidate.fault, candidate.data])
@@ -98,7 +98,7 @@ def _json(value: object) -> str:
 
 @dataclass
 class _TracedModel:
-    """Says what the model said, and keeps what it is asked."""
+    """Replays the model's replies, and records its requests."""
 
     trace: _Trace
     kept: ModelSettings
@@ -133,7 +133,7 @@ class _TracedModel:
             step.text,
             tuple(calls),
             finish_reason=data.get("finish_reason"),
-            # Of older runs the step has a reason only where the reply was cut.
+            # Steps of older runs have a reason only if the reply was cut.
             end=End(data.get("end", End.CUT if "finish_reason" in data else End.ENDED)),
             reasoning=str(data.get("reasoning", "")),
             unreadable=None if unreadable is None else UnreadableCall(**unreadable),
@@ -144,7 +144,7 @@ class _TracedModel:
 
 @dataclass
 class _TracedTools:
-    """Return what the tools found, and raise what they raised."""
+    """Replays the outputs and the errors of the tools."""
 
     trace: _Trace
     meter: Meter
@@ -167,7 +167,7 @@ class _TracedTools:
 
 @dataclass(frozen=True)
 class Enactment:
-    """Everything besides the traces that decides what a solver of a run says to its model."""
+    """Everything in addition to the traces that determines what a solver sends to its model."""
 
     run: ExportedRun
     solver: Solver
@@ -179,7 +179,7 @@ class Enactment:
 
     @classmethod
     def of(cls, run: ExportedRun, name: str) -> Enactment:
-        """Of a solver that offers its model tools.
+        """Return the enactment of a solver that offers its model tools.
 
         Raises:
             UsageError: the code, the texts, a tool or the trust file is not that of the run any more, or the run asked
@@ -192,33 +192,33 @@ class Enactment:
         reasoning = next((word for word in levels if REASONING[word] == identity["prompts"].get("reasoning")), None)
         wording = Wording(bool(identity["prompts"]["format_line"]), reasoning)
         if int(identity.get("samples", 1)) > 1:
-            raise UsageError(f"{run.folder.path}: with --setting samples a vote answered, and no single conversation")
+            raise UsageError(f"{run.folder.path}: with --setting samples a vote answered, not a single conversation")
         same = (
             identity.get("hybrid") == __version__
             and facts["texts"] == text_hash(solver.texts)
             and identity["prompts"]["format_lines"] == wording.sha256
         )
         if not same:
-            raise UsageError(f"{run.folder.path}: the texts of {name} are not those of the run any more; {_again(run)}")
+            raise UsageError(f"{run.folder.path}: the texts of {name} have changed since the run; {_again(run)}")
         style = _style(run)
-        # How the model wrote coordinates: as declared, or as it was probed.
+        # The coordinate frame of the model, as declared or probed.
         frame = style.frame_name(identity["frame"], identity["model"].get("model"))
         frame = manifest.get("probed_frame", "pixels") if frame == "probe" else frame
         system = replace(frame_named(frame), sent_pixels=identity["model"].get("max_pixels"))
         return cls(run, solver, _offered(run, name), system, wording, _trust(run), style)
 
     async def conversation(self, question: Question, attempt: Attempt, ask: int) -> Conversation:
-        """One ask of an attempt. Raises `LeftOut`."""
+        """Reconstruct one ask of an attempt. Raises `LeftOut`."""
         exchange = attempt.exchanges[ask]
         if exchange.reply.outcome is not Outcome.ANSWERED:
             raise LeftOut(f"ended without an answer ({exchange.reply.outcome.value})")
         steps = exchange.reply.steps
         if any(step.kind == "tool" and isinstance(step.data.get("args"), str) for step in steps):
             raise LeftOut("a tool call that is no JSON object")
-        # A note about a server's count of tokens is no part of what was said.
+        # A note about a server's token count is not part of the conversation.
         trace = _Trace([step for step in steps if step.name != PICTURE_UNCOUNTED])
         try:
-            # As the budget of tool calls counts it: with the asks before this one.
+            # The budget of tool calls includes the earlier asks of the question.
             spent = sum((exchange.reply.usage for exchange in attempt.exchanges[:ask]), Usage())
             model = await self._enacted(exchange.prompt, question, spent, trace)
         except (BudgetSpent, ToolError, KeyError, TypeError) as error:
@@ -234,7 +234,7 @@ class Enactment:
         dressed = self.style.dressed(self.tools)
         names = bool(identity["image_labels"] or self.solver.names_images) and not all_published(dressed)
         images = ImageRegistry((*prompt.images, *prompt.derived))
-        # Money, tokens and seconds were spent in the run: what they ended has no answer.
+        # Cost, tokens and seconds were limited in the run; asks that ended by them have no answer.
         limits = replace(Limits(**identity["limits"]), seconds=None, tokens=None, cost_usd=None)
         meter = Meter(limits, used)
         settings = {key: identity["model"][key] for key in ("keep_images", "keep_pictures") if key in identity["model"]}
@@ -259,7 +259,7 @@ class Enactment:
         return model
 
     async def _shown(self, prompt: Prompt, trace: _Trace, *, labelled: bool) -> Parts:
-        """The prompt in the form in which the model got it; its captions, and a text beside it, are in the trace."""
+        """Return the prompt in the form that the model got; captions and supplied text are in the trace."""
 
         async def describe(image: ImageRef) -> str:
             return trace.take("rule", lambda step: step.name == "caption" and step.data.get("image") == image.name).text
@@ -274,26 +274,26 @@ class Enactment:
 
 
 def _again(run: ExportedRun) -> str:
-    """How to come by the code of a run, in words."""
+    """Describe how to get the code of a run."""
     commits = [command.get("commit") for command in run.folder.manifest.get("commands", ())]
     commit = next((commit for commit in reversed(commits) if commit), None)
     return f"export it with the code that made it ({f'commit {commit}' if commit else 'its manifest names no commit'})"
 
 
 def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
-    """The tools that the solver offered, in order. Raises `UsageError` for one that is another now."""
+    """Return the tools that the solver offered, in order. Raises `UsageError` for one that has changed."""
     facts: Mapping[str, Any] = run.folder.manifest["solvers"][name]["tools"]
     named_tools = run.folder.manifest.get("options", {}).get("tools") or ()
     tool_list = []
     for tool_name in run.identity["tools_offered"] or ():
         fact = facts.get(tool_name)
-        # A tool that could not answer was offered only where the user had named it.
+        # A tool that could not answer was offered only if the user had named it.
         if fact is None or (fact["backend"] == ABSENT and tool_name not in named_tools):
             continue
         try:
             tool: Tool = load("tools", tool_name)
         except UsageError as error:
-            raise UsageError(f"{run.folder.path}: the schema of the tool {tool_name} cannot be had: {error}") from error
+            raise UsageError(f"{run.folder.path}: the schema of {tool_name} cannot be loaded: {error}") from error
         if code_of(tool)[:CODE_DIGITS] != fact["code"]:
             raise UsageError(
                 f"{run.folder.path}: the tool {tool_name}, and so its schema, may be another than in the run; "
@@ -304,7 +304,7 @@ def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
 
 
 def _style(run: ExportedRun) -> Style:
-    """The form of the tools. Raises `UsageError` where its file is not there as it was."""
+    """Return the style of the tools. Raises `UsageError` if its file is missing or has changed."""
     fact = run.identity.get("tool_style")
     if fact is None or fact["name"] == PLAIN.name:
         return PLAIN
@@ -312,18 +312,18 @@ def _style(run: ExportedRun) -> Style:
     style = style_of(style_option if style_option and style_option.endswith(".toml") else fact["name"], None)
     if style.sha256 != fact["sha256"]:
         raise UsageError(
-            f"{run.folder.path}: the file of --tool-style {style.name} is not there as it was; {_again(run)}"
+            f"{run.folder.path}: the file of --tool-style {style.name} has changed since the run; {_again(run)}"
         )
     return style
 
 
 def _trust(run: ExportedRun) -> TrustFile | None:
-    """The trust file, which the system message quotes. Raises `UsageError` where it is not there as it was."""
+    """Return the trust file, which the system message quotes. Raises `UsageError` if it is missing or has changed."""
     recorded = run.identity.get("trust")
     if recorded is None:
         return None
     path = run.folder.manifest.get("options", {}).get("trust")
     trust = read_trust(Path(path)) if path else None
     if trust is None or trust.sha256 != recorded:
-        raise UsageError(f"{run.folder.path}: its trust file, which the system message quotes, is not there as it was")
+        raise UsageError(f"{run.folder.path}: its trust file, which the system message quotes, is lost or has changed")
     return trust

@@ -1,4 +1,4 @@
-"""One reply a question, for the formats that hold no more, and whether that is enough to score it."""
+"""One reply per question, for formats that hold no more, with a check that it suffices for scoring."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from hybrid.scoring.tally import Replies, tally_replies
 
 @dataclass(frozen=True)
 class SingleReply:
-    """The last reply to a question, the prompt it answers, the right answer, and the score of the run."""
+    """The last reply to a question, the prompt that it answers, the right answer, and the score in the run."""
 
     question: Question
     prompt: Prompt
     text: str
     gold: str
     score: Score
-    place: int  # Among the questions of its task in the run, from 0
+    place: int  # Index among the questions of its task in the run, from 0
 
 
 def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[SingleReply], tuple[str, ...]]:
-    """The finished questions of a solver with one reply each, in order, and notes on the failed ones, left out.
+    """Return the finished questions of a solver with one reply each, in order, and notes on the omitted failed ones.
 
     Raises:
-        UsageError: the run rotated its options, a reply read alone would get another score than in the run, or nothing
-            is finished. `form` is what the format is called.
+        UsageError: the run rotated its options, a reply alone would get another score than in the run, or nothing is
+            finished. `form` is the name of the format.
     """
     if run.identity.get("rotate"):
         raise UsageError(
-            f"{form} cannot hold a run with --rotate: rotated questions are no rows of the benchmark's data"
+            f"{form} cannot hold a run with --rotate: rotated questions are not rows of the benchmark's data"
         )
     (scored,) = (scored_solver for scored_solver in run.scored if scored_solver.recorded == solver)
     places: Counter[str] = Counter()
@@ -53,7 +53,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
         places[question.task] += 1
     if not rows:
         raise UsageError(f"{run.folder.path}/{solver} has no finished question that could be exported")
-    # The format keeps the last reply alone: a score that needs more would be another one there.
+    # The format keeps only the last reply; a score that needs more would differ there.
     new_tally = tally_replies(run.benchmark, Replies([row.question for row in rows], alone), run.options)
     read = {score.id: (score.correct, score.values) for score in new_tally.scores}
     changed = [row.score.id for row in rows if (row.score.correct, row.score.values) != read[row.score.id]]

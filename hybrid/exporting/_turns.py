@@ -1,4 +1,4 @@
-"""The conversations of a question as turns, for the formats that keep each of them."""
+"""The conversations of a question as turns, for formats that keep every turn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hybrid.solving.styles import AS_TRAINED
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call with its arguments; `id` is its own within the question."""
+    """A tool call with its arguments; `id` is unique within the question."""
 
     id: str
     tool: str
@@ -24,22 +24,22 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """The words of one side, with the step of the trace that holds them; `calls` are the model's."""
+    """The content from one side, with its step in the trace; `calls` are those of the model."""
 
     role: Literal["user", "assistant", "tool"]
     parts: tuple[str | ImageRef, ...]
     calls: tuple[Call, ...] = ()
-    answers: Call | None = None  # The call whose finding a tool's turn is
+    answers: Call | None = None  # The call that a tool's turn answers
     step: Step | None = None
 
     @property
     def text(self) -> str:
-        """The words without the images."""
+        """The text without the images."""
         return "\n".join(part for part in self.parts if isinstance(part, str))
 
 
 def turns(attempt: Attempt) -> Iterator[Turn]:
-    """All asks one after the other: the prompt, every reply of the model, every finding, the reply of the solver."""
+    """Yield all asks in order: the prompt, every model reply, every tool output, the solver's reply."""
     numbers = count(1)
 
     def call(tool: object, args: Mapping[str, Json]) -> Call:
@@ -49,7 +49,7 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
         yield Turn("user", tuple(part for part in exchange.prompt.parts if part != ""))
         traced, last_text = iter(calls_of(exchange)), None
         waiting: list[Call] = []
-        # By the tool that ran the name under which a model called it that was trained on another form of tools.
+        # Maps the tool that ran to the name by which the model called it, if a tool style was used.
         dressed: dict[object, object] = {}
         for step in exchange.reply.steps:
             if step.kind == "model":
@@ -65,12 +65,12 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
                 args, names = next(traced).args, (step.name, dressed.get(step.name))
                 model_call = next((candidate for candidate in waiting if candidate.tool in names), None)
                 if model_call is None:
-                    # A rule called the tool, or the model's call stands in no trace.
+                    # A rule called the tool, or the model's call is not in the trace.
                     model_call = call(step.name, args)
                     yield Turn("assistant", ("",), (model_call,))
                 else:
                     waiting.remove(model_call)
-                # A fault may name files of this machine; what a tool found is not ours to change.
+                # A fault may name files of this machine, so hide paths; tool output is left unchanged.
                 text = step.text if step.fault is None else hide_paths(step.text)
                 yield Turn("tool", (*filter(None, (text,)), *step.images), answers=model_call, step=step)
                 last_text = None

@@ -1,6 +1,6 @@
-"""The seam of an export: a run and the solvers chosen of it, an exporter, and what became of the questions.
+"""The interface of exporters: a run with its chosen solvers, an exporter, and the result of an export.
 
-The file `hybrid/exporting/NAME.py` holds `EXPORTER = Name()`. No model is called and the run is left as it is.
+The module `hybrid/exporting/NAME.py` has `EXPORTER = Name()`. No model is called and the run is not modified.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import chosen, data_of, score_run
 from hybrid.scoring.score import Scored
 
-# Characters of a folder's name: each takes four bytes at most, and file systems take 255.
+# Maximum characters of a folder's name: each has at most four bytes, and file systems allow 255.
 MAX_FOLDER_NAME = 60
 
 
 def folder_part(name: str, joint: str = "-") -> str:
-    """A name of a model or a benchmark as one part of a path, on any system; never `..`, hidden or empty.
+    """Return a name of a model or a benchmark as a path component valid on any system; never `..`, hidden or empty.
 
-    Letters, digits and `._+=@-` stay; each run of others becomes `joint`.
+    Letters, digits and `._+=@-` are kept; each run of other characters becomes `joint`.
     """
     part = re.sub(r"[^\w.+=@-]+", joint, name)[:MAX_FOLDER_NAME].strip("._- " + joint)
     return part or "unnamed"
@@ -49,42 +49,42 @@ def folder_part(name: str, joint: str = "-") -> str:
 
 Images = Literal["attached", "none"]
 Only = Literal["right", "helped", "all"]
-TEST_SPLIT = "test-split"  # Allows what is to be trained on to come from a published split
-ALLOW_GENERATED = "generated"  # Allows generated questions in files that are handed to others as results
+TEST_SPLIT = "test-split"  # Permits training data from a published split
+ALLOW_GENERATED = "generated"  # Permits generated questions in files that publish results
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of an export; each format names those that it takes (`Exporter.takes`)."""
+    """The options of an export; each format names those that it supports (`Exporter.takes`)."""
 
-    images: Images = "attached"  # Whether pictures go into a format that can hold them
+    images: Images = "attached"  # Whether to include pictures if the format supports them
     only: Only = "right"  # Which questions: answered right, right with tools and wrong without, or all
-    max_turns: int | None = None  # The most turns of the model in a conversation; None for any number
-    allow: tuple[str, ...] = ()  # What is let in all the same: `TEST_SPLIT`, `ALLOW_GENERATED`
-    # Whether texts of questions go into a format that is made to be given away.
+    max_turns: int | None = None  # Maximum model turns of a conversation; None for no limit
+    allow: tuple[str, ...] = ()  # Explicitly permitted exceptions: `TEST_SPLIT`, `ALLOW_GENERATED`
+    # Whether question texts are included in a format meant for sharing.
     questions: Literal["hashed", "shown"] = "hashed"
 
 
 @dataclass(frozen=True)
 class Written:
-    """The files that were written; `notes` are whole sentences about what they leave out."""
+    """The written files; `notes` are full sentences about what they omit."""
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...] = ()
-    rows: int | None = None  # How many conversations the format holds; None for a format of another kind
-    left_out: Mapping[str, int] = field(default_factory=dict)  # By reason how many it does not
+    rows: int | None = None  # Number of conversations in the files; None for a format of another kind
+    left_out: Mapping[str, int] = field(default_factory=dict)  # Number of omitted conversations by reason
 
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """A run, and the solvers of it that are exported, in the order of the manifest."""
+    """A run, and its solvers to export, in the order of the manifest."""
 
     folder: RunFolder
     solvers: tuple[str, ...]
 
     @classmethod
     def at(cls, path: Path) -> ExportedRun:
-        """The run at `path`, or the one solver whose folder it is.
+        """Return the run at `path`, or the run of the solver whose folder it is.
 
         Raises:
             UsageError: `path` is neither, or the run has no attempts of the solver.
@@ -96,13 +96,13 @@ class ExportedRun:
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        """The configuration that the run's manifest holds."""
+        """The configuration in the run's manifest."""
         identity: Mapping[str, Any] = self.folder.manifest["identity"]
         return identity
 
     @cached_property
     def shown_identity(self) -> dict[str, Any]:
-        """The configuration as a file that leaves the machine has it."""
+        """The configuration for files that leave the machine, with paths hidden."""
         return {name: hide_paths_in(value) for name, value in self.identity.items()}
 
     @cached_property
@@ -118,26 +118,26 @@ class ExportedRun:
 
     @cached_property
     def data(self) -> Data:
-        """Where the questions come from."""
+        """The source of the questions."""
         return data_of(self.identity)
 
     @property
     def generated(self) -> bool:
-        """Whether the questions were generated here and are none of the published data."""
+        """Whether the questions were generated and are not published data."""
         return self.data.generated
 
     def refuse_generated(self, form: str, options: ExportOptions) -> None:
-        """Raise `UsageError` for generated questions in a format that hands results on, unless that is allowed."""
+        """Raise `UsageError` for generated questions in a format that publishes results, unless allowed."""
         if self.generated and ALLOW_GENERATED not in options.allow:
             raise UsageError(
                 f"{form}: {self.folder.path} asked generated questions, and a score on them is no result of "
-                f"{self.benchmark.card.short_title}: run the benchmark's own data, or say that it is meant with "
+                f"{self.benchmark.card.short_title}: run the benchmark's own data, or confirm the export with "
                 f"--allow {ALLOW_GENERATED}"
             )
 
     @cached_property
     def options(self) -> ScoreOptions:
-        """The run's own protocol, and the rule of no answer by which the run itself is concluded."""
+        """The run's own protocol and rule for no answer."""
         return ScoreOptions(protocol_of(self.folder), DEFAULT_RULE)
 
     @cached_property
@@ -147,33 +147,33 @@ class ExportedRun:
 
     @cached_property
     def conclusion(self) -> tuple[Sentence, ...]:
-        """The sentences of `hybrid compare` on these solvers; none for a split with hidden answers."""
+        """The sentences of `hybrid compare` on these solvers; empty for a split with hidden answers."""
         if self.split in self.benchmark.card.hidden_splits or not self.solvers:
             return ()
         return conclusion(compare(self.scored))
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the configuration and of the files of questions and attempts, as the manifest has them."""
+        """The hash of the configuration and of the extents of questions and attempts in the manifest."""
         manifest = self.folder.manifest
         hashed = {"identity": manifest["identity"], "files": manifest.get("files", {})}
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The words of a file about the whole run, beside its numbers."""
+        """Facts about the full run for an exported file."""
         concluded = [hide_paths(sentence.text) for sentence in self.conclusion]
         facts = {"run_sha256": self.sha256, "unanswered": self.options.unanswered, "conclusion": concluded}
         return {**facts, "dataset": self.data.name, "split": self.data.named_split}
 
     def only(self, form: str) -> str:
-        """The one solver, for a format that holds no more. Raises `UsageError` where there are several."""
+        """Return the only solver, for a format that holds one. Raises `UsageError` if there are several."""
         if len(self.solvers) != 1:
             raise UsageError(f"{form} holds one solver: give RUN/SOLVER, one of {', '.join(self.solvers) or 'none'}")
         return self.solvers[0]
 
     def answers(self, scored: Scored, *, steps: bool = True) -> Iterator[tuple[Question, Attempt, Score]]:
-        """Every finished question of a solver in the order of the data, with or without the steps of its asks.
+        """Yield every finished question of a solver in the order of the data, with or without the steps of its asks.
 
         Raises `DataError` for an attempt that cannot be read.
         """
@@ -185,19 +185,19 @@ class ExportedRun:
                 yield question, attempts[question.id], scores[question.id]
 
     def began(self, scored: Scored) -> float:
-        """When a solver was first asked, in seconds of Unix time; 0 where that was not recorded."""
+        """Return when a solver was first asked, in seconds of Unix time; 0 if not recorded."""
         attempts = self.folder.recorded(scored.recorded).without_steps.values()
         return min((attempt.started for attempt in attempts if attempt.started is not None), default=0.0)
 
     def mllm_of(self, scored: Scored) -> str | None:
-        """The MLLM that gave a solver's answers, or had a part in them; None for specialists alone and chance."""
+        """Return the MLLM that gave, or contributed to, a solver's answers; None for specialists alone and chance."""
         model = self.identity.get("model")
         return hide_paths(str(model["model"])) if model is not None and role(scored) in ("hybrid", "mllm") else None
 
     def model_of(self, scored: Scored) -> str:
-        """The name of a solver in other tools: with its MLLM where it asks one, and with the control in force.
+        """Return the name of a solver for other tools, with its MLLM and its control, if any.
 
-        `openai:gpt-4o/controller`, `openai:gpt-4o/controller-blank`, `specialist`.
+        For example `openai:gpt-4o/controller`, `openai:gpt-4o/controller-blank`, `specialist`.
         """
         return "/".join(
             filter(None, (self.mllm_of(scored), "-".join(filter(None, (scored.recorded, control(scored))))))
@@ -205,16 +205,16 @@ class ExportedRun:
 
 
 class Exporter(ABC):
-    """Writes a run as the files of another tool."""
+    """Writes a run in the format of another tool."""
 
-    form: str  # The name of the format in a message
-    about: str  # Half a line on the files that are written
-    # The options, by their fields of `ExportOptions`, that may be given with the format.
+    form: str  # The name of the format in messages
+    about: str  # A short description of the written files
+    # The fields of `ExportOptions` that the format supports.
     takes: tuple[str, ...] = ("images",)
 
     @abstractmethod
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
-        """Write the run at `path`, which is not there or an empty folder.
+        """Write the run at `path`, which must be missing or an empty folder.
 
         Raises:
             UsageError: the format cannot hold the run; nothing is left at `path`.
@@ -223,13 +223,13 @@ class Exporter(ABC):
 
 
 def lost(scored: Scored) -> tuple[str, ...]:
-    """The note on the questions that a format leaves out, as nothing answered them; none where all were answered."""
+    """Return a note on the omitted questions that have no answer; empty if all were answered."""
     names = [score.id for score in scored.scores if score.outcome.failed]
     return (f"left out: {how_many(len(names))} without an answer: {first(names)}",) if names else ()
 
 
 def gold(benchmark: Benchmark, question: Question, prompt: Prompt) -> str:
-    """The right answer as other tools write it: a bare letter, a word, a number; JSON where it is none of these."""
+    """Return the right answer in the form of other tools: a letter, a word or a number; JSON for anything else."""
     if isinstance(question.target, str | int):
         return letter_of(str(question.target))
     answer = benchmark.oracle_answer(question, prompt)

@@ -1,13 +1,13 @@
-"""Conversations with tool calls as training data: OpenAI messages, as TRL and the chat templates of transformers take.
+"""Conversations with tool calls as training data: OpenAI messages for TRL and the chat templates of transformers.
 
     hybrid export RUN/controller --to conversations -o data --only helped
 
-`data/conversations.jsonl` has a row a conversation: `messages`, `tools`, `images`, and `id`, `ask`, `benchmark`,
+`data/conversations.jsonl` has one row per conversation: `messages`, `tools`, `images`, and `id`, `ask`, `benchmark`,
 `split`, `task`, `solver`, `model`, `score`. The content of every message is a list of parts, `{"type": "text", ...}` or
-`{"type": "image"}`, so that every row has one type; the images stand in `images`, in order, as paths from the file on.
-Arguments are objects, and results of tools have no image: the pictures follow in the user's next message, as the model
-was sent them. This is what TRL documents (docs/source/dataset_formats.md, "Tool Calling"; `prepare_multimodal_messages`
-in trl/data_utils.py counts no image of a tool message).
+`{"type": "image"}`, so that every row has the same type; the images are listed in `images`, in order, as paths relative
+to the file. Arguments are objects, and tool results contain no images: the pictures follow in the next user message, as
+sent to the model. This is the format that TRL documents (docs/source/dataset_formats.md, "Tool Calling";
+`prepare_multimodal_messages` in trl/data_utils.py counts no image of a tool message).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def _row(row: ConversationRow, images: list[str]) -> dict[str, Json]:
 
 
 def openai_message(message: Message, tools: Sequence[Tool]) -> dict[str, Json]:
-    """A message with its content as parts; images are places, which the row's images fill in order."""
+    """Return a message with its content as parts; images are placeholders for the row's images, in order."""
     parts: list[Json] = [
         {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
         for part in parts_of(message)
         if part != ""
     ]
-    # Some chat templates look at the first part of every message.
+    # Some chat templates read the first part of every message.
     record: dict[str, Json] = {"role": message.role, "content": parts or [{"type": "text", "text": ""}]}
     if isinstance(message, ToolMessage):
         record |= {"tool_call_id": message.call, "name": message.name}

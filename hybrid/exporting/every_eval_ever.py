@@ -1,10 +1,10 @@
-"""The interchange format of evaluations, Every Eval Ever 0.3.0: an aggregate with intervals and a row a question.
+"""The exchange format Every Eval Ever 0.3.0: an aggregate with intervals and one row per question.
 
     hybrid export RUN --to every_eval_ever -o shared
-    every_eval_ever validate shared/data/*/*/*/*          # the check of its authors, `pip install every-eval-ever`
+    every_eval_ever validate shared/data/*/*/*/*          # the authors' own check, `pip install every-eval-ever`
 
-Texts of questions stay out unless `--questions shown` asks for them: their hash stands in their place. Pictures stay
-out always. What the model and the tools said is in.
+Question texts are replaced by their hash unless `--questions shown` is given. Pictures are never included. Replies of
+the model and tool output are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEVEL: Final = 0.95
 
 
 class EveryEvalEver(Exporter):
-    """Two files a solver, where the authors' store has them: `data/BENCHMARK/DEVELOPER/MODEL/UUID.json`."""
+    """Two files per solver, as in the authors' store: `data/BENCHMARK/DEVELOPER/MODEL/UUID.json`."""
 
     form = "every_eval_ever"
     about = "Every Eval Ever 0.3.0: aggregates with intervals and a row a question; texts of questions as hashes"
@@ -50,7 +50,8 @@ class EveryEvalEver(Exporter):
             evaluation = _Evaluation(run, scored, shown=options.questions == "shown")
             rows = list(evaluation.rows())
             failures += sum(row["error"] is not None for row in rows)
-            # The same whenever the run is exported, in the form of a random one, which the store asks for.
+            # A digest in the form of a random UUID, which the store requires, so that repeated exports have the same
+            # name.
             digest = hashlib.sha256(f"{run.sha256} {scored.solver}".encode()).digest()
             place = Path("data", *map(folder_part, (run.data.name, *evaluation.model["id"].split("/"))))
             name = str(uuid.UUID(bytes=digest[:16], version=4))
@@ -81,7 +82,7 @@ def _sha256(text: str) -> str:
 
 
 def _words(facts: Mapping[str, object]) -> dict[str, str]:
-    """Details as the schema has them: texts alone, and none that is not known."""
+    """Return details as the schema requires: only strings, without unknown values."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         for name, value in facts.items()
@@ -91,7 +92,7 @@ def _words(facts: Mapping[str, object]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """One solver of a run in the words of the schema; `shown` has texts of questions stand as they are."""
+    """One solver of a run in the terms of the schema; `shown` includes question texts instead of hashes."""
 
     run: ExportedRun
     scored: Scored
@@ -99,7 +100,7 @@ class _Evaluation:
 
     @property
     def model(self) -> dict[str, Any]:
-        """The model as `DEVELOPER/NAME`; what answered without one is ours."""
+        """The model as `DEVELOPER/NAME`; a solver without a model counts as one by `hybrid`."""
         mllm = self.run.mllm_of(self.scored)
         provider, _, name = mllm.partition(":") if mllm else ("hybrid", "", self.scored.solver)
         *developer, last = (name or provider).split("/")
@@ -114,12 +115,12 @@ class _Evaluation:
 
     @property
     def head(self) -> dict[str, str]:
-        """The first two fields of each file's records."""
+        """The first two fields of every record."""
         name = f"{self.run.data.name}/{self.scored.solver}/{self.run.sha256[:16]}"
         return {"schema_version": SCHEMA, "evaluation_id": name}
 
     def aggregate(self) -> dict[str, Any]:
-        """The record of the whole: data, settings, and a result for each metric with a value."""
+        """Return the overall record: data, settings, and a result for each metric with a value."""
         run, card, identity = self.run, self.run.benchmark.card, self.run.shown_identity
         source: dict[str, Any] = {"dataset_name": f"{run.data.name} {run.data.named_split}", "source_type": "other"}
         if card.hub_id is not None and not run.generated:
@@ -157,7 +158,7 @@ class _Evaluation:
         }
 
     def result(self, metric: Metric) -> dict[str, Any]:
-        """A metric with its interval."""
+        """Return a metric with its interval."""
         card, name, scored = self.run.benchmark.card, metric.name, self.scored
         uncertainty: dict[str, Any] = {"num_samples": metric.n}
         if (limits := interval(metric, LEVEL)) is not None:
@@ -188,7 +189,7 @@ class _Evaluation:
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A record for each question."""
+        """Yield a record for each question."""
         attempts = self.run.folder.recorded(self.scored.recorded).by_id
         first = next((metric.name for metric in self.scored.metrics if metric.value is not None), "")
         head = self.head | {
@@ -205,18 +206,18 @@ class _Evaluation:
                 "sample_id": score.id,
                 **self.asked(sound, attempts.get(score.id)),
                 **self.answered(score, attempts.get(score.id)),
-                # Failures are apart from wrong answers: a row with an error is in no value above.
+                # Failures differ from wrong answers: a row with an error counts in no value above.
                 "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
                 "metadata": _words({"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)})
                 | _words(dict(score.groups)),
             }
 
     def text(self, text: str) -> str:
-        """A text of a question, or its hash."""
+        """Return a text of a question, or its hash."""
         return text if self.shown else f"sha256:{_sha256(text)}"
 
     def asked(self, question: Question | None, attempt: Attempt | None) -> dict[str, Any]:
-        """The question, with the right answer where it was asked."""
+        """Return the question, with the right answer if it was asked."""
         prompt_text, reference, choices = "", list[str](), None
         if question is not None:
             prompt_text = "\n".join((question.text, *question.choices, *(image.sha256 for image in question.images)))
@@ -227,7 +228,7 @@ class _Evaluation:
         return {"sample_hash": _sha256(prompt_text), "input": sample_input}
 
     def answered(self, score: Score, attempt: Attempt | None) -> dict[str, Any]:
-        """One reply, or every message where tools were called or several things asked; the score and the costs."""
+        """Return a single reply, or all messages if there were tool calls or several asks; the score and the usage."""
         exchanges = () if attempt is None else attempt.exchanges
         call_count = sum(len(calls_of(exchange)) for exchange in exchanges)
         row: dict[str, Any] = {
@@ -266,7 +267,7 @@ class _Evaluation:
         return row
 
     def messages(self, attempt: Attempt) -> Iterator[dict[str, Any]]:
-        """The turns, prompts as texts of questions; a call that no model wrote stands beside no words."""
+        """Yield the turns, with prompts as question texts; calls made by a rule have no content."""
         for turn in turns(attempt):
             calls = [{"id": call.id, "name": call.tool, "arguments": _words(call.args)} for call in turn.calls]
             match turn.role:

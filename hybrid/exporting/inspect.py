@@ -1,14 +1,14 @@
-"""A log of Inspect AI, for `inspect view` and everything else that reads such logs.
+"""A log of Inspect AI, for `inspect view` and other programs that read such logs.
 
     uv pip install -e '.[inspect]'
     hybrid export RUN --to inspect -o logs                               # a log for each solver
     hybrid export RUN/controller --to inspect -o logs/controller.eval    # one of them
     inspect view --log-dir logs
 
-A question is a sample: the conversation of every ask one after the other (prompts with their images, each reply of
-the model, each tool call with what the tool said), the reply, the right answer, the score and the tokens. The log is
-made of `inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share
-`run_id`, each solver has a `task_id` of its own, and both are the same whenever the run is exported.
+Each question is a sample: the conversation of every ask in order (prompts with their images, each reply of the model,
+each tool call with its output), the reply, the right answer, the score and the tokens. The log is built from
+`inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share `run_id`,
+each solver has its own `task_id`, and both are the same in every export of the run.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from hybrid.scoring.score import Scored
 from hybrid.version import __version__
 
 SUFFIXES = (".eval", ".json")
-ID_CHARS = 22  # Characters of an id, as Inspect's own have
-# How the name of a .json must begin for `inspect view` to list it.
+ID_CHARS = 22  # Characters of an id, as in Inspect's own ids
+# Required beginning of a .json file's name for `inspect view` to list it.
 LISTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
-ATTACHMENT = "attachment://"  # How a message of an Inspect log refers to what stands in its sample's `attachments`
+ATTACHMENT = "attachment://"  # Prefix by which a message of an Inspect log refers to its sample's `attachments`
 
 
 class Inspect(Exporter):
@@ -50,7 +50,7 @@ class Inspect(Exporter):
         """See `Exporter.export`.
 
         Raises:
-            UsageError: Inspect AI is not installed, the suffix is another one, or an image is not in the store.
+            UsageError: Inspect AI is not installed, the suffix is unsupported, or an image is not in the store.
         """
         if path.suffix.lower() not in ("", *SUFFIXES):
             raise UsageError(
@@ -70,7 +70,7 @@ class Inspect(Exporter):
         try:
             for scored in run.scored:
                 log = _Log(run, scored, store).made()
-                # Time, task and id: Inspect's own pattern, which its viewer lists.
+                # The name follows Inspect's own pattern of time, task and id, which its viewer lists.
                 time, task = log.eval.created[:19].replace(":", "-"), log.eval.task.replace("_", "-")
                 paths.append(path if path.suffix else path / f"{time}+00-00_{task}_{log.eval.task_id}.eval")
                 paths[-1].parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class Inspect(Exporter):
 
 @dataclass(frozen=True)
 class _Log:
-    """The log of a solver; without a store images are left out."""
+    """The log of a solver; without a store, images are omitted."""
 
     run: ExportedRun
     scored: Scored
@@ -100,12 +100,12 @@ class _Log:
 
     @property
     def model(self) -> str:
-        """The model as Inspect writes it: `provider/name`."""
+        """The model in Inspect's form: `provider/name`."""
         model = self.run.mllm_of(self.scored)
         return f"none/{self.scored.recorded}" if model is None else model.replace(":", "/", 1)
 
     def made(self) -> Any:
-        """All finished questions, the benchmark's metrics and the sums of tokens."""
+        """Return the log with all finished questions, the benchmark's metrics and the token totals."""
         from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, EvalStats
 
         run, scored = self.run, self.scored
@@ -142,7 +142,7 @@ class _Log:
         return EvalLog(status="success", eval=spec, results=self.results(len(samples)), stats=stats, samples=samples)
 
     def results(self, samples: int) -> Any:
-        """The benchmark's metrics."""
+        """Return the benchmark's metrics."""
         from inspect_ai.log import EvalMetric, EvalResults, EvalScore
 
         metrics = {
@@ -154,7 +154,7 @@ class _Log:
         return EvalResults(total_samples=len(self.scored.scores), completed_samples=samples, scores=[score])
 
     def sample(self, question: Question, attempt: Attempt, score: Score) -> Any:
-        """One question with the conversation of every ask; images are put into `attachments` once each."""
+        """Return one question with the conversation of every ask; each image is stored in `attachments` once."""
         from inspect_ai.log import EvalSample
         from inspect_ai.scorer import Score as InspectScore
 
@@ -191,7 +191,7 @@ class _Log:
         )
 
     def events(self, messages: Sequence[Any], attempt: Attempt) -> list[Any]:
-        """A call for each reply with what was said before it in its ask: Inspect's frames of messages read these."""
+        """Return a call for each reply with the preceding messages of its ask, as Inspect's message frames need."""
         from inspect_ai.event import ModelEvent
         from inspect_ai.model import ChatCompletionChoice, GenerateConfig, ModelOutput
 
@@ -216,7 +216,7 @@ class _Log:
         return events
 
     def messages(self, question: Question, attempt: Attempt, attachments: dict[str, str]) -> Iterator[Any]:
-        """Every turn as a message, whose id is the same whenever the run is exported."""
+        """Yield every turn as a message, with an id that is the same in every export."""
         from inspect_ai.model import ChatMessageTool, ChatMessageUser, ContentImage, ContentText
         from inspect_ai.tool import ToolCallError
 
@@ -246,12 +246,12 @@ class _Log:
                 error = (
                     None if step.fault is None else ToolCallError("unknown", hide_paths(step.text) or str(step.fault))
                 )
-                # Under the name that the model called it by, also where one of our tools ran in its place.
+                # Use the name by which the model called the tool, even if another tool ran in its place.
                 answer_fields = {"tool_call_id": turn.answers.id, "function": turn.answers.tool}
                 yield ChatMessageTool(content=list(map(content, turn.parts)), error=error, id=id_, **answer_fields)
 
     def said(self, turn: Turn, id_: str) -> Any:
-        """A reply of the model with its thoughts, as far as the trace has them, and its tool calls."""
+        """Return a reply of the model with its tool calls and its thoughts, as far as the trace has them."""
         from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText
         from inspect_ai.tool import ToolCall
 

@@ -1,11 +1,12 @@
-"""Sample logs of lmms-eval: `PATH/MODEL/DATE_samples_TASK.jsonl`, one file a task, and `DATE_results.json` beside them.
+"""Sample logs of lmms-eval: `PATH/MODEL/DATE_samples_TASK.jsonl`, one file per task, with `DATE_results.json`.
 
     hybrid export RUN/mllm --to lmms_eval -o logs
     hybrid score logs/MODEL --benchmark blink --data DIR
 
-The fields are those that `save_results_samples` of lmms-eval 0.7 (`lmms_eval/loggers/evaluation_tracker.py`) leaves in
-a line: `doc_id`, `target`, `input`, `filtered_resps` (and no `resps`, which is the same), the hashes, and an entry for
-the metric, here `hybrid_acc` with `id`, `sub_task` and `score`. `doc_id` counts the questions of the task in the run.
+The fields are those of lines written by `save_results_samples` of lmms-eval 0.7
+(`lmms_eval/loggers/evaluation_tracker.py`): `doc_id`, `target`, `input`, `filtered_resps` (without `resps`, which is
+equal), the hashes, and an entry for the metric, here `hybrid_acc` with `id`, `sub_task` and `score`. `doc_id` counts
+the questions of the task in the run.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ class LmmsEval(Exporter):
     about = "a folder with sample logs (jsonl) and results.json; one solver, one reply a question"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
-        """See `Exporter.export`. Images are in no such log."""
+        """See `Exporter.export`. Such logs contain no images."""
         del options
         replies, notes = single_replies(run, run.only(self.form), self.form)
         by_task: dict[str, list[SingleReply]] = {}
         for row in replies:
-            # A name as lmms-eval writes it: `blink_multi_view_reasoning`.
+            # lmms-eval writes task names like this: `blink_multi_view_reasoning`.
             task = re.sub(r"[^a-z0-9]+", "_", row.question.task.casefold())
             by_task.setdefault(f"{run.data.name}_{task}", []).append(row)
         (scored,) = run.scored
         date = datetime.fromtimestamp(run.began(scored), UTC).strftime("%Y%m%d_%H%M%S")
-        # lmms-eval writes two underscores for the slash of a name.
+        # lmms-eval replaces the slash of a name by two underscores.
         folder = path / folder_part(run.model_of(scored), "__")
         files: dict[Path, str] = {}
         for task, rows in by_task.items():
@@ -54,7 +55,7 @@ class LmmsEval(Exporter):
                     "doc_hash": _sha256(json.dumps([row.question.id, row.question.text, list(row.question.choices)])),
                     "prompt_hash": _sha256(row.prompt.text),
                     "target_hash": _sha256(row.gold),
-                    # lmms-eval compares samples by the first number under such a key; else it compares whole replies.
+                    # lmms-eval compares samples by the first number under such a key, else by full replies.
                     "score": row.score.correct,
                     METRIC: {
                         "id": row.question.id,
@@ -79,7 +80,7 @@ class LmmsEval(Exporter):
 def _results(
     run: ExportedRun, scored: Scored, by_task: Mapping[str, Sequence[SingleReply]], date: str
 ) -> Mapping[str, Json]:
-    """The file of aggregated numbers: the benchmark's metrics for all, and the accuracy of each task."""
+    """Return the aggregated numbers: the benchmark's metrics overall, and the accuracy of each task."""
     group_name, model = run.data.name, run.model_of(scored)
     metrics = {f"{metric.name},none": metric.value for metric in scored.metrics}
     results: dict[str, Json] = {group_name: {"alias": group_name, **metrics}}

@@ -1,10 +1,10 @@
-"""A table with a row a question and solver, for pandas, polars, DuckDB, `datasets` or the Hugging Face hub's viewer.
+"""A table with a row per question and solver, for pandas, polars, DuckDB, `datasets` or the viewer of Hugging Face.
 
     hybrid export RUN --to parquet -o run.parquet
 
-`hybrid/scoring/records.py` lists the columns with type and meaning; `docs/exchange.md` prints them. Rows come in the
-order of the solvers, then of the questions. The file's metadata holds `hybrid_version`, `run_sha256` and `identity`
-(the run's configuration as JSON).
+`hybrid/scoring/records.py` lists the columns with type and meaning; `docs/exchange.md` prints them. Rows are in the
+order of the solvers, then of the questions. The file's metadata has `hybrid_version`, `run_sha256` and `identity` (the
+run's configuration as JSON).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class ParquetExporter(Exporter):
     """One file with these columns."""
 
     form = "parquet"
-    about = "a table with a row a question and solver, typed columns; all solvers, every ask, no images"
+    about = "a table with one row per question and solver, typed columns; all solvers, every ask, no images"
     columns: ClassVar[tuple[RecordColumn, ...]] = PARQUET
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
-        """See `Exporter.export`. Raises `UsageError` too where no question was asked."""
+        """See `Exporter.export`. Also raises `UsageError` if no question was asked."""
         del options
         if path.suffix not in self.suffixes:
             raise UsageError(f"-o {path}: the format {self.form} writes {' or '.join(self.suffixes)}")
@@ -46,7 +46,7 @@ class ParquetExporter(Exporter):
         return Written((path,))
 
     def write(self, run: ExportedRun, table: QuestionTable, path: Path) -> None:
-        """Write the rows; each column has its type also where it holds nothing."""
+        """Write the rows; each column has its type even if it is empty."""
         with needed_by(f"--to {self.form}"):
             import pyarrow as pa
             import pyarrow.parquet as pq

@@ -1,14 +1,14 @@
-"""Conversations with tool calls as training data in the ShareGPT form that LLaMA-Factory reads.
+"""Conversations with tool calls as training data, in the ShareGPT format that LLaMA-Factory reads.
 
     hybrid export RUN/controller --to sharegpt -o data
     llamafactory-cli train ... --dataset_dir data --dataset hybrid
 
-`data/conversations.jsonl` has a row a conversation: `conversations` (`from`: human, function_call, observation, gpt),
-`system`, `tools` (JSON text), `images` and the columns of `--to conversations`; `data/dataset_info.json` describes it.
-In a text `<image>` stands where an image was shown. The form wants turns in alternation (data/README.md of
-LLaMA-Factory), so what stands between two turns of the model is one turn here: results of tools that were called
-together, and their pictures. Words beside a call precede it, which is then in `<tool_call>`, as `FunctionFormatter` of
-LLaMA-Factory reads them.
+`data/conversations.jsonl` has one row per conversation: `conversations` (`from`: human, function_call, observation,
+gpt), `system`, `tools` (JSON text), `images` and the columns of `--to conversations`; `data/dataset_info.json`
+describes it. In a text, `<image>` marks the position of an image. The format requires alternating turns (data/README.md
+of LLaMA-Factory), so everything between two turns of the model becomes one turn: results of tools that were called
+together, and their pictures. Text next to a call precedes the call, which is then in `<tool_call>`, as
+`FunctionFormatter` of LLaMA-Factory expects.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hybrid.tool import Tool
 
 PLACE = "<image>"
 CALL = ("<tool_call>", "</tool_call>")
-RESERVED = (PLACE, "<video>", "<audio>", *CALL)  # Words that the form gives a meaning: no text may hold them
+RESERVED = (PLACE, "<video>", "<audio>", *CALL)  # Words with a meaning in the format, which no text may contain
 INFO = "dataset_info.json"
 DATASET = "hybrid"  # The name under which `INFO` describes the file
 
@@ -64,10 +64,10 @@ def _row(row: ConversationRow, images: list[str]) -> dict[str, Json]:
 
 
 def sharegpt_turns(messages: Sequence[Message], tools: Sequence[Tool]) -> list[dict[str, str]]:
-    """The turns without the system message: human or observation, then gpt or function_call, and so on.
+    """Return the turns without the system message, alternating: human or observation, then gpt or function_call.
 
     Raises:
-        LeftOut: a text holds a word that has a meaning in this form.
+        LeftOut: a text contains a word that has a meaning in this format.
     """
     turns: list[dict[str, str]] = []
     dialogue = (message for message in messages if not isinstance(message, SystemMessage))
@@ -91,7 +91,7 @@ def sharegpt_turns(messages: Sequence[Message], tools: Sequence[Tool]) -> list[d
 
 def _free(text: str) -> str:
     if any(word in text for word in RESERVED):
-        raise LeftOut(f"a text holds one of {' '.join(RESERVED)}, which sharegpt gives a meaning")
+        raise LeftOut(f"a text contains one of {' '.join(RESERVED)}, which sharegpt reserves")
     return text
 
 

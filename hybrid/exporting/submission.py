@@ -1,4 +1,4 @@
-"""The file that a benchmark's own server takes for a split with hidden answers.
+"""The submission file for a benchmark's own server, for a split with hidden answers.
 
 hybrid export RUN/mllm --to submission -o blink-test.json
 """
@@ -14,7 +14,7 @@ from hybrid.scoring.runs import write_submission
 
 
 class Submission(Exporter):
-    """One file of the benchmark's own form."""
+    """One file in the benchmark's own format."""
 
     form = "submission"
     takes = ("allow",)
@@ -28,7 +28,7 @@ class Submission(Exporter):
             hidden = ", ".join(f"{card.name} {split}" for split in card.hidden_splits)
             raise UsageError(
                 f"submission: the answers of {card.name} {run.split} are public, so there is nothing to submit: "
-                f"`hybrid score` scores it" + (f"; hidden are those of {hidden}" if hidden else "")
+                f"`hybrid score` scores it" + (f"; the answers of {hidden} are hidden" if hidden else "")
             )
         file = write_submission(run.folder, run.only(self.form))
         write_atomic(path, file.read_bytes())

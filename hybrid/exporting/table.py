@@ -1,4 +1,4 @@
-"""The questions as `hybrid.table` gives them: csv for a spreadsheet, parquet that `datasets` reads.
+"""The questions as in `hybrid.table`: csv for spreadsheets, or parquet for `datasets`.
 
 hybrid export RUN --to table -o questions.csv
 """
@@ -14,10 +14,10 @@ from hybrid.scoring.records import TABLE, QuestionTable
 
 
 class TableExporter(ParquetExporter):
-    """One file, by its ending."""
+    """One file, whose suffix selects the format."""
 
     form = "table"
-    about = "a row a question and solver with what is counted of it, .csv or .parquet; all solvers, no texts"
+    about = "one row per question and solver with its counts, .csv or .parquet; all solvers, no texts"
     takes = ()
     columns = TABLE
     suffixes = (".csv", ".parquet")

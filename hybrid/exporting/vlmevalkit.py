@@ -1,11 +1,10 @@
-"""A sheet of VLMEvalKit with predictions, as its inference writes them: `MODEL_DATASET.xlsx`, or `.tsv`.
+"""A sheet of VLMEvalKit with predictions, as its inference writes it: `MODEL_DATASET.xlsx`, or `.tsv`.
 
     hybrid export RUN/mllm --to vlmevalkit -o gpt4o_BLINK.xlsx
     hybrid score gpt4o_BLINK.xlsx --benchmark blink --data DIR
 
-Columns: `index` (from 0), `question`, the options `A`, `B`, ..., `answer` (a letter where there is one), `category`
-(the task), `idx` (the benchmark's id), `cluster` (the unit that statistics resample) and `prediction` (the reply as it
-was).
+Columns: `index` (from 0), `question`, the options `A`, `B`, ..., `answer` (a letter if there is one), `category` (the
+task), `idx` (the benchmark's id), `cluster` (the unit that statistics resample) and `prediction` (the unchanged reply).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class VlmEvalKit(Exporter):
     about = "a sheet with predictions (.xlsx or .tsv); one solver, one reply a question"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
-        """See `Exporter.export`. Images are in no such sheet."""
+        """See `Exporter.export`. Such sheets contain no images."""
         del options
         if path.suffix.lower() not in WRITERS:
             raise UsageError(f"-o {path}: a sheet of {self.form} ends in .xlsx or .tsv")
@@ -44,12 +43,12 @@ class VlmEvalKit(Exporter):
 
 
 def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
-    """Write the sheet and read it back; the suffix of `path` says which of both forms it has.
+    """Write the sheet in the format given by the suffix of `path`, and read it back as a check.
 
-    Rows of generated questions say so in two columns more, `dataset` and `split`.
+    Rows of generated questions have two additional columns, `dataset` and `split`.
 
     Raises:
-        UsageError: a reply would not come back as it was; no file is left.
+        UsageError: a reply would change when read back; no file is left.
     """
     options = string.ascii_uppercase[: max(len(row.question.choices) for row in rows)]
     more = {"dataset": data.name, "split": data.named_split} if data.generated else {}
@@ -69,7 +68,7 @@ def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
 
 def _write_tsv(path: Path, rows: Sequence[Row]) -> None:
     text = io.StringIO()
-    # A spreadsheet would compute a reply that begins with "="; reading the sheet takes the apostrophe away again.
+    # Escape replies that a spreadsheet would evaluate, such as "=..."; reading the sheet removes the apostrophe.
     safe = ([neutral(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
     csv.writer(text, delimiter="\t").writerows(safe)
     write_atomic(path, text.getvalue().encode("utf-8"))
@@ -90,20 +89,21 @@ def _write_xlsx(path: Path, rows: Sequence[Row]) -> None:
                     f"{path}, line {number}: a workbook cannot hold this text's control characters; name a .tsv instead"
                 ) from None
             if isinstance(value, str):
-                # A text that begins with "=" would be taken for a formula, and nothing would be read back.
+                # Mark it as a string: a text that begins with "=" would become a formula, and reading it back would
+                # fail.
                 cell.data_type = "s"
-    # The library prints a traceback of its own for a file that it cannot finish.
+    # Save to memory first, because the library prints its own traceback for a file that it cannot finish.
     data = io.BytesIO()
     book.save(data)
     write_atomic(path, data.getvalue())
 
 
-# By suffix what writes a sheet.
+# The writer for each suffix.
 WRITERS: Mapping[str, Callable[[Path, Sequence[Row]], None]] = {".xlsx": _write_xlsx, ".tsv": _write_tsv}
 
 
 def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:
-    """Raise `UsageError` where a reply does not come back under its id as it was."""
+    """Raise `UsageError` if a reply does not come back unchanged under its id."""
     try:
         table = vlmevalkit.read(path)
     except DataError as error:

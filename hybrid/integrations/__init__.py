@@ -1,1 +1,1 @@
-"""The tools in other people's programs: as LangChain tools (`langchain.py`) and over MCP (`mcp/`)."""
+"""Hybrid's tools in other programs: as LangChain tools (`langchain.py`) and over MCP (`mcp/`)."""

@@ -5,9 +5,9 @@
 
     agent = create_agent("openai:gpt-4o", langchain_tools(["crop", "depth"], folder="pictures"))
 
-A model names an image by its path from the folder on, or writes it as a data URL; a program may also give a `Path`, the
-bytes, a Pillow image or an array. What comes back is content blocks, the text first and then the pictures, with the
-finding's numbers as the artifact of the message. What a tool cannot answer is an error that the model reads.
+A model names an image by its path relative to the folder, or gives a data URL; a program may also pass a `Path`, bytes,
+a Pillow image or an array. The result is content blocks, text first and then pictures, with the numbers of the tool
+output as the artifact of the message. If a tool cannot answer, the model gets an error message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hybrid.integrations.pictures import Folder
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import wait_for
 
-# Content blocks, and the finding as JSON: text, data, confidence, backend, version, notes.
+# Content blocks, and the tool output as JSON: text, data, confidence, backend, version, notes.
 Returned = tuple[list[dict[str, Any]], dict[str, Any]]
 
 
@@ -40,19 +40,19 @@ def langchain_tools(
     device: str = "cpu",
     in_run: bool = False,
 ) -> list[BaseTool]:
-    """The specialists as LangChain tools, which share loaded weights and the findings kept on disk.
+    """Return the specialists as LangChain tools, which share loaded weights and the cache on disk.
 
     Args:
-        names: as `hybrid tools list` prints them; None for all.
-        folder: the folder whose images a model may name; None where images come as data alone.
-        backend: which code may answer.
-        weights: by tool a folder or hub id for its learned backend.
+        names: names as printed by `hybrid tools list`; None for all.
+        folder: the folder whose images a model may name; None to accept only image data.
+        backend: the permitted backends.
+        weights: a folder or hub id for a tool's learned backend, by tool.
         device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
-        in_run: whether they are for an agent that a run asks (`hybrid.solving.agent`): it names the images of its
-            question as that shows them, `img:1`.
+        in_run: whether the tools are for an agent that a run asks (`hybrid.solving.agent`), which names images as its
+            question shows them, `img:1`.
 
     Raises:
-        UsageError: there is no tool of such a name, or no such folder.
+        UsageError: unknown tool name, or missing folder.
     """
     allowed = None if folder is None else Folder(Path(folder))
     toolbox = Toolbox.of(
@@ -67,7 +67,7 @@ def _tool(toolbox: Toolbox, name: str) -> BaseTool:
             finding = await toolbox.call(name, arguments)
         except (HybridError, OSError) as error:
             raise ToolException(redact(str(error))) from error
-        # LangChain's own makers of blocks add random ids, so that the same answer would never be the same twice.
+        # LangChain's own block constructors add random ids, so equal answers would differ.
         pngs = (base64.b64encode(png).decode() for png in finding.pngs)
         pictures = [{"type": "image", "base64": png, "mime_type": PNG} for png in pngs]
         blocks = [{"type": "text", "text": finding.text}, *pictures]

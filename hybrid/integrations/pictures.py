@@ -1,12 +1,12 @@
-"""Images that come from outside with a call: as data, or by a name in one folder.
+"""Images from outside in a call: as data, or as names in one folder.
 
     read_image("data:image/png;base64,iVBORw0KGgo...", None)
     read_image("iVBORw0KGgo...", None)
     read_image({"data": "iVBORw0KGgo..."}, None)
     read_image("holiday/photo.jpg", Folder(Path("pictures")))
 
-A call may be written by a model that read a hostile page: a name leads to a regular file below the one folder that a
-person has allowed, or to nothing. No address is fetched.
+A call may be written by a model that read a hostile page, so a name can only select a regular file below the one folder
+that a person has allowed. No URL is fetched.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from pathlib import Path
 
 from hybrid.core.errors import DataError, UsageError
 
-# Bytes of the largest image file that is taken.
+# Maximum bytes of an image file.
 MAX_BYTES = 64 * 1024 * 1024
 DATA_URL = re.compile(r"data:[\w.+/-]*(;[\w.+=-]+)*;base64,", re.IGNORECASE)
-# How files of the formats that are read begin.
+# First bytes of files in the supported formats.
 IMAGE_BYTES = re.compile(
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0{4}|II\*\0|MM\0\*"
     rb"|.{4}ftyp(?:avi[fs]|m[is]f1)",
     re.DOTALL,
 )
-# Of base64 that stands alone: no image file has fewer than 24 bytes.
+# Minimum characters of plain base64: every image file has at least 24 bytes.
 MIN_CHARACTERS = 32
-# Characters of a name that stand in an error.
+# Maximum characters of a name shown in an error.
 SHOWN = 80
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder whose image files may be named. Links below it are not followed, wherever they lead.
+    """A folder whose image files may be named. Links below it are not followed.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: the folder does not exist.
     """
 
     path: Path
@@ -53,14 +53,14 @@ class Folder:
             raise UsageError(f"{self.path} is no folder")
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file below the folder.
+        """Return the bytes of a file below the folder.
 
         Args:
-            name: its path from the folder on, with `/` between the parts.
+            name: its path relative to the folder, with `/` between the parts.
 
         Raises:
-            DataError: the name leads to no regular file below the folder, or to more than `MAX_BYTES`. Whether there
-                is something elsewhere under that name is not said.
+            DataError: the name is not a regular file below the folder, or has more than `MAX_BYTES`. The message does
+                not reveal whether something exists elsewhere under that name.
         """
         parts = name.split("/")
         absent = DataError(f"there is no image {name!r:.{SHOWN}} in the folder whose images may be named")
@@ -80,31 +80,30 @@ class Folder:
         return _of_a_size(data, f"image {name!r:.{SHOWN}}")
 
     def _opened(self, parts: list[str]) -> int:
-        """A handle of the file. One step a folder, so that no link is followed that is laid while this looks."""
+        """Open the file one folder at a time, so that links created meanwhile are not followed either."""
         place = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in parts[:-1]:
                 below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
                 os.close(place)
                 place = below
-            # Without waiting: a pipe has no end until its other end is opened.
+            # Do not block: a pipe would wait until its other end is opened.
             return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
         finally:
             os.close(place)
 
 
 def read_image(value: object, folder: Folder | None) -> bytes:
-    """The bytes of an image as the caller of a tool wrote it: a data URL, base64, `{"data": BASE64}`, or a name.
+    """Return the bytes of an image argument: a data URL, base64, `{"data": BASE64}`, or a name.
 
-    A string is base64 where it begins as that of an image file does. Further than that the bytes are not looked into
-    here; `ImageStore.put` does that.
+    A string is base64 if it begins like that of an image file. The bytes are validated later, by `ImageStore.put`.
 
     Args:
         value: a string or a mapping from JSON. Other keys of a mapping (`type`, `mimeType`) are not trusted.
-        folder: the folder whose images may be named; None where none may be.
+        folder: the folder whose images may be named; None if names are not permitted.
 
     Raises:
-        DataError: none of these, base64 that is none, no such file, or more than `MAX_BYTES`.
+        DataError: none of these forms, invalid base64, no such file, or more than `MAX_BYTES`.
     """
     if isinstance(value, Mapping):
         data = value.get("data")

@@ -1,9 +1,9 @@
-"""Some of the tools, ready to be called from outside by name: what they say of themselves, and one service for all.
+"""A selection of tools that other programs call by name: their descriptions, and one shared service.
 
     toolbox = Toolbox.of(["crop", "depth"], folder=Folder(Path("pictures")))
     finding = await toolbox.call("crop", {"image": "photo.jpg", "grid": {"rows": 2, "columns": 2}})
 
-Weights are loaded with the first call and stay; findings are kept in the cache that runs share.
+Weights are loaded on the first call and stay loaded; outputs are cached in the cache that runs share.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Toolbox:
     """Tools by name with the service that runs them. `close` ends its threads.
 
     Args:
-        tools: those that can be called, by name.
-        service: runs them.
-        folder: the folder whose images a caller may name; None where images come as data alone.
+        tools: the tools that can be called, by name.
+        service: the service that runs them.
+        folder: the folder whose images a caller may name; None to accept only image data.
         in_run: whether the caller is an agent in a run, which names the images of its question (`img:1`).
     """
 
@@ -60,10 +60,10 @@ class Toolbox:
         *,
         in_run: bool = False,
     ) -> Toolbox:
-        """The tools of these names, all for None, in order.
+        """Return a toolbox with the tools of these names (None: all), in order.
 
         Raises:
-            UsageError: there is no tool of such a name, or it cannot be imported; of all tools those are left out.
+            UsageError: an unknown tool or one that cannot be imported; with None, such tools are left out.
         """
         tools: dict[str, Tool] = {}
         for name in names("tools") if tool_names is None else tool_names:
@@ -74,18 +74,18 @@ class Toolbox:
                     raise
                 tell(f"note: not served: {error}")
         store = ImageStore(home() / "images")
-        # A picture that goes to another program is of one format, whatever the image was.
+        # Always PNG for other programs, whatever format the image had.
         options = replace(options or ServiceOptions(), pictures="png")
         return cls(tools, CachedTools(store, FindingCache(home() / "findings", store), options), folder, in_run)
 
     def describe(self, name: str) -> str:
-        """The description of a tool: summary, limits and backends of its card."""
+        """Return the description of a tool: summary, limits and backends from its card."""
         card = self.tools[name].card
         backends = " ".join(f"{backend.name} ({backend.version}): {backend.summary}" for backend in card.backends)
         return f"{card.summary}\n\nLimits: {card.limits}\n\nBackends: {backends}\n\n{COORDINATES}"
 
     def schema(self, name: str) -> dict[str, Any]:
-        """JSON schema of the arguments: those of the tool, and `image` or `images` before them."""
+        """Return the JSON schema of the arguments: those of the tool, plus `image` or `images`."""
         parameters: dict[str, Any] = spec(self.tools[name])["function"]["parameters"]
         if self.in_run:
             return parameters
@@ -108,14 +108,15 @@ class Toolbox:
         """Run a tool.
 
         Args:
-            name: of the tool.
-            arguments: its own, and `image` or `images`: what `read_image` takes, and from a program also what
-                `hybrid.tool(NAME).run` takes besides strings (a `Path`, bytes, a Pillow image, an array).
+            name: its name.
+            arguments: its own arguments, and `image` or `images`: whatever `read_image` accepts, and from a program
+                also what `hybrid.tool(NAME).run` accepts in addition to strings (a `Path`, bytes, a Pillow image, an
+                array).
 
         Raises:
-            ToolError: no such tool here, wrong arguments, or images that it cannot answer for.
+            ToolError: unknown tool, wrong arguments, or images that it cannot answer for.
             DataError: an image that cannot be read.
-            WeightsError: a learned backend was asked for and its weights cannot be used.
+            WeightsError: a learned backend was requested and its weights are unusable.
         """
         tool = self.tools.get(name)
         if tool is None:
@@ -127,11 +128,11 @@ class Toolbox:
         argument = arguments[under[0]]
         images = argument if isinstance(argument, list | tuple) else [argument]
         if len(images) > tool.card.images[1]:
-            # Before they are read: a list may be long.
+            # Check before reading, because the list may be long.
             raise ToolError(
                 f"{name} takes at most {tool.card.images[1]} images, not {len(images)}", Fault.BAD_ARGUMENTS
             )
-        # In a thread: images are decoded, and the event loop of a server has other callers.
+        # Decode in a thread, because the server's event loop has other callers.
         stored = [await asyncio.to_thread(self._stored, image, place) for place, image in enumerate(images, 1)]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
         finding = await self.service.call(tool, args, refs)

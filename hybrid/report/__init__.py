@@ -1,1 +1,1 @@
-"""Pages that a browser shows from disk or from a server: `hybrid report RUN -o site`, `hybrid view RUN`."""
+"""Report pages for a browser, from disk or from a server: `hybrid report RUN -o site`, `hybrid view RUN`."""

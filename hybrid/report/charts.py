@@ -1,9 +1,9 @@
-"""Charts of a section: which of its rows a chart shows. The pages draw them; no section is known here by name.
+"""Selects the rows of a section for its charts. The pages draw them; no section is known here by name.
 
     charts_of(comparison, section_result, reference_lines(comparison, chance_rows))
 
-Rows of single tasks have a chart of their own where solvers are compared in pairs, of the main pairs only. A chart
-without a number is left out.
+If solvers are compared in pairs, rows of single tasks have a separate chart with only the main pairs. A chart without
+a number is omitted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hybrid.scoring.result import Result, Section, SectionResult
 
 
 def charts_of(comparison: Comparison, result: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
-    """The charts of one section; none where it asks for none or has no number to show."""
+    """Return the charts of one section; none if it defines none or has no number to show."""
     made_of = _charts(comparison, result.section, shown(result), marks)
     return tuple(chart for chart in made_of if chart.rows)
 
 
 def shown(result: SectionResult) -> list[Result]:
-    """The rows that the chart of a section may show, with a value; details only in a waterfall, which may start so."""
+    """Return the rows with a value that a section's chart may show; detail rows only in a waterfall."""
     section = result.section
     rows = [row for row in result.rows if not section.charted or row.quantity in section.charted]
     return [row for row in rows if row.value is not None and (section.signs or not row.detail)]
@@ -43,7 +43,7 @@ def _charts(
             yield Chart(kind, f"Paired differences by {comparison.grouping}, 95 % intervals", grouped)
         case "bars":
             headline_rows = headlines(comparison, overall)
-            # A number that is no fraction (an error in pixels) has no place on an axis of accuracies.
+            # Numbers that are not fractions (an error in pixels) do not fit an axis of accuracies.
             fractions = tuple(
                 row for row in rows if (row.group or row in headline_rows) and 0 <= (row.value or 0.0) <= 1
             )
@@ -52,7 +52,7 @@ def _charts(
         case "counts":
             yield Chart(kind, "Counts of questions", tuple(overall))
         case "stack":
-            # Next to the parts, a row without a metric is their sum.
+            # If there are parts with a metric, the row without a metric is their sum.
             by_metric = any(row.metric for row in rows)
             if parts := tuple(row for row in overall if bool(row.metric) is by_metric and row.value):
                 yield Chart(kind, f"Parts, in {parts[0].unit}", parts)
@@ -67,7 +67,7 @@ def _charts(
 
 
 def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]) -> Iterator[Chart]:
-    """A chart for each pair of solvers over all questions, then one for each pair by task."""
+    """Yield a chart for each pair of solvers over all questions, then one for each pair by task."""
     signs = dict(zip(section.charted, section.signs, strict=True))
     # Rows with a metric are parts of a step.
     steps = sorted((row for row in rows if not row.metric), key=lambda row: section.charted.index(row.quantity))
@@ -80,11 +80,11 @@ def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]
 
 
 def headlines(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:
-    """The rows of the headline metric over all questions, and of those that have no metric."""
+    """Return the rows of the headline metric over all questions, and of those without a metric."""
     return tuple(row for row in rows if not row.group and row.metric in ("", comparison.headline))
 
 
 def of_main_pairs(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:
-    """The rows of single tasks of the pairs that are read first."""
+    """Return the rows of single tasks for the main pairs."""
     pairs = {frozenset(pair) for pair in comparison.main_pairs}
     return tuple(row for row in rows if row.group and frozenset((row.a, row.b)) in pairs)

@@ -1,10 +1,10 @@
-"""Reads runs and gives the contents of a report.
+"""Collects the contents of a report from runs.
 
     pages = collect_paths(["runs/a", "runs/b"], ReportOptions(sample_errors=10))
     write_site(pages, Path("site"))       # hybrid/report/site.py
 
-Paths are those of `hybrid compare`. Every benchmark among them is a tab, with its own comparison. Scores are in memory
-and all else is read when its page is written, so a report of many questions takes hardly more memory than scoring them.
+Paths are those of `hybrid compare`. Each benchmark among them is a tab with its own comparison. Only scores are in
+memory; everything else is read when its page is written, so a large report needs hardly more memory than scoring.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from hybrid.version import __version__
 class ReportOptions:
     """Title, error sheet and tags of a report."""
 
-    title: str = ""  # Empty for one that names the benchmarks
-    sample_errors: int = 0  # Questions of each task on the error sheet
-    seed: int = 0  # Of the draw for the error sheet
+    title: str = ""  # Empty to use the names of the benchmarks
+    sample_errors: int = 0  # Questions per task on the error sheet
+    seed: int = 0  # Seed for drawing the error sheet
     tags: Path | None = None
-    made_by: str = ""  # The command; empty for that of the paths
+    made_by: str = ""  # The command that made it; empty to derive it from the paths
 
 
 @dataclass(frozen=True)
 class Found:
-    """A scored solver, and the path behind which it was found; `files` are all that stand behind that path."""
+    """A scored solver and its path; `files` lists all files of that path."""
 
     scored: Scored
     path: Path
@@ -57,11 +57,11 @@ class Found:
 
 
 def scored_behind(paths: Sequence[str | Path], **options: Unpack[CompareArguments]) -> tuple[Found, ...]:
-    """The scored solvers behind runs, solvers' folders and saved predictions.
+    """Return the scored solvers of runs, solvers' folders and saved predictions.
 
     Raises:
         UsageError: as `hybrid compare`, or nothing to report.
-        DataError: a file that cannot be used.
+        DataError: an unusable file.
     """
     sets = by_model(paths, options)
     scored = [Found(solver, path, (path, *more)) for path, *more in sets for solver in scored_at(path, options, more)]
@@ -71,11 +71,11 @@ def scored_behind(paths: Sequence[str | Path], **options: Unpack[CompareArgument
 
 
 def collect(scored: Sequence[Found], report: ReportOptions | None = None, **options: Unpack[CompareArguments]) -> Pages:
-    """The pages of scored solvers; `options` are those by which they were scored, and what of them is compared.
+    """Return the pages of scored solvers; `options` are those used for scoring and comparing.
 
     Raises:
         UsageError: as `hybrid compare`.
-        DataError: tags of what the report does not have.
+        DataError: tags of questions, solvers or benchmarks that the report does not have.
     """
     known_group(options.get("by"), [entry.scored for entry in scored])
     tabs: dict[str, list[Found]] = {}
@@ -87,12 +87,12 @@ def collect(scored: Sequence[Found], report: ReportOptions | None = None, **opti
 def collect_paths(
     paths: Sequence[str | Path], report: ReportOptions | None = None, **options: Unpack[CompareArguments]
 ) -> Pages:
-    """The pages of what lies behind some paths: `collect` of `scored_behind`, which say what is raised."""
+    """Return the pages for some paths: `collect` of `scored_behind`, with the same exceptions."""
     return collect(scored_behind(paths, **options), report, **options)
 
 
 def collect_run(folder: RunFolder, title: str = "") -> Pages:
-    """The pages of a run that goes on: as far as it has come, without a write or a lock in its folder.
+    """Return the pages of a run in progress, without writing or locking its folder.
 
     Raises:
         UsageError: its answers are hidden.
@@ -150,7 +150,7 @@ def _site(report: ReportOptions, benchmarks: Sequence[BenchmarkPages], tags: Seq
 
 
 def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], arguments: Sequence[str]) -> OverviewSection:
-    """The counts of the tags of one benchmark."""
+    """Return a section with the counts of one benchmark's tags."""
     names = {tag.question for tag in tags}
     tasks = {name: entry.scored.questions[name].task for entry in tab for name in names & entry.scored.questions.keys()}
     answers = len({(tag.question, tag.solver) for tag in tags})
@@ -161,7 +161,7 @@ def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], arguments: Sequence[
 
 
 def _words(options: CompareArguments) -> tuple[str, ...]:
-    """The options as a command line has them, without those that were not given and those that change no number."""
+    """Return the options as command-line words, without unset ones and those that affect no number."""
     words: list[str] = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"

@@ -1,8 +1,8 @@
-"""The columns of the list of questions. A line here is all that a column takes: file, list, search and filters follow.
+"""The columns of the list of questions; file, list, search and filters all follow from the definitions here.
 
 listed = QuestionList(solvers=3, by="task")
 listed.add(page)
-listed.values(starts)        # as data/BENCHMARK/list.js holds it
+listed.values(starts)        # the content of data/BENCHMARK/list.js
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from hybrid.core.types import Outcome
 from hybrid.report.payload import QuestionPage, SolverEntry
 
 TEXT_SHOWN = 200  # Characters of a question that a row shows
-TEXT_READ = 1000  # Characters of a question that the list holds: what rows share is found in these
-ANSWER_SHOWN = 120  # Characters of an answer that the list holds: a letter nearly always, else a plan or a path
-OPEN = "open"  # The outcome of a question that a solver was not finished yet
+TEXT_READ = 1000  # Characters of a question that the list stores, in which shared openings are searched
+ANSWER_SHOWN = 120  # Characters of an answer that the list stores: usually a letter, sometimes a plan or a path
+OPEN = "open"  # The outcome of a question that a solver has not finished
 
-# A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick; none.
+# A menu of values; a menu of the values of any or one solver; the search field; a checkbox; none.
 Filter = Literal["choice", "any", "search", "flag", "none"]
 WORDS = "words"
-# Characters of an opening, and texts that begin with it, from which on the list leaves it out.
+# Minimum length of a shared opening, and minimum number of texts that share it, for the list to omit it.
 MIN_SHARED, MIN_SHARERS = 24, 3
 
 
 @dataclass(frozen=True)
 class ReportColumn:
-    """A column: its name in addresses, its heading, how the list is filtered by it, its value.
+    """A column: its name in addresses, its heading, its filter, and its value.
 
-    `width` is that of a grid (`minmax(6rem, 11rem)`), empty for a column that is not shown. Of a solver's columns,
-    those shown stand together in the solver's cell: a `sign`, or `words`.
+    `width` is a CSS grid width (`minmax(6rem, 11rem)`), empty for a hidden column. Visible columns of a solver share
+    the solver's cell, as a `sign` or as `words`.
     """
 
     name: str
     title: str
     filter: Filter
     width: str
-    value: Callable[[Any], Hashable]  # Of a page, or of an entry of a solver
+    value: Callable[[Any], Hashable]  # Computed from a page, or from a solver's entry
 
 
 def state(entry: SolverEntry) -> str:
-    """The verdict in a word. Only answers are right or wrong: credit for abstaining is no right answer."""
+    """Return the verdict as a word. Only answers are right or wrong; credit for abstaining is not a right answer."""
     if entry.outcome in ("", OPEN):
         return entry.outcome or "absent"
     if Outcome(entry.outcome).failed:
@@ -73,26 +73,26 @@ SOLVER_COLUMNS = (
 
 
 def words_of(page: QuestionPage) -> str:
-    """The question without what its benchmark puts before it; the choices follow where the text does not hold them."""
+    """Return the question without its benchmark's standard opening, plus any choices that the text lacks."""
     text = page.own_words or page.text or page.error
     choices = "" if all(choice in text for choice in page.choices) else " / ".join(page.choices)
     return " · ".join(filter(None, (text, choices)))
 
 
 def cut(text: str, most: int) -> str:
-    """The text on one line, at most so many characters long."""
-    # A reply of a megabyte is not split into words for its first lines.
+    """Return the text on one line, with at most `most` characters."""
+    # Slice first, to avoid splitting a reply of a megabyte into words.
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def without_shared_openings(texts: Sequence[str]) -> list[str]:
-    """Texts less what several of them begin with: benchmarks word the questions of a task alike."""
+    """Return the texts without shared openings, because benchmarks use the same wording within a task."""
     ordered = sorted(set(texts))
     sharers = max(MIN_SHARERS, len(ordered) // 10)
     longest = dict.fromkeys(ordered, 0)
     for start in range(len(ordered) - sharers + 1):
-        # Of texts in order, what the first and the last begin with all between them do.
+        # In sorted order, an opening shared by the first and the last text is shared by all between them.
         ends = ordered[start], ordered[start + sharers - 1]
         shared = next(
             (at for at, (first, other) in enumerate(zip(*ends, strict=False)) if first != other), min(map(len, ends))
@@ -106,27 +106,27 @@ def without_shared_openings(texts: Sequence[str]) -> list[str]:
 
 @dataclass
 class Coded:
-    """A column of which many cells are equal: each value once, and for each row the place of its value."""
+    """A column with many equal cells: each distinct value once, and for each row the index of its value."""
 
     codes: list[int] = field(default_factory=list)
     _places: dict[Hashable, int] = field(default_factory=dict)
 
     def add(self, value: Hashable) -> None:
-        """One more row."""
+        """Add a row."""
         self.codes.append(self._places.setdefault(value, len(self._places)))
 
     @property
     def values(self) -> list[Hashable]:
-        """The values, in the order of their first row."""
+        """The distinct values, in the order of their first row."""
         return list(self._places)
 
 
 class QuestionList:
-    """The list of questions by columns, made while their pages are written.
+    """The list of questions by column, filled while their pages are written.
 
     Args:
-        solvers: how many entries each question has.
-        by: the group whose column the list has besides tasks; `task` for none.
+        solvers: number of solver entries per question.
+        by: a group to include as a column in addition to tasks; `task` for none.
     """
 
     def __init__(self, solvers: int, by: str) -> None:
@@ -135,13 +135,13 @@ class QuestionList:
         )
         self._columns = (*QUESTION_COLUMNS, *(() if by == "task" else (group,)))
         self.ids: list[str] = []
-        # Questions that a solver was asked, each solver for itself; questions on the error sheet.
+        # Number of questions asked, summed over solvers; number of questions on the error sheet.
         self.answers = self.sampled = 0
         self._cells = {column.name: Coded() for column in self._columns}
         self._of_solvers = [{column.name: Coded() for column in SOLVER_COLUMNS} for _ in range(solvers)]
 
     def add(self, page: QuestionPage) -> None:
-        """One more question. Raises `ValueError` where it has not one entry for each solver."""
+        """Add a question. Raises `ValueError` unless it has one entry for each solver."""
         if len(page.solvers) != len(self._of_solvers):
             raise ValueError(f"question {page.id!r}: {len(page.solvers)} entries for {len(self._of_solvers)} solvers")
         self.ids.append(page.id)
@@ -154,7 +154,7 @@ class QuestionList:
                 cells[column.name].add(column.value(entry))
 
     def values(self, starts: Sequence[int]) -> dict[str, Any]:
-        """The list as the pages read it; `starts` has the row that each file of questions begins with."""
+        """Return the list in the format of the pages; `starts` has the first row of each file of questions."""
         cells = _written(self._cells)
         texts = [cut(text, TEXT_SHOWN) for text in without_shared_openings(cells[WORDS]["values"])]
         heads = [

@@ -1,9 +1,9 @@
-"""The data of the pages as scripts: a browser that reads from disk may load a script, but no JSON.
+"""The data of the pages as scripts, because a page opened from disk may load scripts but no JSON.
 
     script("blink/list", version, values)      # bytes of data/blink/list.js
 
-Each file calls one function of the pages with its name, the version of the report and a JSON text. The text is parsed,
-never run, and is pure ASCII: U+2028, half surrogates and null bytes are escapes in it.
+Each file calls one function of the pages with its name, the report's version and a JSON text. The text is parsed,
+never executed, and is pure ASCII: U+2028, unpaired surrogates and null bytes are escaped.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any
 from hybrid.report.payload import Chart, Overview, OverviewSection, QuestionPage
 from hybrid.scoring.result import Result
 
-CHUNK_QUESTIONS = 100  # Questions in one file of questions, at most: a page loads the file that its question lies in
-CHUNK_CHARS = 500_000  # A file of questions ends with the question that brings it over so many characters
+CHUNK_QUESTIONS = 100  # Maximum questions per file of questions; a page loads the file that contains its question
+CHUNK_CHARS = 500_000  # A file of questions ends when it exceeds this number of characters
 
 
 def script(name: str, version: str, values: Any) -> bytes:
-    """A data file: dataclasses become objects of their fields; a number that JSON lacks becomes a string (`nan`)."""
+    """Return a data file; dataclasses become objects, and numbers that JSON lacks become strings (`nan`)."""
     return wrapped(name, version, as_json(values))
 
 
 def wrapped(name: str, version: str, text: str) -> bytes:
-    """A data file of a text that is JSON already."""
+    """Return a data file for a text that is already JSON."""
     return f"report.take({json.dumps(name)}, {json.dumps(version)}, {json.dumps(text)});\n".encode("ascii")
 
 
 def as_json(values: Any) -> str:
-    """One line of JSON; characters beyond ASCII stand as they are."""
+    """Return one line of JSON, with characters beyond ASCII unescaped."""
     try:
         return json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
     except ValueError:
@@ -41,7 +41,7 @@ def as_json(values: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON lacks in one that it has; `json` calls this for each, many times as fast as `asdict`."""
+    """Convert a value that JSON lacks; `json` calls this for each, which is much faster than `asdict`."""
     if isinstance(value, Result):
         return value.as_json()
     if is_dataclass(value):
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def _finite(value: Any) -> Any:
-    """The value with numbers that are none as strings."""
+    """Return the value with non-finite numbers as strings."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if value is None or isinstance(value, str | int):
@@ -64,18 +64,18 @@ def _finite(value: Any) -> Any:
 
 
 def overview_values(overview: Overview, places: Mapping[str, int]) -> dict[str, Any]:
-    """The first page: of the sections only title and conclusion, as each has a file of its own."""
+    """Return the first page; sections have only title and conclusion, because each has its own file."""
     heads = [{"id": section.id, "title": section.title, "lead": section.lead} for section in overview.sections]
     return {**vars(overview), "sections": heads, "front": _charts(overview.front, places)}
 
 
 def section_values(section: OverviewSection, places: Mapping[str, int]) -> dict[str, Any]:
-    """A section with its charts."""
+    """Return a section with its charts."""
     return {**vars(section), "charts": _charts(section.charts, places)}
 
 
 def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Charts with the rows of the list that each count opens, by `places`; `absent` counts ids that no row has."""
+    """Return charts with the list rows behind each count (from `places`); `absent` counts ids without a row."""
     records = []
     for chart in charts:
         rows: list[dict[str, Any]] = [row.as_json() for row in chart.rows]
@@ -88,7 +88,7 @@ def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str
 
 
 def chunks(questions: Iterable[QuestionPage]) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """The questions in files, made as they come: the row of the first, their list as JSON, and the images in it."""
+    """Yield the questions in files as they arrive: the first row, their list as JSON, and the image files."""
     start, number, texts, chars, files = 0, 0, list[str](), 0, set[str]()
     for number, page in enumerate(questions, 1):
         text = as_json(page)

@@ -1,4 +1,4 @@
-"""The error sheet: some questions of each task that a solver did not get right, drawn by a seed, for people to tag.
+"""The error sheet: for each task, a seeded sample of questions that a solver did not get right, for people to tag.
 
 questions = error_sheet(solvers, per_task=10, seed=0)
 """
@@ -13,13 +13,13 @@ from hybrid.scoring.score import Scored, grouped
 
 
 def error_sheet(solvers: Sequence[Scored], per_task: int, seed: int = 0) -> frozenset[str]:
-    """Ids of at most so many questions a task that the first hybrid solver got wrong; all of them where there are few.
+    """Return ids of up to `per_task` questions per task that the first hybrid solver got wrong.
 
-    The draw depends on seed, task and ids alone: another order of the questions gives the same sheet.
+    The sample depends only on seed, task and ids, not on the order of the questions.
     """
     if not (solvers and per_task):
         return frozenset()
-    # Whose errors are looked at: the first hybrid solver's, else those of the first solver.
+    # Use the errors of the first hybrid solver, else of the first solver.
     subject = next((solver for solver in solvers if role(solver) == "hybrid"), solvers[0])
     judged = [score for score in subject.scores if not score.outcome.failed and score.correct is not None]
     # Wrong, partly right, or without a readable answer.

@@ -1,4 +1,4 @@
-"""The facts of the runs at the head of a benchmark's page.
+"""The facts about the runs at the top of a benchmark's page.
 
 facts(solvers)          # Fact("model", "openai:gpt-4o (temperature 0.0)"), ...
 """
@@ -17,22 +17,22 @@ from hybrid.scoring.groups import control, model_of, role
 from hybrid.scoring.model_settings import settings_of
 from hybrid.scoring.score import Scored
 
-# Keys of a model's settings that identify its files, left out for readers.
+# Keys of a model's settings that are hashes of its files, omitted for readers.
 HASHES = ("weights_sha256", "configuration_sha256")
-RUN = "run"  # The fact that names a run: it is another in each, and says of itself which
+RUN = "run"  # The fact that names a run, which differs for each
 
-# Facts that are told as the manifest has them, with their keys there.
+# Facts that are copied from the manifest, with their keys there.
 SAID = {"protocol": "protocol", "tool output": "tool_output", "findings shown as": "show", "images": "images"}
 
 
 def card(scored: Scored) -> SolverCard:
-    """A solver as the pages know it."""
+    """Return a solver for the pages."""
     counts = (len(scored.scores), scored.failed, scored.open)
     return SolverCard(scored.solver, role(scored), model_of(scored), control(scored), *counts)
 
 
 def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
-    """Data, model, settings, tools, controls, dates and version; a fact that differs between runs names its run."""
+    """Return data, model, settings, tools, controls, dates and version; differing facts name their run."""
     runs: dict[object, list[Scored]] = {}
     for solver in solvers:
         runs.setdefault(solver.folder.path.resolve() if solver.folder else solver.solver, []).append(solver)
@@ -40,7 +40,7 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
     for members in runs.values():
         first = members[0]
         if first.folder is None:
-            # Predictions that were scored as they lie on disk.
+            # Predictions scored directly from their file.
             origin = " ".join(first.origin.lines()) if first.origin else ""
             name, record = first.solver, {"data": str(first.data), "predictions": origin}
         else:
@@ -63,10 +63,10 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
 
 
 def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...]:
-    """The facts that a run's manifest has on it and on these solvers."""
+    """Return the manifest's facts about a run and these solvers."""
     manifest = folder.manifest
     identity: Mapping[str, Any] = manifest["identity"]
-    # The tools that the solvers had, each with what answered: `depth classical:cues-2`.
+    # The tools of the solvers, each with its backends: `depth classical:cues-2`.
     solver_records, backends = manifest.get("solvers", {}), dict[str, dict[str, None]]()
     for name in solvers or solver_records:
         for tool, facts_of_tool in solver_records.get(name, {}).get("tools", {}).items():
@@ -91,7 +91,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
 
 
 def _named(record: Mapping[str, Any] | None, name: str) -> str:
-    """`embedded (temperature 0.0, seed 0)`: what is called by `name`, then what else is set."""
+    """Return, for example, `embedded (temperature 0.0, seed 0)`: the value of `name`, then the other settings."""
     record = record or {}
     left_out = (name, *HASHES)
     rest = {key: value for key, value in record.items() if key not in left_out and not isinstance(value, Mapping)}
@@ -103,7 +103,7 @@ def _listed(record: Mapping[str, Any]) -> str:
 
 
 def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:
-    """When the first and the last answers were asked for, in UTC; empty where it was not recorded."""
+    """Return when the first and the last answers were requested, in UTC; empty if not recorded."""
     times: list[float] = []
     for name in solvers:
         attempts = folder.recorded(name).without_steps

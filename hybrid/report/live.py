@@ -1,14 +1,14 @@
-"""The pages of a run while it goes on, served to a browser on this machine.
+"""The pages of a run in progress, served to a browser on this machine.
 
     with LiveSite(RunFolder(path)) as site, PageServer(site) as server:
         server.serve_forever()                     # http://127.0.0.1:PORT/
 
-The pages ask for `live.json`; that is when the run's files are looked at. Where answers have come, the pages are made
-anew in a folder of their own, at most every few seconds and never for more than a part of the time, and `live.json`
-tells another version. Of the run everything is only read: no lock is taken, no score is written.
+The pages poll `live.json`, which triggers a check of the run's files. When there are new answers, the pages are rebuilt
+in a new folder, at most every few seconds and only a limited share of the time, and `live.json` reports a new version.
+The run is only read: no lock is taken and no score is written.
 
-What the server does for others is in docs/security.md: it listens on 127.0.0.1, knows the files of the pages by name
-and looks up nothing else, refuses every other host and origin, and writes nothing.
+docs/security.md describes the server's exposure: it listens on 127.0.0.1, serves only the known files of the pages,
+rejects other hosts and origins, and writes nothing.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from hybrid.version import __version__
 ADDRESS = "127.0.0.1"
 INDEX = "index.html"
 LIVE = "live.json"
-PAUSE_S = 3.0  # Seconds from one making of the pages to the next, at least
-# After pages that took T seconds to make, nothing is made for SHARE * T seconds: the run needs the processors.
+PAUSE_S = 3.0  # Minimum seconds between two builds of the pages
+# After a build of T seconds, wait at least SHARE * T seconds, because the run needs the processors.
 SHARE = 4
-KEPT = 2  # So many makings of the pages stay on disk: a browser may still be reading the one before the last
-# By the end of a file's name; nothing else is served.
+KEPT = 2  # Number of builds kept on disk, because a browser may still be reading the previous one
+# Media types by suffix; nothing else is served.
 MEDIA_TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -50,7 +50,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     **{f".{suffix}": media_type for media_type, suffix in SUFFIXES.items()},
 }
 POLICY = (
-    # A chart becomes a PNG by way of a data: image.
+    # Saving a chart as PNG uses a data: image.
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -63,13 +63,13 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 
-# The state of a run's answers: each file with its size and the time of its last change.
+# The state of a run's answers: path, size and modification time of each file.
 Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
 class Made:
-    """The pages as they were made once: their folder, the files by the path in a browser, and what they show."""
+    """One build of the pages: its folder, its files by URL path, and the state of the run that it shows."""
 
     folder: Path
     files: Mapping[str, Path]
@@ -77,17 +77,17 @@ class Made:
 
 
 class LiveSite:
-    """The pages of a run, made anew when answers have come and a browser asks.
+    """The pages of a run, rebuilt on a browser's request when there are new answers.
 
     Args:
-        run: the run; it may still be going on, or not have begun to answer.
-        title: of the pages; empty for the benchmark's.
-        pause_s: seconds between two makings, at least.
-        clock: seconds that only grow.
-        tell: is told why pages could not be made; those from before stay.
+        run: the run, which may be in progress or have no answers yet.
+        title: title of the pages; empty for the benchmark's.
+        pause_s: minimum seconds between two builds.
+        clock: a monotonic clock in seconds.
+        tell: called with the reason if pages could not be rebuilt; the previous ones stay.
 
     Raises:
-        HybridError: the first pages cannot be made.
+        HybridError: the first pages cannot be built.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class LiveSite:
             return self._kept[-1]
 
     def look(self) -> bool:
-        """Look at the run; whether pages are being made now. Returns at once."""
+        """Check the run, and start a build if needed; return at once whether pages are being built."""
         with self._changed:
             if self._making or self._closed or self._clock() < self._not_before:
                 return self._making
@@ -138,12 +138,12 @@ class LiveSite:
         return True
 
     def wait(self) -> None:
-        """Wait until no pages are being made."""
+        """Wait until no pages are being built."""
         with self._changed:
             self._changed.wait_for(lambda: not self._making)
 
     def close(self) -> None:
-        """Remove the pages, after those that are being made."""
+        """Remove the pages, after any build in progress."""
         with self._changed:
             self._closed = True
         self.wait()
@@ -154,7 +154,7 @@ class LiveSite:
         try:
             pages = self._make()
         except (HybridError, OSError) as error:
-            # The run may be writing what was just read: the next look makes them.
+            # The run may have been writing the files just read; the next check tries again.
             self._tell(f"the pages are as they were: {error}")
         finally:
             with self._changed:
@@ -169,12 +169,12 @@ class LiveSite:
                 self._changed.notify_all()
 
     def _make(self) -> Made:
-        # Answers that come while the pages are made belong to the next ones.
+        # Take the stamp first, so that answers which arrive during the build trigger the next one.
         stamp = stamp_of(self._run)
         self._number += 1
         folder = self._root / str(self._number)
         write_site(collect_run(self._run, self._title), folder)
-        # By its path in a browser every file of the pages; of links and of other kinds of file none.
+        # Every regular file of the pages by its URL path; links and other file types are excluded.
         served = (path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES)
         plain = (path for path in served if path.is_file() and not path.is_symlink())
         files = {f"/{path.relative_to(folder).as_posix()}": path for path in plain}
@@ -182,7 +182,7 @@ class LiveSite:
 
 
 def stamp_of(run: RunFolder) -> Stamp:
-    """The state of the run's answers now."""
+    """Return the current state of the run's answers."""
 
     def stamps() -> Iterator[tuple[str, int, int]]:
         for path in sorted(run.path.glob(f"*/{ATTEMPTS}")):
@@ -198,7 +198,7 @@ class PageServer(ThreadingHTTPServer):
 
     Args:
         site: the pages.
-        port: 0 for one that is free.
+        port: the port; 0 for a free one.
 
     Raises:
         OSError: the port is taken.
@@ -212,8 +212,8 @@ class PageServer(ThreadingHTTPServer):
         self.site = site
         super().__init__((ADDRESS, port), _Handler)
         self.port = int(self.server_address[1])  # The port that it listens on
-        self.url = f"http://{ADDRESS}:{self.port}/"  # The address that a browser opens
-        # The values of `Host` that are answered: any other name that leads here is a stranger's (DNS rebinding).
+        self.url = f"http://{ADDRESS}:{self.port}/"  # The address for a browser
+        # Accepted values of `Host`; any other name that leads here is an attack (DNS rebinding).
         self.hosts = frozenset((f"{ADDRESS}:{self.port}", f"localhost:{self.port}"))
 
 
@@ -222,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     server: PageServer
     protocol_version = "HTTP/1.1"
-    # The head and the body go out in two writes: the second would wait 40 ms for the client's word on the first.
+    # Head and body are two writes; with Nagle's algorithm the second would wait 40 ms for an acknowledgement.
     disable_nagle_algorithm = True
     server_version = f"hybrid/{__version__}"
     sys_version = ""
@@ -238,7 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             data = None if file is None else file.read_bytes()
         except FileNotFoundError:
-            # The pages were made anew, and this making is gone.
+            # A newer build has replaced this one.
             data = None
         status = refused or (HTTPStatus.NOT_FOUND if data is None else HTTPStatus.OK)
         media_type = "text/plain; charset=utf-8" if file is None or data is None else MEDIA_TYPES[file.suffix]
@@ -253,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the name of the standard library
 
     def _refused(self) -> HTTPStatus | None:
-        """Why a request is not answered: it was meant for another host, or comes from another page."""
+        """Return why a request is rejected: it is for another host, or comes from another page."""
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             return HTTPStatus.MISDIRECTED_REQUEST
@@ -263,10 +263,10 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def end_headers(self) -> None:
-        """Every answer has them, errors of the protocol too."""
+        """Add the security headers to every response, including protocol errors."""
         for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
-        """Say nothing: paths hold ids of questions, and a terminal is no log."""
+        """Log nothing, because paths contain question ids and a terminal is not a log."""

@@ -1,8 +1,8 @@
-"""The first page of a benchmark: conclusion and charts, then a section for each question that a reader has.
+"""The first page of a benchmark: conclusion and charts, then a section for each typical question of a reader.
 
     overview_of(comparison, ("runs/a", "--by", "level"))     # of a comparison (`hybrid/scoring/compare.py`)
 
-Every section carries the command that prints its numbers.
+Every section includes the command that prints its numbers.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ GAIN = "What the gain is made of"
 
 
 def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
-    """The overview of solvers side by side; there is at least one.
+    """Return the overview of at least one solver, side by side.
 
-    `arguments` are the arguments of `hybrid compare` that print its numbers: paths and options that change them.
+    `arguments` are the paths and options of the `hybrid compare` command that prints its numbers.
     """
     by_name = {result.name: result for result in results(comparison)}
     marks = reference_lines(comparison, by_name["chance"].rows if "chance" in by_name else ())
@@ -52,7 +52,7 @@ def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
         )
         for result in by_name.values()
     ]
-    # No paper printed numbers of generated questions.
+    # Papers print no numbers on generated questions.
     if cells_of(comparison):
         command = shlex.join(("hybrid", "compare", *arguments, "--published"))
         sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))
@@ -83,18 +83,18 @@ def _front(
     rows: Mapping[str, Sequence[Result]],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
-    """The parts of the gain, each solver's value, and differences of the main pairs by task or else values by task.
+    """Yield the parts of the gain, each solver's value, and differences of main pairs by task, or values by task.
 
-    The first is over all questions, a chart for each pair, as its section begins too: its steps open their questions.
+    The parts of the gain are over all questions, with one chart per pair; their steps link to their questions.
     """
     if DECOMPOSITION in by_name:
         steps = [chart for chart in charts_of(comparison, by_name[DECOMPOSITION]) if not chart.rows[0].group]
         for chart in steps:
-            # Of several, a menu has the names of the solvers, and a heading with them fills a phone's screen.
+            # With several charts a menu names the solvers; a heading with names would fill a phone's screen.
             yield replace(chart, title=GAIN) if len(steps) > 1 else chart
     if values := headlines(comparison, rows.get(VALUES, ())):
         metric = values[0].metric
-        # Of each kind of reference line the highest; of chance the guess, which comes first.
+        # For each kind of reference line the highest; for chance the guess, which comes first.
         by_kind: dict[str, ReferenceLine] = {}
         for mark in (mark for mark in marks if mark.task == metric):
             other = by_kind.setdefault(mark.kind, mark)
@@ -109,7 +109,7 @@ def _front(
 
 
 def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:
-    """The overview of a run of which no question is finished yet."""
+    """Return the overview of a run without a finished question."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     waiting = f"No answer yet; {how_many(open_questions)} to ask."
     head = head_of_run(folder, open_questions)

@@ -3,8 +3,8 @@
     Pages(title, made_by, benchmarks)               # the whole site
         BenchmarkPages(key, overview, n, questions) # a tab: one benchmark
 
-`collect.py` makes them of scored runs, `site.py` writes them as files that a browser reads. Everything that a person
-reads in them may have been written by a model or a data set: it is text, and never markup.
+`collect.py` creates them from scored runs, `site.py` writes them as files for a browser. Any text in them may come from
+a model or a data set, so it is text and never markup.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hybrid.solving.solver import Role
 
 @dataclass(frozen=True)
 class Fact:
-    """A line of what was run: `model`, `openai:gpt-4o`."""
+    """A fact about a run: `model`, `openai:gpt-4o`."""
 
     name: str
     value: str
@@ -31,9 +31,9 @@ class Fact:
 
 @dataclass(frozen=True)
 class SolverCard:
-    """A solver as the pages know it."""
+    """A solver for the pages."""
 
-    name: str  # As tables name it: `controller [blank]`
+    name: str  # The name in tables: `controller [blank]`
     role: Role
     model: str | None
     control: str | None
@@ -44,27 +44,27 @@ class SolverCard:
 
 @dataclass(frozen=True)
 class Chart:
-    """Rows of the result table that one picture shows, and the values that they are read against."""
+    """Rows of the result table that one chart shows, and its reference values."""
 
     kind: ChartKind
     title: str
     rows: tuple[Result, ...]
     marks: tuple[ReferenceLine, ...] = ()
-    # Of a waterfall, for each row: 0 where it starts, 1 a step up, -1 a step down (`Section.signs`).
+    # For a waterfall, the role of each row: 0 the start, 1 a step up, -1 a step down (`Section.signs`).
     signs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class OverviewSection:
-    """One question and its answer: charts first, tables below, and the command that gives the same numbers."""
+    """A reader's question and its answer: charts, then tables, and the command that prints the same numbers."""
 
     id: str  # Its anchor in a link: letters, digits and hyphens
     title: str
-    lead: str  # The conclusion in one or two sentences, shown while the section is folded; empty for none
+    lead: str  # The conclusion in one or two sentences, shown while the section is folded; may be empty
     charts: tuple[Chart, ...]
     tables: tuple[Table, ...]
     command: str  # `hybrid compare RUN --json`: recomputes every number of the section
-    pictures: tuple[PicturePayload, ...] = ()  # Shown above all else
+    pictures: tuple[PicturePayload, ...] = ()  # Shown above everything else
 
 
 @dataclass(frozen=True)
@@ -74,56 +74,58 @@ class Overview:
     benchmark: str
     title: str
     facts: tuple[Fact, ...]
-    warnings: tuple[str, ...] = ()  # Labels, damage, failures: they limit every number
+    warnings: tuple[str, ...] = ()  # Labels, damage and failures, which limit every number
     solvers: tuple[SolverCard, ...] = ()
-    pairs: tuple[tuple[str, str], ...] = ()  # The pairs a, b of solvers for which helped and harmed can be asked for
+    # The pairs a, b of solvers for which helped and harmed questions can be shown
+    pairs: tuple[tuple[str, str], ...] = ()
     sections: tuple[OverviewSection, ...] = ()
     conclusion: tuple[str, ...] = ()  # At most six sentences
-    # The charts of the first screen: the parts of the gain, each solver's value, differences (or values) by task.
+    # The charts of the first screen: parts of the gain, each solver's value, differences (or values) by task.
     front: tuple[Chart, ...] = ()
-    # The numbers of these charts, also for readers without scripts: a line a solver, a line a task.
+    # The numbers of these charts, also for readers without scripts: a line per solver, a line per task.
     headline: tuple[Table, ...] = ()
-    # The column of the list of questions that holds the groups of rows: `task`, or the group of `--by`.
+    # The column of the list of questions by which rows are grouped: `task`, or the group of `--by`.
     by: str = "task"
-    head: tuple[str, ...] = ()  # The first line: models, benchmark and split or generated questions, number, date
+    # The first line: models, benchmark with split or `generated questions`, number of questions, date
+    head: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class PicturePayload:
-    """An image of a page.
+    """An image on a page.
 
-    `file` is its path in the site (`images/ab/abcd....jpg`), None where the store does not have it; `width` and
-    `height` are those of the original in pixels.
+    `file` is its path in the site (`images/ab/abcd....jpg`), None if the store does not have it; `width` and `height`
+    are those of the original in pixels.
     """
 
-    name: str  # `img:1`, as the model knows it
+    name: str  # `img:1`, as in the model's prompt
     file: str | None
     width: int
     height: int
-    # Kind and origin of the picture, for people who do not see it: `crop of img:1, box (10, 20, 200, 300)`.
+    # Alternative text with kind and origin: `crop of img:1, box (10, 20, 200, 300)`.
     caption: str
-    # The name of the image of the same size that this one is drawn over, for a slider between the two.
+    # The name of the equally large image that this one is drawn over, for a slider between the two.
     over: str | None = None
 
 
 @dataclass(frozen=True)
 class StepEntry:
-    """One step of a conversation: a model's message, a tool's finding, a decision of a rule."""
+    """One step of a conversation: a model's message, a tool output, a decision of a rule."""
 
     kind: Literal["model", "tool", "rule"]
     name: str
     text: str
     seconds: float
     fault: str | None
-    data: Json  # Arguments, numbers, confidence: what the trace holds
+    data: Json  # Arguments, numbers, confidence: the data in the trace
     pictures: tuple[PicturePayload, ...]
 
 
 @dataclass(frozen=True)
 class AskEntry:
-    """One ask: what was put to the solver, what happened, what it replied."""
+    """One ask: the prompt, the steps, and the reply."""
 
-    # Text and images in order; empty where it is the question as it stands above.
+    # Text and images in order; empty if it is the question as shown above.
     prompt: tuple[str | PicturePayload, ...]
     steps: tuple[StepEntry, ...]
     reply: str
@@ -138,51 +140,51 @@ class AskEntry:
 
 @dataclass(frozen=True)
 class SolverEntry:
-    """One solver's way to its answer."""
+    """One solver's steps to its answer."""
 
     solver: str
-    correct: float | None  # 0..1; None where it was not asked, or where there is no right and wrong
-    outcome: str  # A value of `Outcome`; `open` where it was not finished yet; empty where it has no such question
+    correct: float | None  # 0..1; None if it was not asked, or if there is no right and wrong
+    outcome: str  # A value of `Outcome`; `open` if not finished yet; empty if the solver does not have the question
     answer: str
-    rule: str  # Of the parser that read the answer
-    why: str  # Why it failed or has no score; empty else
+    rule: str  # The parser's rule that read the answer
+    why: str  # The reason why it failed or has no score; otherwise empty
     wall_s: float | None
     asks: tuple[AskEntry, ...]
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that were called, each once, in the order of their first call."""
+        """The called tools, without duplicates, in the order of their first call."""
         steps = (step for ask in self.asks for step in ask.steps)
         return tuple(dict.fromkeys(step.name for step in steps if step.kind == "tool"))
 
 
 @dataclass(frozen=True)
 class QuestionPage:
-    """A question with everything that became of it."""
+    """A question with all results."""
 
     id: str
     task: str
     groups: tuple[Fact, ...]
     text: str
     choices: tuple[str, ...]
-    target: str  # The right answer in words; empty where it is not known
+    target: str  # The right answer in words; empty if unknown
     pictures: tuple[PicturePayload, ...]
     solvers: tuple[SolverEntry, ...]  # One for each solver of the overview, in its order
-    error: str = ""  # Why the question could not be asked at all
+    error: str = ""  # Reason why the question could not be asked at all
     sampled: bool = False  # Whether the question is on the error sheet
-    own_words: str = ""  # `text` without what the benchmark puts before it, such as a disclaimer; empty if unknown
-    again: str = ""  # The command that asks this question again, with every request and reply in the log
-    again_where: str = ""  # Where that command runs; empty if it runs in the working directory
+    own_words: str = ""  # `text` without the benchmark's standard opening, such as a disclaimer; empty if unknown
+    again: str = ""  # The command that asks this question again, logging every request and reply
+    again_where: str = ""  # Where to run that command; empty for the working directory
 
 
 @dataclass(frozen=True)
 class BenchmarkPages:
     """The pages of one benchmark."""
 
-    key: str  # Of its files and links: the benchmark's name, with a number where it appears twice
+    key: str  # Key of its files and links: the benchmark's name, with a number if it appears twice
     overview: Overview
-    n: int  # Questions
-    # In the order of the data; made one at a time, as there may be many and each may be long.
+    n: int  # Number of questions
+    # In the order of the data; generated one at a time, because there may be many long ones.
     questions: Iterator[QuestionPage]
 
 
@@ -199,11 +201,11 @@ class Tag:
 
 @dataclass(frozen=True)
 class Pages:
-    """A whole report."""
+    """A full report."""
 
     title: str
     made_by: str  # The command that wrote it, and when
     benchmarks: Sequence[BenchmarkPages]
     images: Path  # The image store that `PicturePayload.file` is copied from (`hybrid.core.images`)
     tags: tuple[Tag, ...] = ()
-    live: bool = False  # Whether the pages ask their server for what is new (`hybrid view`)
+    live: bool = False  # Whether the pages poll their server for news (`hybrid view`)

@@ -1,9 +1,9 @@
-"""Images of a run as the pages show them: where they lie in the site, how large they are, what they are.
+"""Images of a run for the pages: path in the site, size, and description.
 
     pictures = Pictures(home() / "images")
     pictures.of(ref, "question")          # PicturePayload(name="img:1", file="images/ab/abcd....jpg", ...)
 
-A picture has the path that it gets in the site, by its sha256; one that the store does not have has none, and says so.
+A picture's path in the site derives from its sha256; one that the store lacks has no path, and its caption says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hybrid.core.images import ImageStore
 from hybrid.core.types import Box, ImageRef, StoredImage
 from hybrid.report.payload import PicturePayload
 
-# The suffix of a file by its media type.
+# File suffix by media type.
 SUFFIXES: Mapping[str, str] = {
     **{f"image/{kind}": kind for kind in ("png", "webp", "gif", "bmp")},
     "image/jpeg": "jpg",
@@ -34,7 +34,7 @@ class Drawn:
 
 
 class Pictures:
-    """Makes pictures of references, and remembers which files the store has.
+    """Creates pictures from references, and caches which files the store has.
 
     Args:
         root: the image store's folder.
@@ -45,18 +45,18 @@ class Pictures:
         self._files: dict[StoredImage, str | None] = {}
 
     def file(self, image: StoredImage) -> str | None:
-        """The path that an image gets in the site; None where the store does not have it."""
+        """Return an image's path in the site; None if the store does not have it."""
         if image not in self._files:
             name = f"images/{image.sha256[:2]}/{image.sha256}.{SUFFIXES[image.media_type]}"
             self._files[image] = name if self._store.path(image.sha256).is_file() else None
         return self._files[image]
 
     def of(self, ref: ImageRef, what: str, drawing: Drawn | None = None) -> PicturePayload:
-        """A picture of an image that was shown, or of one that a tool made; `what` opens its caption."""
+        """Return the picture of a shown or tool-made image; `what` begins its caption."""
         file = self.file(ref.image)
         over, size = None, (ref.image.width, ref.image.height)
         if drawing is not None and ref.parent not in (None, ref.name) and ref.box in (None, Box(0, 0, *size)):
-            # It lies over an image of its size that it is made of all of; a crop does not.
+            # An overlay covers its full parent and has the same size; a crop does not.
             over = ref.parent if drawing.sizes.get(ref.parent or "") == size else None
         facts = [what, f"{ref.image.width} x {ref.image.height} pixels"]
         if over is not None:

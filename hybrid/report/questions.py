@@ -1,10 +1,10 @@
-"""The questions of a report: a page for each, with what every solver said and did.
+"""The questions of a report: a page for each, with the replies and steps of every solver.
 
     book = QuestionBook("blink", solvers, pictures, sampled)
-    book.pages()             # one page at a time, read from disk when it is asked for
+    book.pages()             # one page at a time, read from disk on demand
 
-Scores are in memory; question and attempt are read when their page is made, and forgotten. An attempt that cannot be
-read any more costs one solver's conversation about one question, and the page says so.
+Scores are in memory; question and attempt are read when their page is made, and then released. An attempt that can no
+longer be read costs only one solver's conversation about one question, and the page says so.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from hybrid.scoring.records import SolverRows
 from hybrid.scoring.score import Scored
 
 AnyQuestion = Question | BrokenQuestion
-# The parts of usage that are shown of an ask.
+# The usage fields shown for an ask.
 OF_USAGE = ("model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
 
 
 def entry_of(rows: SolverRows, question: AnyQuestion, pictures: Pictures) -> SolverEntry:
-    """A solver's way to its answer, by the one list of facts; without asks where it has none."""
+    """Return a solver's steps to its answer; without asks if it has no attempt."""
     scored, recorded, row = rows.scored, rows.recorded, rows.row(question.id)
     if row is None:
-        # Open, or no question of this solver at all.
+        # The question is open, or this solver does not have it.
         return SolverEntry(scored.solver, None, OPEN if question.id in scored.questions else "", "", "", "", None, ())
     attempt, note = None, ""
     try:
@@ -69,7 +69,7 @@ class QuestionBook:
     Args:
         benchmark: its name.
         solvers: in the order of the overview.
-        pictures: where images lie.
+        pictures: the images.
         sampled: ids of the questions on the error sheet.
         questions: the questions of a run without any answer, by id.
     """
@@ -87,7 +87,7 @@ class QuestionBook:
         self._sampled = sampled
         self._again = commands_again(solvers)
         self._solvers = tuple(SolverRows(solver, steps=True) for solver in solvers)
-        # The questions by id, those of one folder once.
+        # The questions by id, with each folder included once.
         sources: dict[object, Mapping[str, AnyQuestion]] = {}
         for solver in solvers:
             sources.setdefault(
@@ -100,9 +100,9 @@ class QuestionBook:
         self.ids = tuple(dict.fromkeys(identity for source in self._sources for identity in source))
 
     def pages(self) -> Iterator[QuestionPage]:
-        """A page for each question, in the order of the data."""
+        """Yield a page for each question, in the order of the data."""
         for identity in self.ids:
-            # From the source that knows most of it: with images, else with a text.
+            # Use the source that knows most about it: with images, else with a text.
             question = max(
                 (source[identity] for source in self._sources if identity in source),
                 key=lambda question: (
@@ -131,29 +131,29 @@ class QuestionBook:
 
 
 def own_words(text: str, texts: Mapping[str, str]) -> str:
-    """A question without the texts of its benchmark that it begins with; unchanged if nothing else is in it."""
+    """Return a question without a leading text of its benchmark; unchanged if nothing else is left."""
     openings = (opening for value in texts.values() if (opening := value.strip()) and text.startswith(opening))
     return text.removeprefix(max(openings, key=len, default="")).strip() or text
 
 
 def commands_again(solvers: Sequence[Scored]) -> dict[str, tuple[str, str]]:
-    """By id the command that asks a question again, of the first solver that was asked it, and where to run it.
+    """Return by id the command that asks a question again with the first solver that has it, and where to run it.
 
     The second part is empty if the command runs in the working directory. Otherwise the run is outside of it, and the
-    command runs in the folder that holds the run.
+    command must run in the folder that contains the run.
     """
     commands: dict[str, tuple[str, str]] = {}
     for solver in solvers:
         if solver.folder is None or is_imported(solver):
             continue
-        # A page leaves the machine, so it names no folder outside of the working directory but the run's own.
+        # A page may leave the machine, so it names no folder outside the working directory except the run's own.
         path, working = Path(os.path.normpath(solver.folder.path.absolute())), Path.cwd()
         outside = working not in path.parents
         run = path.name if outside else path.relative_to(working).as_posix()
         where = f"in the folder that holds {run}" if outside else ""
         data = Path(solver.folder.manifest.get("options", {}).get("data", ""))
         if outside and not data.is_absolute() and data.exists() and data != Path():
-            # The folder was named from the working directory and is not found from there.
+            # The data folder was named relative to the working directory and cannot be found from the run's folder.
             where += f"; add --data DIR for the folder {data.name}"
         for score in solver.scores:
             words = ("hybrid", "run", "--config", run, "--solver", word(solver), "--only", score.id)
@@ -163,14 +163,14 @@ def commands_again(solvers: Sequence[Scored]) -> dict[str, tuple[str, str]]:
 
 
 def target_in_words(benchmark: Benchmark, question: Question) -> str:
-    """The right answer as a person reads it: letter and text of the choice, a number, an order; empty where unknown."""
+    """Return the right answer for a person: letter and text of the choice, a number, an order; empty if unknown."""
     if question.target is None:
         return ""
     prompt = Prompt((question.text,), question.kind, question.choices, question.given, question.route)
     try:
         oracle = benchmark.oracle_answer(question, prompt)
     except (DataError, LookupError, TypeError, ValueError):
-        # Predictions hold as much of a question as their program kept.
+        # Predictions hold only the parts of a question that their program saved.
         oracle = None
     answer = (str(question.target) if oracle is None else oracle).removeprefix("Answer: ")
     letter = re.fullmatch(r"\(?([A-Z])\)?", answer)
@@ -193,7 +193,7 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
     if not isinstance(question, BrokenQuestion):
         parts: tuple[Any, ...] = tuple(part.image if isinstance(part, ImageRef) else part for part in prompt)
         text = (question.text,) if question.text else ()
-        # The page shows the question's text and images above.
+        # The page already shows the question's text and images above.
         if parts in ((*text, *question.images), (*question.images, *text)):
             prompt = ()
     return AskEntry(

@@ -1,17 +1,17 @@
-"""Writes a report as files that a browser reads from disk or from any web server: no network, no build step.
+"""Writes a report as files for a browser, from disk or from any web server: no network, no build step.
 
 write_site(pages, Path("site"))        # then open site/index.html
 
-    index.html                      the frame; without scripts the conclusions and headline numbers
+    index.html                      the page; without scripts it shows conclusions and headline numbers
     assets/                         scripts and style
     data/site.js                    benchmarks, solvers, tags
     data/BENCHMARK/overview.js      the first page of a benchmark
     data/BENCHMARK/sections/ID.js   charts and tables of a section, and the questions behind its counts
     data/BENCHMARK/list.js          the list of its questions, by columns
-    data/BENCHMARK/questions/0.js   its questions, some in each file
+    data/BENCHMARK/questions/0.js   its questions, several per file
     images/ab/SHA.png               the images, linked or copied from the store
-    hybrid-report.json              marks the folder as a report, which the next one may replace
-    live.json                       asked for by pages of a run that goes on
+    hybrid-report.json              marks the folder as a report, which the next report may replace
+    live.json                       polled by the pages of a run in progress
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from hybrid.report.payload import BenchmarkPages, Pages, QuestionPage
 
 MARKER = "hybrid-report.json"
 FORMAT = 1
-# In the order in which a browser runs them: each uses those before it.
+# In the order in which a browser runs them; each uses earlier ones.
 SCRIPTS = (
     *(f"assets/{name}.js" for name in ("base", "data", "routes", "verdicts", "rows", "tables", "svg", "saving")),
     *(f"assets/{name}.js" for name in ("charts", "overview", "filters", "list", "pictures", "tags", "question")),
@@ -52,14 +52,14 @@ _IMAGE = re.compile(r"images/([0-9a-f]{2})/(\1[0-9a-f]{62})\.(?:jpg|jpeg|png|web
 
 
 def write_site(pages: Pages, out: Path) -> Path:
-    """Write the files; the path of `index.html`.
+    """Write the files; return the path of `index.html`.
 
-    All is written next to `out` and then takes its place at once: an interruption leaves `out` as it was.
+    Everything is written next to `out` and then moved into place at once, so an interrupt leaves `out` unchanged.
 
     Raises:
-        UsageError: `out` is a file, or a folder that holds something else than a report.
+        UsageError: `out` is a file, or a folder that contains something other than a report.
         DataError: an image is not in the store.
-        ValueError: the pages contradict themselves (a question without an entry for each solver, a key twice).
+        ValueError: inconsistent pages (a question without an entry for each solver, a duplicate key).
         OSError: the files cannot be written.
     """
     place = out.resolve()
@@ -81,20 +81,20 @@ def write_site(pages: Pages, out: Path) -> Path:
     except OSError as error:
         raise _name_final_file(error, fresh, out) from error
     finally:
-        # Gone already where it has taken its place.
+        # It no longer exists if it was moved into place.
         shutil.rmtree(fresh, ignore_errors=True)
     return out / "index.html"
 
 
 def _name_final_file(error: OSError, fresh: Path, out: Path) -> OSError:
-    """The same error with the file's name below `out`."""
+    """Return the same error with the file's final name below `out`."""
     first = first_of_tree(error) if isinstance(error, shutil.Error) else error
     file = os.fspath(first.filename2 or first.filename or fresh)
     return OSError(first.errno, first.strerror, file.replace(os.fspath(fresh), os.fspath(out)))
 
 
 def refuse_other(place: Path) -> None:
-    """Raise `UsageError` where a place holds something else than a report."""
+    """Raise `UsageError` if a place contains something other than a report."""
     if not place.exists():
         return
     if not place.is_dir():
@@ -109,7 +109,7 @@ def refuse_other(place: Path) -> None:
 
 
 def _put_in_place(fresh: Path, place: Path) -> None:
-    """Exchange two folders by renaming."""
+    """Replace a folder by another one, by renaming."""
     if not place.exists():
         fresh.rename(place)
         return
@@ -143,7 +143,7 @@ def _write(pages: Pages, folder: Path) -> None:
         (benchmark.key, [solver.name for solver in benchmark.overview.solvers]) for benchmark in pages.benchmarks
     ]
     site = {
-        # Notes kept by a browser for one report are not shown in another, and outlive its being written anew.
+        # A browser keeps notes by this id: not shared between different reports, and kept when a report is rewritten.
         "id": hashlib.sha256(json.dumps([pages.title, solver_names]).encode()).hexdigest()[:16],
         "title": pages.title,
         "heading": ": ".join([pages.title, *(" | ".join(overview.head) for overview in overviews if overview.head)]),
@@ -170,8 +170,8 @@ def _write(pages: Pages, folder: Path) -> None:
 
 
 def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, bring: partial[None]) -> QuestionList:
-    """The list of the questions that were written."""
-    # A page leaves the machine; the text of questions and replies is not ours to change.
+    """Write the pages of one benchmark; return the list of its questions."""
+    # A page may leave the machine, so paths are hidden in the overview; texts of questions and replies are unchanged.
     place, overview = folder / "data" / pages.key, hide_paths_in(pages.overview)
     for name in ("questions", "sections"):
         (place / name).mkdir(parents=True)
@@ -201,9 +201,9 @@ def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, bring: p
 
 
 def _bring(store: ImageStore, folder: Path, present: set[str], names: Iterable[str]) -> None:
-    """Link or copy images out of the store, each once: those that are `there` are left.
+    """Link or copy images from the store, each once; those in `present` are skipped.
 
-    Raises `DataError` for one that the store lacks, `ValueError` for another kind of name.
+    Raises `DataError` for an image that the store lacks, `ValueError` for an invalid name.
     """
     for name in names:
         if name in present:
@@ -218,6 +218,6 @@ def _bring(store: ImageStore, folder: Path, present: set[str], names: Iterable[s
         try:
             os.link(source, target)
         except OSError:
-            # Another disk, or one that knows no links.
+            # The target is on another disk, or its file system does not support links.
             shutil.copyfile(source, target)
         present.add(name)

@@ -1,10 +1,10 @@
-"""Tags: what people noted about the questions of an error sheet, saved by the pages and read again.
+"""Tags: people's notes about the questions of an error sheet, saved by the pages and read back.
 
     tags = read_tags(Path("tags.json"))
-    hybrid report RUN -o site --tags tags.json       # counts them, by task and by solver
+    hybrid report RUN -o site --tags tags.json       # counts them by task and by solver
 
-A file is `{"format": 1, "tags": [{"benchmark", "question", "solver", "tag", "note"}]}`. `note` may be
-left out; a row with a note may have an empty tag.
+A file is `{"format": 1, "tags": [{"benchmark", "question", "solver", "tag", "note"}]}`. `note` is optional; a row with
+a note may have an empty tag.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from hybrid.report.payload import Tag
 
 FORMAT = 1
 COLUMNS = tuple(field.name for field in fields(Tag))
-NO_TAG = "(a note alone)"  # Counted where a person wrote a note and no tag
+NO_TAG = "(a note alone)"  # Counted for a note without a tag
 UNKNOWN_SHOWN = 5
 
 
 def read_tags(path: Path) -> tuple[Tag, ...]:
-    """The tags of a file, in its order.
+    """Read the tags of a file, in its order.
 
     Raises:
-        DataError: it is not such a file; names the row, from 1, and what is wrong with it.
+        DataError: invalid file; the message names the row, from 1, and the error.
     """
     try:
         content = json.loads(read_small(path).decode("utf-8-sig"))
@@ -74,11 +74,11 @@ def _tag(row: Mapping[str, Any], location: str) -> Tag:
 def check_tags(
     tags: Sequence[Tag], contents: Mapping[str, tuple[Collection[str], Collection[str]]], path: Path
 ) -> None:
-    """Raise `DataError` for tags of what a report does not have, naming them.
+    """Raise `DataError` for tags of benchmarks, solvers or questions that a report does not have.
 
     Args:
-        tags: what `path` holds.
-        contents: by benchmark the solvers and the questions of the report.
+        tags: the content of `path`.
+        contents: the solvers and the questions of the report by benchmark.
         path: the file, for the message.
     """
     unknown = {}
@@ -98,9 +98,9 @@ def check_tags(
 
 
 def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ...]:
-    """How often each tag was given, by task and by solver; `tasks` is the task of each question.
+    """Return how often each tag was given, by task and by solver; `tasks` is the task of each question.
 
-    A share is of the tagged answers of the column: one with two tags counts in both rows, so that the shares of a
+    A share is of the tagged answers of the column: an answer with two tags counts in both rows, so the shares of a
     column may add up to more than 100 %.
     """
     by_task = [(tag.tag or NO_TAG, tasks[tag.question], (tag.question, tag.solver)) for tag in tags]
@@ -108,7 +108,7 @@ def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ..
     return (_crossed("Tags by task", by_task), _crossed("Tags by solver", by_solver))
 
 
-# A tag, the column that it counts in, and the answer that was tagged: question and solver.
+# A tag, its column, and the tagged answer (question and solver).
 Given = tuple[str, str, tuple[str, str]]
 
 
@@ -116,7 +116,7 @@ def _crossed(title: str, cells: Sequence[Given]) -> Table:
     heads = sorted({head for _, head, _ in cells})
 
     def cell(name: str | None, head: str | None) -> set[tuple[str, str]]:
-        """The answers with a tag, or any, in a column, or in all."""
+        """Return the answers with this tag (None: any) in this column (None: all)."""
         return {it for n, h, it in cells if name in (None, n) and head in (None, h)}
 
     columns = (*heads, None)

@@ -1,1 +1,1 @@
-"""Asks every question of a run: resolves it, appends the answers; estimates, data, permissions."""
+"""Runs: resolve the configuration, ask every question, save the answers; also estimates, data and permissions."""

@@ -1,9 +1,9 @@
-"""The runs of an ablation: the same questions with every tool, without each, and with each alone.
+"""The runs of an ablation: the same questions with all tools, without each tool, and with each tool alone.
 
     plan = ablation(("depth", "crop", "ocr"), add_one=True)
     [run.name for run in plan.runs]     # full, none, without-depth, ..., only-depth, ...
 
-The same set of tools is asked with once: of two tools, the one without the other is the other alone.
+Each set of tools is asked only once: with two tools, leaving out one is the same as offering the other alone.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Ablation:
-    """The tools offered and the runs that show what each of them brings; the first run offers all of them."""
+    """The offered tools and the runs that measure the effect of each; the first run offers all of them."""
 
     tools_offered: tuple[str, ...]
     runs: tuple[PlannedRun, ...]
 
     def still_called(self, tools: ToolsInUse) -> tuple[str, ...]:
-        """A line for each tool that another tool calls, and that is therefore used where it is left out.
+        """Return a line for each tool that another tool calls, so that it is used even when it is left out.
 
         `tools` are those of the full run.
         """
@@ -36,23 +36,23 @@ class Ablation:
             others = (other for other in self.tools_offered if other != name)
             callers = [other for other in others if name in with_needs([other], tools.tools, tools.backends)]
             if callers and any(name not in menu and {*callers} & {*menu} for menu in map(tools_of, self.runs)):
-                lines.append(f"{name} is called by {', '.join(callers)} also where it is left out")
+                lines.append(f"{name} is called by {', '.join(callers)} even in a run that leaves it out")
         return tuple(lines)
 
 
 def ablation(
     tools_offered: Sequence[str], vary: Iterable[str] | None = None, *, leave_out: bool = True, add_one: bool = False
 ) -> Ablation:
-    """The runs of an ablation: full, none, then each tool left out, then each alone, in the order of the tools.
+    """Return the runs of an ablation: full, none, each tool left out, then each tool alone, in the order of the tools.
 
     Args:
-        tools_offered: the tools that are offered.
-        vary: those that are left out or added; None for all.
-        leave_out: whether there is a run without each of these.
-        add_one: whether there is a run with each of these alone.
+        tools_offered: the tools to offer.
+        vary: the tools to leave out or add; None for all.
+        leave_out: whether to include runs without one of these tools.
+        add_one: whether to include runs with one of these tools alone.
 
     Raises:
-        UsageError: no tool is offered, one of `vary` is not offered, or there is nothing to do.
+        UsageError: no tool is offered, a tool of `vary` is not offered, or there is nothing to do.
     """
     tool_names = tuple(dict.fromkeys(tools_offered))
     if not tool_names:
@@ -63,7 +63,7 @@ def ablation(
     if unknown := sorted(to_vary - {*tool_names}):
         raise UsageError(f"--vary {','.join(unknown)}: not among the tools offered: {', '.join(tool_names)}")
     varied = [name for name in tool_names if name in to_vary]
-    # Of two runs with the same menu the first is made.
+    # Of two runs with the same set of tools, only the first is kept.
     menus = {tool_names: (FULL, FULL), (): (NONE, "no tool")}
     for name in varied if leave_out else ():
         menus.setdefault(tuple(tool for tool in tool_names if tool != name), (f"without-{name}", f"without {name}"))
@@ -75,6 +75,6 @@ def ablation(
 
 
 def tools_of(run: PlannedRun) -> tuple[str, ...]:
-    """The tools that a run of an ablation offers."""
+    """Return the tools that a run of an ablation offers."""
     menu: tuple[str, ...] = run.changes["tools"]
     return () if menu == (NO_TOOL,) else menu

@@ -1,4 +1,4 @@
-"""A run whose model is asked in batches (`--batch`): what it needs, and what it left at the provider."""
+"""Runs whose model is asked in batches (`--batch`): requirements, estimates, and batches left at the provider."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hybrid.running.resolve import ResolvedRun
 
 
 def refuse_unbatched(run: ResolvedRun) -> None:
-    """Raise `UsageError` for a model that cannot be asked in batches, or batches that another command left behind."""
+    """Raise `UsageError` if the model does not support batches, or if an earlier command left batches running."""
     config, settings = run.config, run.config.model_settings
     if settings.batch:
         if config.engine != LOCAL:
@@ -31,7 +31,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
         if config.model_settings.stream == "on":
             raise UsageError("--stream on: the replies of --batch come whole")
         if config.objects.model is not None:
-            raise UsageError(f"--batch: model={config.model} is asked by its own object, which knows no batches")
+            raise UsageError(f"--batch: model={config.model} is a Python object, which cannot use batches")
         if config.model is not None:
             batch_api(config.model, config.model_settings)
             if run.resources.model is not None and not isinstance(run.resources.model, Caller):
@@ -43,7 +43,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
 
 
 def in_batches(run: ResolvedRun) -> ChatModel:
-    """The model of the run, asked through batches where the run says so."""
+    """Return the model of the run, wrapped to use batches if configured."""
     model, settings = run.resources.model, run.config.model_settings
     assert model is not None  # noqa: S101 - who asks has looked
     if not settings.batch:
@@ -57,7 +57,7 @@ def in_batches(run: ResolvedRun) -> ChatModel:
 
 
 def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:
-    """Notes on the batches of each solver: rounds, bytes of images, and the price beside the ordinary one."""
+    """Return notes on the batches of each solver: rounds, bytes of images, and both prices."""
     notes = []
     for name, estimate in solvers.items():
         if not estimate.high.calls:
@@ -66,7 +66,7 @@ def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list
         images = (image for question in run.open_questions(name) for image in question.images)
         paths = (store.path(image.sha256) for image in images)
         sizes = [path.stat().st_size for path in paths if path.exists()]
-        # In base64, with each call of a question again.
+        # Images are sent in base64, and again with each call of a question.
         sent = sum(sizes) * 4 / 3 * estimate.expected.calls / max(1, estimate.questions)
         note = f"{name} in batches: {estimate.rounds[0]} rounds expected, {estimate.rounds[1]} at most; about "
         note += f"{sent / 1e6:,.1f} MB of images"
@@ -77,17 +77,17 @@ def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list
 
 
 def expected_usd(solvers: Mapping[str, SolverEstimate]) -> float:
-    """The most that a call of a solver is expected to cost in a batch; 0 where it is not known."""
+    """Return the highest expected cost per batched call of any solver, in USD; 0 if unknown."""
     asking = [estimate for estimate in solvers.values() if estimate.expected.calls]
     means = [(estimate.cost_usd or {}).get("expected", 0.0) / estimate.expected.calls for estimate in asking]
     return max(means, default=0.0) * BATCH_SHARE
 
 
 async def cancel_batches(path: Path) -> list[str]:
-    """End what a run has waiting at its provider; a line for each batch.
+    """Cancel the batches that a run has waiting at its provider; return a line for each.
 
     Raises:
-        UsageError: it is no run, a command is asking it, its key is not there, or the provider does not end a batch.
+        UsageError: not a run, a command is asking it, its key is missing, or the provider fails to cancel a batch.
     """
     lines = []
     with RunFolder.existing(path).locked(), closing(BatchJournal(path / BATCHES)) as journal:
@@ -97,7 +97,7 @@ async def cancel_batches(path: Path) -> list[str]:
                 if (identity := batch.id or await api.find(batch, journal.ids)) is not None:
                     await api.cancel(identity)
                 await delete_input(api, journal, batch.name)
-            # Every failure of the provider is one of this command.
+            # Any failure of the provider fails the command.
             except Exception as error:
                 raise UsageError(f"{batch.model}, batch {batch.id or batch.name}: {summary(error)}") from error
             finally:
@@ -109,12 +109,12 @@ async def cancel_batches(path: Path) -> list[str]:
 
 
 def left_in(place: Path) -> str:
-    """Which batches of the runs in a folder go on at the provider, in words; empty where none does."""
+    """Describe the batches of the runs in a folder that still run at the provider; empty if there are none."""
     return "; ".join(filter(None, (batches_still_running(file.parent) for file in sorted(place.glob(f"*/{BATCHES}")))))
 
 
 def batches_still_running(folder: Path) -> str:
-    """Which batches of a run go on at the provider, in words; empty where none does."""
+    """Describe the batches of a run that still run at the provider; empty if there are none."""
     batches, requests = waiting_calls(read_batches(folder / BATCHES).values())
     if not batches:
         return ""

@@ -1,11 +1,11 @@
-"""A run asks its model some questions before its first one, once, and keeps the replies in its manifest.
+"""Probe questions that a run asks its model before its first question, once; the replies go into its manifest.
 
     run = await ask_before(run, state, tell)
 
-It asks whether the model behind a server sees, as a server may take images and give none to its model; whether several
-pictures arrive in their order; whether its calls can be read, as a server may leave them in the text; whether it sees
-the picture of a tool's result, and keeps its thinking then; and its frame of coordinates where that is to be probed.
-Models in this process and recordings are asked for the last alone: what they are given is known.
+The probes test whether the model behind a server sees images (a server may accept images and not pass them on); whether
+several pictures arrive in order; whether its calls can be parsed (a server may leave them in the text); whether it sees
+a picture in a tool's result, and keeps its thinking then; and its coordinate frame, if configured. Models in this
+process and recordings are only asked for the frame, because what they receive is known.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from hybrid.tool import Tool
 log = logging.getLogger(__name__)
 
 BLIND: Final = "blind model"
-# The labels of a run whose model was let in all the same.
+# Labels of runs whose model was allowed despite a failed probe.
 TOOLLESS: Final = "calls that cannot be read"
 BLIND_TOOLS: Final = "pictures of tools not seen"
 UNORDERED: Final = "pictures out of order"
-# Why thinking is lost although the picture is inside the tool message, by what the probe found of it.
+# Why thinking is lost even with the picture inside the tool message, by the probe's result.
 LOST_BY_SERVER: Final = {
     "lost": "its server, or its template, drops it from every request",
     "unknown": "its server counts no tokens that would show it",
@@ -65,13 +65,14 @@ LOST_BY_SERVER: Final = {
 
 
 async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedRun:
-    """Ask what the solvers with open questions need; label a run whose model is let in. Returns it with its frame.
+    """Run the probes that solvers with open questions need; label the run if `--allow` admits a failed one.
 
-    Where no reply comes it is left to the questions.
+    Returns the run with its coordinate frame. A probe without a reply is skipped, and the questions will show the
+    problem.
 
     Raises:
-        UsageError: the model is blind, also to pictures of tools, or gets them in another order, or its calls cannot be
-            read, and `--allow` does not say so; or it names no place that could be its coordinate frame.
+        UsageError: the model does not see images or pictures of tools, gets them out of order, or its calls cannot be
+            parsed, and `--allow` does not admit this; or its coordinate frame cannot be determined.
         ModelRefused: the configuration cannot work.
     """
     model, store = run.resources.model, run.service.store
@@ -84,7 +85,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         tell(f"note: {note}")
     sight: Mapping[str, Any] = {}
     if showing:
-        # Some servers take one type of file and drop another: the picture is of the type that the questions' are.
+        # Some servers accept one file type and drop another, so use the type of the questions' images.
         kind = next((image.media_type for question in run.sound for image in question.images), PNG)
         sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
         _refuse_blind(run, model.name, sight)
@@ -92,7 +93,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         _refuse_unordered(run, model.name, await _check(run, model, ORDER, lambda chat: see_order(chat, store, count)))
     if offering:
         run = await _ask_about_tools(run, model, offering, showing, sight, tell)
-    # The run with the model's coordinate frame: probed once for a run, then read from its manifest.
+    # Probe the model's coordinate frame once per run, then read it from the manifest.
     if run.config.frame != "probe":
         return run
     manifest, sent_pixels = run.folder.manifest, run.config.model_settings.max_pixels
@@ -112,7 +113,7 @@ async def _ask_about_tools(
     sight: Mapping[str, Any],
     tell: Tell,
 ) -> ResolvedRun:
-    """Ask how the model calls tools and whether it sees their pictures. Returns the run with the place of these."""
+    """Probe how the model calls tools and whether it sees their pictures; return the run with the pictures' place."""
     tools, store = run.resources.dressed, run.service.store
     shows_pictures = any(solver in showing for solver in offering)
     conversation: list[Message] = []
@@ -130,13 +131,13 @@ async def _ask_about_tools(
         reason = uncalled(model.name, check["verdict"], check["said"], check["read_from"])
         _let_in(run, "toolless", TOOLLESS, reason)
     if check.get("verdict") == "none":
-        tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
+        tell(f"note: {model.name} called no tool when it was told to: the tools may have no effect")
     if check.get("verdict") != "calls" or not shows_tool_pictures(run) or sight.get("verdict") == "blind":
         return run
 
     async def see(chat: Chat) -> ToolPicture | Sight:
         if not conversation:
-            # The call was read by an earlier command.
+            # An earlier command made the calling probe, so make the call again.
             await call(chat)
         if not has_calls(conversation[-1]):
             return Sight("unknown", "it called no tool this time")
@@ -157,12 +158,12 @@ async def _ask_about_tools(
 
 
 def has_calls(message: Message) -> bool:
-    """Whether a message calls a tool."""
+    """Return whether a message calls a tool."""
     return isinstance(message, AssistantMessage) and bool(message.calls or message.invalid)
 
 
 def _with_settings(run: ResolvedRun, model: ChatModel, settings: ModelSettings) -> ResolvedRun:
-    """The run whose model goes on with these settings, in this process and in others."""
+    """Return the run with these model settings, which also apply in other processes."""
     if settings == run.config.model_settings:
         return run
     if isinstance(model, AdoptsSettings):
@@ -189,22 +190,20 @@ def _refuse_unordered(run: ResolvedRun, name: str, order: Mapping[str, Any]) -> 
 
 
 def unseen(name: str, check: Mapping[str, Any]) -> str:
-    """Why pictures of tools come to nothing, and the remedy."""
+    """Return the reason why pictures of tools are not seen, and the remedy."""
     tokens, without = check.get("input_tokens"), check.get("without_image")
     if check.get("verdict") == "refused":
         reason = f"its server takes none ({check['said']})"
-        return f"--model {name} gets no pictures of tools: {reason}. Say --show text, which sends it their words alone"
+        return f"--model {name} gets no pictures of tools: {reason}. Say --show text, which sends only their text"
     token_counts = f", and its input is {tokens} tokens with it and {without} without" if tokens and without else ""
     problem = f"it cannot read the number in the picture of a tool's result (it said {check['said']!r}){token_counts}"
-    return (
-        f"--model {name} does not see pictures of tools: {problem}. Say --show text, which sends it their words alone"
-    )
+    return f"--model {name} does not see pictures of tools: {problem}. Say --show text, which sends only their text"
 
 
 def _thinking_notes(name: str, check: Mapping[str, Any]) -> Iterator[str]:
-    """What becomes of the model's thinking at a picture of a tool, where it is not simply kept."""
+    """Yield notes on the model's thinking before a picture of a tool, unless it is simply kept."""
     if check.get("thinking") == "switched":
-        yield f"note: {name}: its template keeps thinking by {json.dumps(check['switch'])}, which is sent"
+        yield f"note: {name}: its template keeps the thinking only with {json.dumps(check['switch'])}, which is sent"
     elif check.get("thinking") in ("lost", "unknown"):
         is_lost = "is" if check["thinking"] == "lost" else "may be"
         if check.get("place") == "inside":
@@ -218,7 +217,7 @@ def _thinking_notes(name: str, check: Mapping[str, Any]) -> Iterator[str]:
 
 
 def before_notes(run: ResolvedRun) -> list[str]:
-    """For a dry run: what the model will be asked first."""
+    """Return notes for a dry run on the probes that the model will be asked first."""
     manifest = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
     waiting = [solver for name, solver in run.solvers.items() if run.open_questions(name)]
     conditions = {
@@ -242,7 +241,7 @@ def before_notes(run: ResolvedRun) -> list[str]:
 
 
 def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
-    """Whether the model meets its tools in the form in which it was trained, where that is known."""
+    """Yield notes on whether the model gets its tools in the style in which it was trained, if that is known."""
     style, model, tools = run.resources.style, run.config.model, run.resources.tools_offered
     if not tools or not any(solver.offers_tools for solver in solvers):
         return
@@ -252,7 +251,7 @@ def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
     elif style.is_plain and not fit.is_plain:
         yield (
             f"{model} was trained with tools in the form {fit.name} and meets them in ours: "
-            f"--tool-style {fit.name} asks it as it was trained"
+            f"--tool-style {fit.name} uses the form of its training"
         )
     elif not style.is_plain and not style.fits(model):
         hint = f"; {fit.name} is" if fit != PLAIN else ""
@@ -262,25 +261,25 @@ def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
 
 
 def shows_images(run: ResolvedRun, solver: Solver) -> bool:
-    """Whether a solver shows images to a model behind a server."""
+    """Return whether a solver shows images to a model behind a server."""
     form = solver.images or run.config.images
     shows = form in ("separate", "concat") or (form == "caption" and run.resources.captioner is None)
     return shows and _asks_server(run, solver)
 
 
 def offers_tools(run: ResolvedRun, solver: Solver) -> bool:
-    """Whether a solver offers tools to a model behind a server."""
+    """Return whether a solver offers tools to a model behind a server."""
     return solver.offers_tools and bool(run.resources.tools_offered) and _asks_server(run, solver)
 
 
 def shows_tool_pictures(run: ResolvedRun) -> bool:
-    """Whether a model that calls tools is sent pictures that they return."""
-    # Blank tools return pictures too, and are compared with real ones: these must go to the same place.
+    """Return whether a model that calls tools is sent the pictures that they return."""
+    # Blank tools also return pictures, which must go to the same place as real ones to be comparable.
     return run.config.show != "text" and run.config.tool_output != "oracle"
 
 
 def most_separate_pictures(run: ResolvedRun, solvers: Sequence[Solver]) -> int:
-    """The most pictures that one prompt shows a model behind a server side by side; at most `ORDER_NUMBERS`."""
+    """Return the most separate pictures that one prompt shows a model behind a server; at most `ORDER_NUMBERS`."""
     if not any((solver.images or run.config.images) == "separate" and shows_images(run, solver) for solver in solvers):
         return 0
     return min(len(ORDER_NUMBERS), max((len(question.images) for question in run.sound), default=0))
@@ -292,7 +291,7 @@ def _asks_server(run: ResolvedRun, solver: Solver) -> bool:
 
 
 class _Metered:
-    """The run's model, with what it uses counted in the run and here."""
+    """The run's model; its usage is counted both in the run and here."""
 
     def __init__(self, run: ResolvedRun, model: ChatModel) -> None:
         self.used = Usage()
@@ -325,7 +324,7 @@ async def _check(
     key: str,
     probe: Callable[[Chat], Awaitable[Sight | Calling | ToolPicture | PictureOrder]],
 ) -> Mapping[str, Any]:
-    """The finding of the probe, now or earlier; empty where no reply came."""
+    """Return the result of a probe, new or from the manifest; empty if no reply came."""
     manifest = run.folder.manifest
     if key not in manifest:
         chat = _Metered(run, model)
@@ -340,7 +339,7 @@ async def _check(
 
 
 def _let_in(run: ResolvedRun, gate: Gate, label: str, wrong: str) -> None:
-    """Label the run where `--allow` says so. Raises `UsageError` where it does not."""
+    """Label the run if `--allow` admits the failed probe. Raises `UsageError` otherwise."""
     if gate not in run.config.allow:
         raise UsageError(f"{wrong}; --allow {gate} measures it all the same, labelled")
     manifest = run.folder.manifest
@@ -349,7 +348,7 @@ def _let_in(run: ResolvedRun, gate: Gate, label: str, wrong: str) -> None:
 
 
 def uncalled(name: str, verdict: str, reply: str, dialect: str) -> str:
-    """Why the calls of a model come to nothing, and the remedy."""
+    """Return the reason why a model's calls cannot be used, and the remedy."""
     if verdict == "refused":
         return f"--model {name}: {CHECK[Failure.TOOLS]} ({reply})"
     return f"--model {name} writes calls of tools that cannot be read ({dialect}: {reply!r}): {remedy(dialect)}"

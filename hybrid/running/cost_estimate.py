@@ -1,4 +1,4 @@
-"""The estimate of a run's model calls, tokens and cost, as a table and as JSON (`estimate.py` makes it).
+"""The estimate of a run's model calls, tokens and cost, as a table and as JSON (computed by `estimate.py`).
 
 print(CostEstimate("runs/blink", {"mllm": solver_estimate}, None, (), ()).as_text())
 """
@@ -17,7 +17,7 @@ Level = Literal["low", "expected", "high"]
 
 @dataclass(frozen=True)
 class Spent:
-    """Model calls and tokens; `input_tokens` is None where the provider's rule for images is not known."""
+    """Model calls and tokens; `input_tokens` is None if the provider's rule for images is unknown."""
 
     calls: float = 0.0
     input_tokens: float | None = 0.0
@@ -30,19 +30,19 @@ class Spent:
         return Spent(self.calls + other.calls, input_tokens, self.output_tokens + other.output_tokens)
 
     def times(self, factor: float) -> Spent:
-        """So many times as much."""
+        """Return the amounts multiplied by a factor."""
         input_tokens = None if self.input_tokens is None else self.input_tokens * factor
         return Spent(self.calls * factor, input_tokens, self.output_tokens * factor)
 
 
-# At the lowest, as expected, and at the highest.
+# The low, expected and high estimate.
 Levels = tuple[Spent, Spent, Spent]
-# What is missing, what is assumed, and notes.
+# Lines below the table: what is missing, what is assumed, and notes.
 _Below = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 
 def summed(parts: Iterable[Levels]) -> Levels:
-    """All parts together."""
+    """Return the sum of all parts."""
     low, expected, high = Spent(), Spent(), Spent()
     for lowest, usual, highest in parts:
         low, expected, high = low + lowest, expected + usual, high + highest
@@ -51,7 +51,7 @@ def summed(parts: Iterable[Levels]) -> Levels:
 
 @dataclass(frozen=True)
 class SolverEstimate:
-    """Calls and tokens for the open questions of one solver: at the lowest, as expected, and at the highest."""
+    """Calls and tokens for the open questions of one solver: low, expected and high estimate."""
 
     questions: int
     low: Spent
@@ -59,23 +59,23 @@ class SolverEstimate:
     high: Spent
     price: Price | None
     assumes: tuple[str, ...] = ()
-    # The most calls one after the other of a question, as expected and at the highest.
+    # The most sequential calls of a question: expected and high.
     rounds: tuple[int, int] = (0, 0)
 
     @property
     def levels(self) -> tuple[tuple[Level, Spent], ...]:
-        """The three by name."""
+        """The three estimates by name."""
         return (("low", self.low), ("expected", self.expected), ("high", self.high))
 
     @property
     def cost_usd(self) -> Mapping[Level, float] | None:
-        """USD of each; None without a price or where tokens are not known."""
+        """Cost of each estimate in USD; None without a price or if tokens are unknown."""
         if self.price is None or any(spent.input_tokens is None for _, spent in self.levels):
             return None
         return {level: self.price.of(spent.input_tokens or 0.0, spent.output_tokens) for level, spent in self.levels}
 
     def as_json(self, unit: str = "questions") -> dict[str, Json]:
-        """One JSON object; `counted` is the key of the number of questions."""
+        """Return one JSON object; `unit` is the key of the number of questions."""
         counts = {"model_calls": "calls", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}
         spent: dict[str, Json] = {}
         for key, name in counts.items():
@@ -87,18 +87,18 @@ class SolverEstimate:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """The estimate of a run that has not been made."""
+    """The estimate of a run that has not started."""
 
     folder: str
     solvers: Mapping[str, SolverEstimate]
-    # For describing images, once for all solvers, counted in images; None where none is described.
+    # The estimate for describing images, counted in images, once for all solvers; None if none are described.
     captions: SolverEstimate | None
-    # Why the run would be refused: lines on what is needed and absent.
+    # Reasons why the run would be rejected: what is required and missing.
     missing: tuple[str, ...]
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Json]:
-        """The estimate as one JSON object."""
+        """Return the estimate as one JSON object."""
         return {
             "run": self.folder,
             "solvers": {name: estimate.as_json() for name, estimate in self.solvers.items()},
@@ -108,7 +108,7 @@ class CostEstimate:
         }
 
     def as_text(self, form: str = "text") -> str:
-        """The estimate as a table, three lines a solver where they differ, and lines below."""
+        """Return the estimate as a table, three lines per solver if they differ, with notes below."""
         rows = []
         estimates = {**self.solvers, **({"(captions)": self.captions} if self.captions else {})}
         for name, estimate in estimates.items():
@@ -125,24 +125,24 @@ class ManyEstimate:
     """Calls, tokens and cost of several runs by name; each run has its own price."""
 
     runs: Mapping[str, CostEstimate]
-    # The folder of an ablation, in whose tables each run has one solver.
+    # The folder of an ablation, whose tables have one solver per run.
     ablation: str = ""
-    # Notes about all of them.
+    # Notes about all runs.
     also: tuple[str, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Lines on what is needed and absent: with any of them the runs are refused."""
+        """What is required and missing; if this is not empty, the runs are rejected."""
         return tuple(dict.fromkeys(line for run in self.runs.values() for line in run.missing))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines about the runs, each once."""
+        """Notes about the runs, without duplicates."""
         return tuple(dict.fromkeys((*self.also, *(line for run in self.runs.values() for line in run.notes))))
 
     @property
     def total(self) -> SolverEstimate:
-        """All runs together, without a price: each has its own."""
+        """The total of all runs, without a price because each run has its own."""
         solvers = [solver for run in self.runs.values() for solver in run.solvers.values()]
         levels = summed((part.low, part.expected, part.high) for part in self._parts())
         assumes = tuple(dict.fromkeys(line for solver in solvers for line in solver.assumes))
@@ -150,7 +150,7 @@ class ManyEstimate:
 
     @property
     def cost_usd(self) -> Mapping[Level, float] | None:
-        """USD of all runs; None where a part that calls a model has no price or its tokens are not known."""
+        """Total cost in USD; None if a part that calls a model has no price or unknown tokens."""
         costs = [part.cost_usd for part in self._parts() if part.high.calls or part.cost_usd is not None]
         known_costs = [cost for cost in costs if cost is not None]
         if not known_costs or len(known_costs) < len(costs):
@@ -158,7 +158,7 @@ class ManyEstimate:
         return {level: sum(cost[level] for cost in known_costs) for level in known_costs[0]}
 
     def as_json(self) -> dict[str, Json]:
-        """One JSON object; `total` is as a solver of `hybrid run --dry-run --json`."""
+        """Return one JSON object; `total` has the form of a solver in `hybrid run --dry-run --json`."""
         cost = self.cost_usd
         return {
             **({"ablation": self.ablation} if self.ablation else {}),
@@ -170,7 +170,7 @@ class ManyEstimate:
         }
 
     def as_text(self, form: str = "text") -> str:
-        """A row for each solver of each run as expected, and all together at the lowest, as expected and highest."""
+        """Return a row with the expected estimate for each solver of each run, then low, expected and high totals."""
         keys = ("run",) if self.ablation else ("run", "solver")
         rows = [
             (*(name, solver)[: len(keys)], *_row(estimate, *estimate.levels[1], estimate.cost_usd))
@@ -193,7 +193,7 @@ class ManyEstimate:
 def _row(
     estimate: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Level, float] | None
 ) -> tuple[str, ...]:
-    """Questions, level, model calls, tokens read and written, and USD, as a table shows them."""
+    """Return questions, level, model calls, tokens in and out, and USD as table cells."""
     from hybrid.display.tables import NONE, tokens
 
     counts = (spent.calls, spent.input_tokens, spent.output_tokens)
@@ -202,7 +202,7 @@ def _row(
 
 
 def _table(title: str, key_columns: Sequence[str], rows: Iterable[tuple[str, ...]], below: _Below, form: str) -> str:
-    """The rows as a table, and below it what is missing, what is assumed, and notes."""
+    """Render the rows as a table, followed by what is missing, what is assumed, and notes."""
     from hybrid.display.tables import RENDERERS, Column, Table
 
     missing, assumed, notes = below

@@ -1,4 +1,4 @@
-"""Where a benchmark's questions come from: `--data hub | sample | DIR`, and which of them `--limit` takes."""
+"""The source of a benchmark's questions (`--data hub | sample | DIR`), and the questions that `--limit` selects."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from hybrid.plugins.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 
-# In a manifest: `reading_key` of the command whose questions are all that the run has; missing where there is none.
+# Manifest key of the `reading_key` of the command whose questions are exactly the run's; missing if there is none.
 READ_BY = "taken"
 
 
-# From a question to all that is asked in its place.
+# Maps a question to all questions that are asked in its place.
 Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
 
 
 @dataclass(frozen=True)
 class Mounted:
-    """A benchmark's data in a folder, and what the manifest says of it."""
+    """A benchmark's data in a folder, and the manifest's facts about it."""
 
     source: Source
     origin: Mapping[str, Json]
 
     @property
     def is_sample(self) -> bool:
-        """Whether the questions were generated: never a benchmark result."""
+        """Whether the questions were generated, and so are not a benchmark result."""
         return self.origin.get("kind") == "sample"
 
 
@@ -59,8 +59,8 @@ def mount(
     """Resolve `--data`, `--split`, `--task`, `--setting` and `--images-root`.
 
     Raises:
-        UsageError: an unknown split, task, setting or value of one, a folder that is not there, or a data set that
-            the hub does not give.
+        UsageError: an unknown split, task, setting or setting value, a missing folder, or a data set that the hub
+            does not provide.
         DataError: the folder or the data set does not hold this benchmark.
     """
     card = benchmark.card
@@ -86,7 +86,7 @@ def mount(
 
 
 def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -> str:
-    """The split that is asked for, by default the card's first. Raises `UsageError` where it or a task is unknown."""
+    """Return the requested split, by default the card's first. Raises `UsageError` for an unknown split or task."""
     split_name = split or card.splits[0]
     of_tasks = [("task", task, tuple(card.tasks)) for task in tasks if card.tasks]
     for what, name, choices in (("split", split_name, tuple(card.splits)), *of_tasks):
@@ -98,7 +98,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
 
 
 def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, ...]:
-    """The tasks to generate, all by default. Raises `UsageError` for one that cannot be generated."""
+    """Return the tasks to generate, by default all. Raises `UsageError` for one that cannot be generated."""
     if not card.sample_tasks:
         raise UsageError(f"--data sample: {card.name} has no generated questions")
     if unknown := [task for task in tasks if task not in card.sample_tasks]:
@@ -129,24 +129,24 @@ def _folder(
     if benchmark.accepts_file and folder.is_file():
         return folder, {"kind": "file"}
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--data {data}: this is a file; give the folder that the benchmark's data lie in")
+        raise UsageError(f"--data {data}: this is a file; give the folder with the benchmark's data")
     if not folder.is_dir():
         hint = did_you_mean(data, ("hub", "sample")) or " (or say hub or sample)"
         raise UsageError(f"--data {data}: there is no such folder{hint}")
     if (folder / MARKER).is_file():
-        # Made here and copied: it may have been changed, so that its fingerprint says what it is.
+        # A generated folder that was copied may have been edited, so it is identified by its fingerprint.
         return folder, {"kind": "sample", "folder": True}
     return folder, {"kind": "folder"}
 
 
-# How many folders of one are looked into for data that were not found in it.
+# Maximum subfolders to search for data that were not found in a folder.
 MAX_FOLDERS = 100
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
-    """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
+    """Return a hint if a folder lacks a benchmark's data: a folder nearby that has them, or another benchmark."""
     if benchmark.accepts_file:
-        # The tables in the folder and in those below it, as a data set of one's own may have them.
+        # Look for tables in the folder and its subfolders, as in a custom data set.
         candidates = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)
         endings = (".parquet", ".jsonl", ".csv", ".tsv")
         if files := sorted(path for path in candidates if path.suffix in endings and path.is_file()):
@@ -160,7 +160,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
     for name, other in load_each("hybrid.benchmarks"):
         card = other.card
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.resolve_settings({}))
-        # A benchmark that looks below is asked only where there is something to see: a home folder may be given.
+        # Ask a benchmark that searches subfolders only if there are tables, because a home folder may be given.
         is_plausible = not other.searches_subfolders or any(
             any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet")
         )
@@ -176,7 +176,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
 
 
 def _holds(benchmark: Benchmark, source: Source) -> bool:
-    """Whether these are the benchmark's data."""
+    """Return whether the source holds the benchmark's data."""
     try:
         return bool(benchmark.tasks(source))
     except (DataError, OSError):
@@ -184,12 +184,12 @@ def _holds(benchmark: Benchmark, source: Source) -> bool:
 
 
 def schema_mismatch(benchmark: Benchmark, mounted: Mounted) -> str | None:
-    """How the user's own data differ from those of the card; None where they may be these."""
+    """Describe how the user's data deviate from the card, or return None if they match."""
     return benchmark.schema_mismatch(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
 
 
 def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Collection[str]) -> None:
-    """Raise `UsageError` for data that are far from the benchmark's own, unless `partial` is allowed."""
+    """Raise `UsageError` for data that deviate strongly from the benchmark's, unless `partial` is allowed."""
     name = benchmark.card.short_title
     if "partial" not in allowed and (reason := schema_mismatch(benchmark, mounted)):
         raise UsageError(
@@ -199,7 +199,7 @@ def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Co
 
 
 def fingerprint(paths: Iterable[Path], root: Path) -> str:
-    """One sha256 over the names and contents of the files that decide the questions."""
+    """Return one sha256 over the names and contents of the files that determine the questions."""
     total = hashlib.sha256()
     for path in sorted(paths):
         with path.open("rb") as file:
@@ -216,23 +216,23 @@ def questions(
     variants: Variants = lambda question: (question,),
     only: Sequence[str] = (),
 ) -> RecordedQuestions:
-    """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
+    """Return the questions in the order of the data; with a limit, that many base questions, round-robin over tasks.
 
-    What belongs together (variants of a question, a pair of images) is taken whole. Only as much of the data is read
-    as the limit needs, and none of it stays in memory: the questions lie in a file next to the images.
+    Related questions (variants of one, a pair of images) are always taken together. Only as much data is read as the
+    limit needs, and questions are kept in a file next to the images, not in memory.
 
     Args:
-        benchmark: whose questions.
+        benchmark: the benchmark of the questions.
         source: its data.
-        limit: how many base questions; None for all.
-        variants: what is asked in place of each question.
-        only: ids of the questions to take, of those that the limit takes; empty for all. The id of a base question
-            also takes its variants.
+        limit: number of base questions; None for all.
+        variants: the questions to ask in place of each question.
+        only: ids of the questions to select among those within the limit; empty for all. The id of a base question
+            also selects its variants.
 
     Raises:
-        UsageError: an id of `only` is not among them.
-        DataError: an id appears twice, or there is no question at all.
-        OSError: they cannot be kept next to the images.
+        UsageError: an unknown id in `only`.
+        DataError: an id appears twice, or there is no question.
+        OSError: the questions cannot be saved next to the images.
     """
     spool, start, pictures = QuestionSpool(source.store.root), files_read(), SamePictures()
     requested_ids, ids = frozenset(only), set[str]()
@@ -252,7 +252,7 @@ def questions(
         readable = spool.questions()
         if clusters := pictures.clusters:
             readable = _with_clusters(readable, clusters, source.store.root)
-        # A benchmark from outside may read files in its own way.
+        # A plug-in benchmark may read files by other means, so assume that it read one.
         readable.picture_files = files_read() - start or int(is_outside("hybrid.benchmarks", benchmark.card.name))
     finally:
         spool.close()
@@ -262,7 +262,7 @@ def questions(
 
 
 def _with_clusters(questions: RecordedQuestions, clusters: Mapping[str, str], root: Path) -> RecordedQuestions:
-    """The questions again, with the clusters of those that share pictures, which were joined once for all."""
+    """Return the questions with joined clusters for those that share pictures."""
     clustered = QuestionSpool(root)
     for question in questions:
         clustered.add(replace(question, cluster=clusters.get(question.unit, question.cluster)))
@@ -270,12 +270,12 @@ def _with_clusters(questions: RecordedQuestions, clusters: Mapping[str, str], ro
 
 
 def _names_of(question: AnyQuestion) -> set[str]:
-    """The ids by which a question can be chosen: its own, and that of its base question."""
+    """Return the ids that select a question: its own and that of its base question."""
     return {question.id, question.base} if isinstance(question, Question) else {question.id}
 
 
 def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[str]) -> str:
-    """The message for an id that is not among the questions read."""
+    """Return the message for an id that is not among the questions read."""
     among = f"the {how_many(len(ids))}" + ("" if limit is None else " of --limit")
     of_tasks = f", task {', '.join(source.tasks)}" if len(source.tasks) == 1 else ""
     hint = did_you_mean(name, ids) or next((f"; an id is such as {each}" for each in sorted(ids)), "")
@@ -283,7 +283,7 @@ def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[st
 
 
 def _limit_questions(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
-    """The questions that a limit takes, each with the place of its task."""
+    """Yield the questions within a limit, each with the index of its task."""
     per_task = (benchmark.questions(replace(source, tasks=(task,))) for task in source.tasks)
     streams = [itertools.groupby(stream, key=lambda question: question.unit) for stream in per_task]
     total = 0
@@ -301,18 +301,17 @@ def _limit_questions(benchmark: Benchmark, source: Source, limit: int | None) ->
 
 
 def mark_generated(question: AnyQuestion) -> AnyQuestion:
-    """A generated question under an id that no question of its benchmark has."""
+    """Return a generated question under an id that no question of its benchmark has."""
     return replace(question, id=f"{ID_PREFIX}{question.id}")
 
 
 def reading_key(
     benchmark: Benchmark, limit: int | None, picture_files: int = 0, only: Sequence[str] = ()
 ) -> dict[str, Json]:
-    """The limit, the ids of `--only` and the hash of the reading code.
+    """Return the limit, the ids of `--only` and the hash of the reading code.
 
-    With a run's identity they decide which questions are read.
-
-    So do pictures in files of their own, which the identity does not know: how many were read.
+    Together with a run's identity they determine which questions are read. `picture_files`, the number of pictures read
+    from separate files, is included because the identity does not cover those files.
     """
     module = module_of("hybrid.benchmarks", benchmark.card.name)
     selection: dict[str, Json] = {"limit": limit, "code": ours().sha256((__name__, module))[:12]}
@@ -327,11 +326,10 @@ def recorded_questions(
     limit: int | None,
     only: Sequence[str] = (),
 ) -> RecordedQuestions | None:
-    """The questions as the run holds them, where these are whole and just those that this command would read again.
+    """Return the questions saved in the run if they are exactly those that this command would read; else None.
 
-    That is so where the manifest is of the same identity (the data's fingerprint is part of it) and the file holds what
-    a command of the same limit and the same code took, without a picture that lies in a file of its own, which may have
-    changed. None where anything is otherwise.
+    This requires a manifest with the same identity (including the data's fingerprint), and a file written by a command
+    with the same limit and code, without pictures in separate files, which may have changed.
     """
     try:
         manifest, key = folder.manifest, reading_key(benchmark, limit, only=only)
@@ -343,12 +341,12 @@ def recorded_questions(
     return recorded if recorded and not wrong else None
 
 
-# Rows that cannot be used and are named in one message.
+# Maximum unusable rows named in one message.
 SHOWN_BROKEN = 5
 
 
 def refuse_broken(broken: Sequence[BrokenQuestion], option: str) -> None:
-    """Raise `DataError` that names the first rows that cannot be used, where there are any."""
+    """Raise `DataError` naming the first unusable rows, if there are any."""
     if broken:
         details = "".join(f"\n  {question.id}: {question.error}" for question in broken[:SHOWN_BROKEN])
         more = f"\n  and {len(broken) - SHOWN_BROKEN} more" if len(broken) > SHOWN_BROKEN else ""

@@ -1,11 +1,11 @@
-"""The seam between a run, which chooses the questions and keeps the attempts, and the engine that asks them.
+"""The interface between a run, which selects the questions and saves the attempts, and the engine that asks them.
 
     async with opener(run, replies, tell) as engine:
-        attempt = await engine.ask(question, "mllm")      # many at once
+        attempt = await engine.ask(question, "mllm")      # called concurrently
 
-An engine only asks: the run is the only writer. It may be asked for as many questions at once as the run
-has in flight. `local_engine` asks in this process; `hybrid/engines` holds the others. The engine is no part of a run's
-identity: a run begun with one can be continued with another.
+An engine only asks; the run is the only writer. It gets as many concurrent questions as the run has in flight.
+`local_engine` asks in this process; `hybrid/engines` has the others. The engine is not part of a run's identity: a run
+started with one engine can be continued with another.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import Solver
 
-# The wall clock when the monotonic one stood at 0, in seconds: a wall clock that jumps moves no question.
+# Wall-clock time at monotonic time 0, in seconds, so that clock adjustments do not shift questions.
 WALL_AT_ZERO = time.time() - time.monotonic()
 
-# Called with one line for the user: about the run's folder, or about workers.
+# Called with one line for the user about the run's folder or about workers.
 Tell = Callable[[str], None]
 
 
@@ -34,7 +34,7 @@ class Engine(Protocol):
     """Asks questions."""
 
     async def ask(self, question: Question, solver: str) -> Attempt:
-        """One question by one solver, under its name in the run.
+        """Ask one question of one solver, under its name in the run.
 
         Raises:
             Outage: the model or the tools could not be reached; the question stays open.
@@ -43,7 +43,7 @@ class Engine(Protocol):
         ...
 
 
-# Makes an engine for a run: what models say is kept in the replies, and the user is told of what is lost.
+# Opens an engine for a run; model replies are saved in `RunReplies`, and lost workers reported by `Tell`.
 Opener = Callable[[ResolvedRun, RunReplies, Tell], AbstractAsyncContextManager[Engine]]
 
 
@@ -54,23 +54,23 @@ class _LocalEngine:
         self._run = run
 
     async def ask(self, question: Question, solver: str) -> Attempt:
-        """One question, asked here."""
+        """Ask one question in this process."""
         run = self._run
         return await attempt_question(run.benchmark, run.resources, run.solvers[solver], question, solver)
 
 
 @asynccontextmanager
 async def local_engine(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
-    """The engine of this process; its model keeps its replies already."""
+    """Open the engine of this process; its model already saves its replies."""
     yield _LocalEngine(run)
 
 
 async def attempt_question(
     benchmark: Benchmark, resources: AskSetup, solver: Solver, question: Question, name: str = ""
 ) -> Attempt:
-    """One question in the benchmark's dialogue by one solver, under its name in the run.
+    """Ask one question in the benchmark's dialogue with one solver, under its name in the run.
 
-    Raises `Outage`, or whatever a defect raises: then nothing is recorded.
+    Raises `Outage`, or any error of a defect; then nothing is recorded.
     """
     clock = resources.clock
     started = clock()

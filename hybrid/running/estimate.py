@@ -1,10 +1,10 @@
-"""Counts the calls and tokens of a run before it asks: `hybrid run ... --dry-run`.
+"""Counts the calls and tokens of a run before it starts: `hybrid run ... --dry-run`.
 
-Every open question is put through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
-it would be sent: text, format line, names and images in the form chosen. Captions are counted on their own: each image
-is described once for all solvers. A solver estimates the calls of an ask (`Solver.call_estimate`); each call sends the
-prompt, the tools offered, and all that came back before it. Tokens are estimates from published formulas
-(`models/tokens.py`), low, expected and high; a cost is printed only where a price was given.
+Every open question goes through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
+it would be sent: text, format line, names and images in the chosen form. Captions are counted separately, because each
+image is described once for all solvers. A solver estimates the calls of an ask (`Solver.call_estimate`); each call
+sends the prompt, the offered tools, and everything returned before it. Tokens are estimated with published formulas
+(`models/tokens.py`): low, expected and high. A cost is printed only if a price was given.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
 from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 
-# The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
-# answers with a letter alone, as small ones do, writes a tenth of it; nothing is known of a model before it is asked.
+# Published replies of GPT4o and GPT4V to BLINK val have 104 and 149 tokens on average (characters / 4). Models that
+# answer with a letter alone, often small ones, need a tenth; a model's style is unknown before it is asked.
 REPLY_TOKENS = 125
-# Assumed for the arguments of one tool call: names of images, and a point or a box.
+# Assumed tokens for the arguments of one tool call: image names, and a point or a box.
 CALL_TOKENS = 30
-# Tokens of replies that are a word, some numbers or a small JSON object, whatever the model.
+# Tokens of replies that are a word, some numbers or a small JSON object, for any model.
 SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
-# Mean text of 111 findings of seven weight-free tools on generated questions, with the names of their images.
+# Mean tokens of 111 tool outputs of seven weight-free tools on generated questions, including image names.
 FINDING_TOKENS = 114
-# Pictures of a finding; those 111 had 1.09 on average, each of the size of the image it was made of.
+# Pictures per tool output; those 111 had 1.09 on average, each of the size of its source image.
 PICTURES = 1
-# The prompts of a question's dialogues, one for each way in which it may be answered.
+# The prompts of a question's dialogues, one tuple for each way in which it may be answered.
 Dialogues = tuple[tuple[Prompt, ...], ...]
 
 
 async def estimate(run: ResolvedRun) -> CostEstimate:
-    """Count what is open, solver by solver, and name what is missing. Asks no model and no tool.
+    """Count open questions solver by solver, and list what is missing. Asks no model and no tool.
 
     Raises `UsageError` for a model that cannot be asked in batches.
     """
     refuse_unbatched(run)
-    # The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them.
+    # The offered tools: schemas, or with `--tool-calling text` the text that describes them.
     tools = run.resources.dressed
     as_text = run.config.model_settings.tool_calling == "text"
     tools_offered = (text_tokens(describe(tools)) if tools else 0) if as_text else tools_tokens(tools)
@@ -66,13 +66,13 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         counter, levels, rounds = _AskCounter(run, solver, tools_offered), list[Levels](), (0, 0)
         for question in waiting:
             dialogues, context = prompts[question.id], run.resources.context.of(question.id) or ""
-            # Equal asks are counted once: most dialogues do not depend on the reply.
+            # Equal dialogues are counted once; most do not depend on the reply.
             times = Counter(dialogues)
             ask_levels = [summed(counter.ask(prompt, context) for prompt in dialogue) for dialogue in times]
             lows, means, highs = zip(*ask_levels, strict=True)
             shares = (count / len(dialogues) for count in times.values())
             mean = sum((spent.times(share) for spent, share in zip(means, shares, strict=True)), Spent())
-            # Of the dialogues of a question the cheapest, the mean and the dearest.
+            # The cheapest, the mean and the most expensive dialogue of a question.
             levels.append((min(lows, key=_size), mean, max(highs, key=_size)))
             rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(levels[-1][2].calls))
         price = run.config.model_settings.price
@@ -94,9 +94,9 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
 
 
 def _captions(run: ResolvedRun, prompts: Mapping[str, Dialogues]) -> SolverEstimate | None:
-    """The estimate for describing every image of an open question that no earlier command has described.
+    """Return the estimate for describing every image of an open question that has no caption yet.
 
-    An image that only some dialogues of a question show is not described at the lowest, and for certain at the highest.
+    An image that only some dialogues of a question show counts 0 in the low estimate and 1 in the high one.
     """
     if run.captioner is None or run.config.model is None:
         return None
@@ -123,13 +123,13 @@ def _captions(run: ResolvedRun, prompts: Mapping[str, Dialogues]) -> SolverEstim
 
 
 def _caption_tokens(config: RunConfig) -> int:
-    """Tokens of a caption: a reply, and no longer than its model may write."""
+    """Return the tokens of a caption: a typical reply, at most what its model may generate."""
     longest = None if config.captioner else config.model_settings.max_tokens
     return REPLY_TOKENS if longest is None else min(REPLY_TOKENS, longest)
 
 
 def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) -> int | None:
-    """Tokens of an image as it is sent; None where the provider's rule is not known."""
+    """Return the tokens of an image as sent; None if the provider's rule is unknown."""
     if settings.max_pixels is not None:
         width, height = fit(width, height, settings.max_pixels)
     provider, _, name = model.partition(":")
@@ -137,7 +137,7 @@ def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) 
 
 
 async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
-    """The prompts of the question's dialogue for each choice as the reply, once cut short and once drawn out."""
+    """Return the prompts of the question's dialogue for each choice as the reply, at its shortest and longest."""
     dialogues = []
     for place in range(max(1, len(question.choices))):
         for drawn_out in (False, True):
@@ -155,7 +155,7 @@ async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
 
 
 def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
-    """A reply of the prompt's kind that every parse reads; `drawn_out` asks for all that a dialogue can show."""
+    """Return a reply of the prompt's kind that every parser reads; `drawn_out` requests all that can be shown."""
     parts = [str(number) for number in range(1, len(prompt.choices) + 1)] if drawn_out else ["1"]
     match prompt.kind:
         case Kind.CONTINUE:
@@ -179,9 +179,9 @@ class _AskCounter:
 
     run: ResolvedRun
     solver: Solver
-    # Tokens of the tools, in every call that offers them.
+    # Tokens of the tool descriptions, sent in every call that offers them.
     tools_offered: int
-    # The assumptions of the solver's estimates, each once.
+    # The assumptions of the solver's estimates, without duplicates.
     assumed: dict[str, None] = field(default_factory=dict)
 
     @property
@@ -189,7 +189,7 @@ class _AskCounter:
         return self.run.config
 
     def ask(self, prompt: Prompt, context: str = "") -> Levels:
-        """One ask, with a text beside its images, at the lowest, as expected, and at the highest."""
+        """Return the low, expected and high estimate of one ask, with a text next to its images."""
         call_estimate: CallEstimate = self.solver.call_estimate(prompt, self.config.limits)
         if self.solver.offers_tools and not self.run.resources.tools_offered:
             call_estimate = certain(CallPath(1))
@@ -201,18 +201,18 @@ class _AskCounter:
         return low, usual.times(call_estimate.share) + low.times(1 - call_estimate.share), high
 
     def _call_path(self, prompt: Prompt, context: str, call_path: CallPath) -> Spent:
-        """One path: the fixed part in every call, and of what comes back between the calls half in the mean call."""
+        """Estimate one path: the fixed part in every call, and on average half of what comes back between calls."""
         if not call_path.calls:
             return Spent()
         if (self.config.model or "").startswith("replay:"):
-            # The replies lie there; nothing is sent.
+            # Recorded replies are on disk; nothing is sent.
             return Spent(call_path.calls)
         reply = SHORT_REPLIES.get(prompt.kind, REPLY_TOKENS)
         if (limit := self.config.model_settings.max_tokens) is not None:
             reply = min(reply, limit)
         between = call_path.findings * CALL_TOKENS if call_path.offered else (call_path.calls - 1) * reply
         opening, images, show = self._opening(prompt, context), prompt.images, self.config.show
-        # Findings as the model is shown them; older pictures are no longer sent.
+        # Tool output as shown to the model; older pictures are no longer sent.
         texts = 0 if show == "image" else call_path.findings * FINDING_TOKENS
         findings: int | None = texts
         if show != "text" and images and call_path.findings:
@@ -227,7 +227,7 @@ class _AskCounter:
         return Spent(call_path.calls, read, reply + between)
 
     def _opening(self, prompt: Prompt, context: str) -> int | None:
-        """Tokens of the prompt as the model is shown it; None where the rule for its images is not known."""
+        """Return the tokens of the prompt as shown to the model; None if the rule for its images is unknown."""
         closing = self.run.resources.wording.closing(prompt)
         total = sum(text_tokens(part) for part in (prompt.text, context, *closing) if part)
         images, form = prompt.images, self.solver.images or self.config.images
@@ -255,7 +255,7 @@ class _AskCounter:
 
 
 def _tool_notes(run: ResolvedRun) -> list[str]:
-    """Notes on weights that are absent, and on the tools of each MCP server: those offered, and why others are not."""
+    """Return notes on missing weights, and on the tools of each MCP server: offered ones, and why others are not."""
     from hybrid.plugins.weights import fetch_command
 
     notes: list[str] = []

@@ -1,9 +1,9 @@
-"""Steps of work in a process of their own, which takes with it all that it imported and decoded.
+"""Steps of work in a forked process, which frees all that it imported and decoded when it ends.
 
-    with closing(in_fork(steps())) as made:      # of a generator
+    with closing(in_fork(steps())) as made:      # from a generator
         first, second = next(made), next(made)
 
-The process is a fork: it has all that was imported here, and its notes and progress bars go where ours do.
+The fork inherits everything imported here, and its notes and progress bars are printed like this process's own.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from hybrid.log.lines import OpenFile
 from hybrid.serving.worker_process import end_with_parent, ending
 
 HEAD = b"."
-# Open files in one value.
+# Maximum open files in one value.
 MAX_FILES = 8
 
 
 def can_fork() -> bool:
-    """Whether this is Linux and one thread: in a fork, a lock that another one holds would stay locked.
+    """Return whether this is Linux with one thread: in a fork, a lock held by another thread would stay locked.
 
-    Threads of libraries, which Python does not know, count as well.
+    Threads of libraries, which Python does not know, count too.
     """
     return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
 
 
 def in_fork(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
-    """The values of `steps`, made in a fork of this process where there can be one, which is always one step ahead.
+    """Yield the values of `steps`, computed one step ahead in a fork of this process if possible.
 
-    Where there can be none, each is made when it is asked for. They are copied by pickle; an `OpenFile` stays the same
-    open file. Once this is closed, the other process has ended.
+    Without a fork, each value is computed on demand. Values are copied by pickle; an `OpenFile` stays the same open
+    file. Closing this generator ends the other process.
 
     Raises:
-        HybridError: something else ended the other process.
-        BaseException: what a step raises; an error that is none of ours has its traceback as a note.
+        HybridError: the other process ended unexpectedly.
+        BaseException: any error of a step; an error that is not a `HybridError` has its traceback as a note.
     """
     if not can_fork():
         yield from steps
@@ -60,7 +60,7 @@ def in_fork(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
             parent_end.close()
             _serve(steps, child_end)
     finally:
-        # Never back into what called this: that goes on in the first process.
+        # The child must never return into the caller's code, which continues in the parent.
         if child == 0:
             os._exit(1)
     child_end.close()
@@ -75,7 +75,7 @@ def in_fork(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
             _ask(parent_end, child)
             yield value
     finally:
-        # In this order: the process looks whether the socket is closed once it can be interrupted.
+        # Close first: the child checks for a closed socket as soon as it can be interrupted.
         parent_end.close()
         with suppress(ProcessLookupError, ChildProcessError):
             os.kill(child, signal.SIGINT)
@@ -90,7 +90,7 @@ def _ask(sock: socket.socket, child: int) -> None:
 
 
 def _answer(sock: socket.socket, child: int) -> tuple[bool, Any]:
-    """Whether the step that was asked for raised, and its value or error."""
+    """Return whether the requested step raised, and its value or error."""
     try:
         _, files, *_ = socket.recv_fds(sock, len(HEAD), MAX_FILES, socket.MSG_CMSG_CLOEXEC)
         open_files = [OpenFile(file) for file in files]
@@ -114,20 +114,20 @@ def _say_ended(child: int, error: Exception) -> NoReturn:
 
 
 def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
-    """Make a value whenever one is asked for, until the other side has closed the socket.
+    """Compute a value on each request, until the other side closes the socket.
 
-    An interruption ends a step, which cleans up as it would in the first process; between steps it does nothing.
+    An interrupt ends a step, which cleans up as in the parent process; between steps interrupts are ignored.
     """
     end_with_parent()
     sys.unraisablehook = _end_with_interruption
-    # Ignored by what a script has put into the background, and by its fork.
+    # SIGINT is ignored by background processes of a script, and so by this fork.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     if callable(handler):
         handler = partial(_interrupted, handler)
     with suppress(KeyboardInterrupt, ConnectionError), closing(steps):
         while sock.recv(len(HEAD)):
             signal.signal(signal.SIGINT, handler)
-            # What came before it could be interrupted has left a closed socket.
+            # An interrupt that arrived earlier has closed the socket.
             result = _next_step(steps) if _open(sock) else None
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             if result is None:
@@ -139,7 +139,7 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
 
 
 def _interrupted(handler: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None) -> None:
-    """Interrupt once: a terminal interrupts both processes, and the first one then this one again, which cleans up."""
+    """Interrupt only once: a terminal interrupts both processes, and the parent again, during the cleanup."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     handler(number, frame)
 
@@ -152,14 +152,14 @@ def _open(sock: socket.socket) -> bool:
 
 
 def _end_with_interruption(unraisable: sys.UnraisableHookArgs) -> None:
-    """End with an interruption that fell into what Python calls when an object goes: it would be lost there."""
+    """Exit on an interrupt inside an object's finaliser, where Python would swallow it."""
     if unraisable.exc_type is KeyboardInterrupt:
         os._exit(1)
     sys.__unraisablehook__(unraisable)
 
 
 def _next_step(steps: Generator[Any, None, None]) -> tuple[bytes, list[OpenFile]]:
-    """The next value or error, and the open files in it, which would be closed if nothing held them."""
+    """Return the next value or error, and its open files, which would otherwise be closed."""
     try:
         return _pickle((False, next(steps, StopIteration)))
     except KeyboardInterrupt:
@@ -192,7 +192,7 @@ def _pickle(value: object) -> tuple[bytes, list[OpenFile]]:
 
 
 def _flush() -> None:
-    """Write what is buffered: a fork has a copy of it."""
+    """Flush buffers, because a fork copies them."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

@@ -1,4 +1,4 @@
-"""Generated benchmarks on disk: made once for a seed and a size, read by the same code as real data.
+"""Generated benchmarks on disk: created once per seed and size, and read by the same code as real data.
 
 folder = generate(load("hybrid.benchmarks", "blink"), home() / "samples", ("Jigsaw",), per_task=20, seed=0)
 """
@@ -19,16 +19,16 @@ from hybrid.core.files import write_atomic
 from hybrid.core.generated_mark import MARKER
 from hybrid.samples.seeds import Purpose
 
-# Raised when a generator changes what it makes.
+# Increase whenever a generator's output changes.
 VERSION = 2
-# Generated questions of a task where no limit says how many are wanted.
+# Generated questions per task if there is no limit.
 PER_TASK = 50
-# Samples are made in steps of so many, so that near limits share one.
+# Sample sizes are multiples of this, so that similar limits share one sample.
 STEP = 5
 
 
 def sample_size(card: BenchmarkCard, tasks: int, limit: int | None) -> int:
-    """How many questions a task to generate, so that `limit` in all are there."""
+    """Return the number of questions to generate per task so that there are `limit` in total."""
     if limit is None:
         return PER_TASK
     needed = STEP * -(-limit // (tasks * STEP))
@@ -38,9 +38,9 @@ def sample_size(card: BenchmarkCard, tasks: int, limit: int | None) -> int:
 def generate(
     benchmark: Benchmark, root: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
 ) -> Path:
-    """The folder of a generated benchmark in its official layout, made now if it is not there.
+    """Return the folder of a generated benchmark in its official layout, generating it if missing.
 
-    Another process may make the same folder meanwhile: the first puts it in place, and both are equal.
+    If another process generates the same folder at the same time, the first one to finish wins; both are equal.
     """
     name = benchmark.card.name
     made_of = [VERSION, name, list(tasks), per_task, seed, *([] if purpose == "sample" else [purpose])]

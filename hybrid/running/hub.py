@@ -1,11 +1,11 @@
-"""A benchmark's data set on the Hugging Face hub: fetched into the hub's own cache, one commit as a whole.
+"""A benchmark's data set on the Hugging Face hub, downloaded at one commit into the hub's own cache.
 
     copy = fetch(load("hybrid.benchmarks", "blink"), "val", ("Jigsaw",))
     copy.folder, copy.revision
 
-Only the files of the chosen tasks and split are fetched, as they are: the same code reads them as reads a folder. They
-lie in `HF_HOME`, a download that was cut is resumed, and without a network (or with `HF_HUB_OFFLINE=1`) the copy on
-disk is used if it is whole. `HF_ENDPOINT` names another server, `HF_TOKEN` who asks.
+Only the files of the chosen tasks and split are downloaded, unchanged, so the same code reads them as reads a folder.
+They are in `HF_HOME`; an interrupted download is resumed, and without a network (or with `HF_HUB_OFFLINE=1`) a complete
+copy on disk is used. `HF_ENDPOINT` sets another server, `HF_TOKEN` the account.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from hybrid.core.errors import DataError, UsageError
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError
 
-# The word of `--data`; `hub@REVISION` is a branch, tag or commit.
+# The value of `--data`; `hub@REVISION` selects a branch, tag or commit.
 HUB = "hub"
-# How often a download is begun where the server fails; each goes on where the last one ended.
+# Number of download attempts if the server fails; each resumes where the last one ended.
 ATTEMPTS = 4
-# Files of a data set that a message names.
+# Maximum files of a data set named in a message.
 MAX_NAMED = 8
 
 
@@ -51,7 +51,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class HubListing:
-    """The files of a data set that a run would read; only their list was fetched."""
+    """The files of a data set that a run would read; only the list was downloaded."""
 
     id: str
     revision: str
@@ -60,24 +60,24 @@ class HubListing:
 
 
 def is_hub(data: str) -> bool:
-    """Whether `--data` names the hub: `hub` or `hub@REVISION`."""
+    """Return whether `--data` names the hub: `hub` or `hub@REVISION`."""
     return data == HUB or data.startswith(f"{HUB}@")
 
 
 def fetch(
     benchmark: Benchmark, split: str, tasks: Sequence[str], revision: str | None = None, pause_s: float = 1.0
 ) -> HubCopy:
-    """The files of these tasks (empty: of all) on disk, fetched where they are not.
+    """Return the files of these tasks (empty for all) on disk, downloading what is missing.
 
     Args:
-        benchmark: whose card names the data set.
-        split: whose files.
-        tasks: those that will be asked.
-        revision: a branch, tag or commit; the main branch as it is now if none is named.
-        pause_s: seconds before a failed download is begun again, doubled each time.
+        benchmark: its card names the data set.
+        split: the split whose files are needed.
+        tasks: the tasks to be asked.
+        revision: a branch, tag or commit; by default the current main branch.
+        pause_s: seconds before a failed download is retried, doubled each time.
 
     Raises:
-        UsageError: there is no such data set or revision, it is gated or private, or it cannot be reached.
+        UsageError: the data set or revision does not exist, is gated or private, or cannot be reached.
         DataError: the data set lacks a file that the tasks need.
     """
     from huggingface_hub import snapshot_download
@@ -100,7 +100,7 @@ def fetch(
 
 
 def listing(benchmark: Benchmark, split: str, tasks: Sequence[str], revision: str | None = None) -> HubListing:
-    """The files that `fetch` would have on disk, with sizes. Raises as `fetch` does."""
+    """Return the files that `fetch` would provide, with sizes. Raises as `fetch` does."""
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.hf_api import RepoFile
 
@@ -126,7 +126,7 @@ def _hub_id(benchmark: Benchmark) -> str:
     card = benchmark.card
     if card.hub_id is None:
         origin = card.elsewhere or "its authors"
-        raise UsageError(f"--data hub: {card.name} is not on the hub. It is had from {origin}; then give --data DIR")
+        raise UsageError(f"--data hub: {card.name} is not on the hub. Get it from {origin}, then give --data DIR")
     return card.hub_id
 
 
@@ -140,12 +140,12 @@ def _check_present(
     available = ", ".join(sorted(files)[:MAX_NAMED]) or "none of those that are asked for"
     raise DataError(
         f"{hub_id} at {commit[:12]} has no file {names}; there are: {available}. "
-        f"It is not the layout that {benchmark.card.name} is read in: name a revision that has it (--data hub@REVISION)"
+        f"{benchmark.card.name} is read from another layout: name a revision that has it (--data hub@REVISION)"
     )
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether the same download may succeed later: the server failed, or the connection was cut."""
+    """Return whether a retry may succeed: the server failed, or the connection was cut."""
     import httpx
     from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
@@ -162,7 +162,7 @@ def _status(error: BaseException | None) -> int:
 
 
 def _explain(error: Exception, benchmark: Benchmark, hub_id: str, revision: str | None) -> None:
-    """Raise `UsageError` that says in one line what to do about an error of the hub, the network or the disk."""
+    """Raise `UsageError` with one line of advice about an error of the hub, the network or the disk."""
     import httpx
     from huggingface_hub import constants
     from huggingface_hub.errors import (
@@ -181,7 +181,7 @@ def _explain(error: Exception, benchmark: Benchmark, hub_id: str, revision: str 
     cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
     if isinstance(cause, OfflineModeIsEnabled):
         raise UsageError(
-            f"--data hub: HF_HUB_OFFLINE is set, and of {hub_id} not every file that is needed is on disk "
+            f"--data hub: HF_HUB_OFFLINE is set, and not every needed file of {hub_id} is on disk "
             f"({constants.HF_HUB_CACHE}); fetch it once without HF_HUB_OFFLINE (weights: `hybrid tools fetch`), or "
             "give the folder with --data DIR"
         ) from error
@@ -196,7 +196,7 @@ def _explain(error: Exception, benchmark: Benchmark, hub_id: str, revision: str 
 
 
 def _refusal(error: HfHubHTTPError, page: str, benchmark: Benchmark) -> str | None:
-    """Why the server does not give the data set to who asks, and what to do; None where that is not it."""
+    """Return why the server refuses the data set, and what to do; None if this is not a refusal."""
     from huggingface_hub import get_token
     from huggingface_hub.errors import DisabledRepoError, GatedRepoError, RepositoryNotFoundError
 

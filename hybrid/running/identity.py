@@ -1,4 +1,4 @@
-"""The identity of a resolved run: the options that count, with the hashes and names that they were resolved to.
+"""The identity of a resolved run: the options that count, with names resolved to hashes and versions.
 
 identity = resolved_identity(config, benchmark, mounted, choice, model, None, None, NOTHING)
 """
@@ -36,12 +36,12 @@ def resolved_identity(
     context: SuppliedTexts,
     style: Style,
 ) -> dict[str, Json]:
-    """The options that count, and what those among them that name something were resolved to."""
+    """Return the options that count, with everything that they name resolved."""
     source, wording = mounted.source, Wording(config.sends_format_line, config.reasoning)
     handed_in, code_of_model = config.objects.model, dict[str, Json]()
     if handed_in is not None and not is_installed(type(handed_in)):
         code_of_model = {"code": object_code(type(handed_in))}
-    # Generated rows follow from seed and generator alone, so a larger sample is the same data.
+    # Generated rows depend only on seed and generator, so a larger sample is the same data.
     read: dict[str, Json] = {"generator": GENERATOR}
     if not mounted.is_sample or "folder" in mounted.origin:
         read = {"sha256": fingerprint(benchmark.files(source), source.folder)}
@@ -56,7 +56,7 @@ def resolved_identity(
             "format_line": wording.format_line,
             "format_lines": wording.sha256,
             "texts": text_hash(benchmark.texts),
-            # Only where it was chosen: a run without it is what it was before there was a choice.
+            # Included only if chosen, so that earlier runs without the option keep their identity.
             **({"reasoning": REASONING[config.reasoning]} if config.reasoning else {}),
         },
         "limits": asdict(config.limits),
@@ -72,6 +72,6 @@ def resolved_identity(
         "hybrid": __version__,
         "pictures": config.service.pictures,
         **identity_of(config, facts),
-        # Those of tools and solvers stand with these.
+        # Plug-in tools and solvers are recorded with the tools and solvers.
         **({"plugins": dict(plugins)} if plugins else {}),
     }

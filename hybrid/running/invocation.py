@@ -1,8 +1,8 @@
-"""By which command, when and with which code a run was begun or continued: one entry of its manifest's `commands`.
+"""The command, time and code version that started or continued a run: an entry of its manifest's `commands`.
 
     invocation()    # Invocation(at="2026-11-23T14:05:09Z", command="hybrid run blink ...", commit="9189e78...")
 
-None of it is part of a run's identity. The command line is that of this process; the manifest is written redacted.
+None of this is part of a run's identity. The command line is that of this process; the manifest is written redacted.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from hybrid.core.secrets import redact
 from hybrid.log.manifest import Invocation
 from hybrid.models.credentials import keep_words
 
-# The clone from which the program runs; where it was installed otherwise, the folder that holds its packages.
+# The clone that the program runs from, or the folder that holds the installed packages.
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAM = "hybrid"
 
 
 def invocation() -> Invocation:
-    """The invocation of this process. The secrets of its command line are registered."""
+    """Return the invocation of this process, and register the secrets in its command line."""
     keep_words(sys.argv)
-    # Word by word: a shell's quotes would take a secret apart.
+    # Redact word by word, because shell quoting would split a secret.
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Invocation(at, command_line([redact(word) for word in sys.argv]), commit_of(PROJECT))
 
 
 def command_line(words: Sequence[str]) -> str:
-    """The words of a command as a shell takes them; `python -m hybrid` and the script are both `hybrid`."""
+    """Return the words of a command in shell syntax; `python -m hybrid` and the script both become `hybrid`."""
     program, *options = words or ("",)
     name = Path(program).name
     if name == "__main__.py" and Path(program).parent.name == PROGRAM:
@@ -44,12 +44,12 @@ def command_line(words: Sequence[str]) -> str:
 
 @cache
 def commit_of(project: Path) -> str | None:
-    """The commit of a clone, ending in `-dirty` where its files differ; None where it is no clone or git is absent."""
+    """Return the commit of a clone, ending in `-dirty` if files differ; None without a clone or git."""
     if not (project / ".git").exists():
         return None
-    # Hooks of git name another repository in the environment.
+    # Git hooks name another repository in the environment.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    # Beside `status` another command of git in the clone goes on: `describe --dirty` always takes the index's lock.
+    # Avoid the index lock, because another git command may be running; `describe --dirty` would always take it.
     environment["GIT_OPTIONAL_LOCKS"] = "0"
     status = ("git", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "--untracked-files=no")
     try:

@@ -1,7 +1,7 @@
-"""The abilities of a model and its server, found out with 20 to 32 small requests for `hybrid models check`.
+"""Abilities of a model and its server, tested with 20 to 32 small requests for `hybrid models check`.
 
 checked = await check_model("openai:k", ModelSettings(base_url=url), store)
-checked.found, checked.options       # what was asked, what came, what it means; the options to run with
+checked.found, checked.options       # rows with request, reply and meaning; the options to run with
 """
 
 from __future__ import annotations
@@ -56,33 +56,33 @@ from hybrid.running.probes import (
 )
 from hybrid.tool import Tool
 
-# Of one request: a model that takes longer for one word is not one to run with.
+# Timeout of one request; a model that is slower for one word is not usable.
 TIMEOUT_S: Final = 25.0
-# Of all of them together.
+# Limit for all requests together.
 MAX_S: Final = 55.0
 AT_ONCE: Final = 4
-# What fails once has failed: a check does not wait until a server is back.
+# Failures count at once: a check does not wait for a server to recover.
 UNFORGIVING: Final = CircuitLimits(
     failures=1000, refusals=1000, wrong_keys=1000, pause_s=0.05, probes=1, away_s=0.0, unmet_s=0.0, busy_s=0.0
 )
 MAX_PICTURES: Final = 8
-# Pictures in one message.
+# Numbers of pictures to try in one message.
 COUNTS: Final = (MAX_PICTURES, 4, 2, 1)
-# Of a square picture, in pixels.
+# Sides of a square picture to try, in pixels.
 SIDES: Final = (4096, 2048, 1024)
-# Forms of files that clients send as they are; some clients send the last as PNG.
+# File formats that clients send unchanged; some clients send the last as PNG.
 FORMS: Final = ("PNG", "JPEG", "WEBP")
 UNKNOWN: Final = "not known"
 IMAGE_LIMITS: Final = "image_limits="
-# Sides of a picture in pixels, and ratios of its sides, in the order in which they are tried.
+# Picture sides in pixels and side ratios, in the order tried.
 SMALL_SIDES: Final = (8, 28, 32, 56)
 LONG_SIDES: Final = (2048, 1024)
 RATIOS: Final = (199, 100, 50)
-# Of sides, which every processor takes.
+# Ratio of sides that every processor accepts.
 USUAL_RATIO: Final = 8
 RESULT_NUMBERS: Final = ("4915", "8264")
 THOUGHT: Final = "The two pictures may differ in the corner, so that I look there first and then compare both."
-# Tokens of a reply that nobody reads.
+# Token limit for replies that are not read.
 SHORT_REPLY: Final = 16
 
 Probe = Callable[[], Awaitable["list[CheckRow]"]]
@@ -90,19 +90,19 @@ Probe = Callable[[], Awaitable["list[CheckRow]"]]
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """One line: what was asked, what came, what it means for a run, and the options that it asks for."""
+    """One line: what was tested, the result, what it means for a run, and the options it requires."""
 
     asked: str
     came: str
     means: str
     options: tuple[str, ...] = ()
-    # Whether a run without these options would be refused.
+    # Whether a run without these options would be rejected.
     refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedModel:
-    """Everything that was found, with how many requests it took and how long."""
+    """All results, with the number of requests and the seconds they took."""
 
     found: tuple[CheckRow, ...]
     requests: int
@@ -110,7 +110,7 @@ class CheckedModel:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options to run with, each pair once."""
+        """The options to run with, without duplicates."""
         pairs = dict.fromkeys(
             pair for row in self.found for pair in zip(row.options[::2], row.options[1::2], strict=True)
         )
@@ -118,7 +118,7 @@ class CheckedModel:
             pairs.pop(("--images", "concat"), None)
         limits = [value for name, value in pairs if name == "--model-arg" and value.startswith(IMAGE_LIMITS)]
         if len(limits) > 1:
-            # One option takes all limits.
+            # A single option takes all limits.
             pairs = {pair: None for pair in pairs if pair[1] not in limits}
             joined = ",".join(value.removeprefix(IMAGE_LIMITS) for value in limits)
             pairs["--model-arg", f"{IMAGE_LIMITS}{joined}"] = None
@@ -126,19 +126,19 @@ class CheckedModel:
 
     @property
     def calls(self) -> bool:
-        """Whether a solver that offers tools can be asked."""
+        """Whether solvers that offer tools can be used."""
         return not any(row.refused and not row.options for row in self.found)
 
 
 async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> CheckedModel:
-    """Ask everything, `AT_ONCE` at a time.
+    """Run all tests, `AT_ONCE` at a time.
 
     Raises:
         UsageError: the model cannot be opened with these options.
-        DataError: recordings that cannot be used.
-        HybridError: no reply came to the first question; one line says why.
+        DataError: unusable recordings.
+        HybridError: the first question got no reply; one line says why.
     """
-    # A user's own limit holds; the default is one of runs, which wait for a server that is busy.
+    # A user's own limit applies; the default is meant for runs, which wait for a busy server.
     limit = TIMEOUT_S if settings.timeout_s == ModelSettings().timeout_s else settings.timeout_s
     check = _Check(name, replace(settings, retries=0, timeout_s=limit), store)
     start = time.monotonic()
@@ -154,7 +154,7 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
     return CheckedModel(tuple(rows), check.requests, time.monotonic() - start)
 
 
-# What follows from how the first reply ended, if it did not simply end.
+# What to do about a first reply that ended abnormally.
 _ENDS: Mapping[End, str] = {
     End.CUT: "give --max-tokens",
     End.CONTEXT_FULL: "the model's context is full after one line: start the server with a longer one",
@@ -166,7 +166,7 @@ _ENDS: Mapping[End, str] = {
 
 
 def _answering(requested_model: str, answered: str | None) -> list[CheckRow]:
-    """The model that the server names, if it is another one than the one asked for."""
+    """Return a row with the model that the server names, if it differs from the requested one."""
     if answered is None or not other_models(requested_model, {answered: 1}):
         return []
     return [
@@ -181,12 +181,12 @@ class _Check:
     store: ImageStore
     requests: int = 0
     opened: dict[str, ChatModel] = field(default_factory=dict)
-    # Whether it has read the number in a picture of a user message.
+    # Whether the model has read the number in a picture of a user message.
     reads_pictures: bool = False
     line: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def model(self, **changes: Any) -> ChatModel:
-        """The model with other settings; without any, one that is sent neither a seed nor a temperature."""
+        """Return the model with other settings; by default it is sent neither seed nor temperature."""
         key = str(changes)
         if key not in self.opened:
             settings = replace(self.settings, **{"temperature": None, **changes})
@@ -205,7 +205,7 @@ class _Check:
             return await (model or self.model()).chat(messages, tools, call)
 
     async def say(self, text: str, **changes: Any) -> AssistantMessage:
-        """The reply to a text, of the model with other settings."""
+        """Return the reply to a text, from the model with other settings."""
         return await self.chat([user_message((text,))], (), CallKey("check"), self.model(**changes))
 
     async def close(self) -> None:
@@ -213,11 +213,11 @@ class _Check:
             await model.close()
 
     async def first(self) -> list[CheckRow]:
-        """The findings of the first reply. Raises what keeps it from coming."""
+        """Return the rows from the first reply. Raises the error if there is no reply."""
         try:
             reply = await self.say(PLAIN_TEXT)
         except HybridError as error:
-            # To check where no reply came, beyond what the error says.
+            # Advice that the error itself does not contain.
             advice, cause = "", error.__cause__
             if isinstance(cause, TimeoutError):
                 slow = f"silence for {self.settings.timeout_s:g} s"
@@ -230,9 +230,7 @@ class _Check:
         thought = len(reply.reasoning) or (usage.reasoning_tokens if usage else 0)
         means_of_end = _ENDS.get(reply.end, "yes") if finish_reason else "give --max-tokens"
         rows = [
-            CheckRow(
-                "answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached, and said nothing"
-            ),
+            CheckRow("answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached; empty reply"),
             CheckRow("ends by itself", finish_reason or "no reason", means_of_end),
             *_answering(self.name, reply.model),
             CheckRow("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
@@ -244,7 +242,7 @@ class _Check:
         ]
         price = self.settings.price
         means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
-        # No table of prices is shipped (`models/prices.py`): it is known where it was given.
+        # No price table is included (`models/prices.py`), so a price is known only if given.
         price_text = "/".join(f"{amount:g}" for amount in (price.input_usd, price.output_usd)) if price else "not known"
         return [*rows, CheckRow("price", price_text, means)]
 
@@ -262,9 +260,9 @@ class _Check:
             "takes logprobs": self.logprobs,
             "history that the model reads": self.history,
         }
-        # What it reads of a picture of a tool is compared with this.
+        # This result is the reference for reading a tool's picture.
         sees = await _try("sees", self.sight)
-        # What is done in this process is known, and each of these would load the weights again.
+        # Models in this process have known abilities, and each server probe would load the weights again.
         probes = {**of_model, **(of_server if self.model().connection() else {})}
         tasks = {name: asyncio.create_task(_try(name, probe)) for name, probe in probes.items()}
         await asyncio.wait(tasks.values(), timeout=seconds)
@@ -274,7 +272,7 @@ class _Check:
         late = {name for name, task in tasks.items() if task.cancelled()}
         rows = sees + [row for name, task in tasks.items() if name not in late for row in task.result()]
         rows += [CheckRow(name, f"no reply within {seconds:.0f} s", UNKNOWN) for name in late]
-        # Last and alone: a server may not get over it.
+        # These run last and alone, because a server may not recover from them.
         try:
             async with asyncio.timeout(max(0.0, until - time.monotonic())):
                 rows += await _try("smallest picture", self.smallest)
@@ -290,7 +288,7 @@ class _Check:
         return [CheckRow("sees", _quoted(sight.said), "yes" if sight.verdict == "sees" else UNKNOWN)]
 
     async def pictures(self) -> list[CheckRow]:
-        """How many pictures a message may hold: first in all forms in which they are sent, then as PNG."""
+        """Test how many pictures a message may have: first in all file formats, then as PNG."""
         title, refusals = "pictures in one message", []
         for forms, count in ((FORMS, MAX_PICTURES), *((FORMS[:1], count) for count in COUNTS)):
             numbers = [f"{place}{place * 3 % 10}" for place in range(1, count + 1)]
@@ -307,7 +305,7 @@ class _Check:
                 if order.verdict in ("out of order", "missing"):
                     outcome = f"{count} taken, {order.verdict}: {_quoted(order.said)}"
                     return [
-                        CheckRow(title, outcome, "joined to one they are right", ("--images", "concat"), refused=True)
+                        CheckRow(title, outcome, "right if joined into one image", ("--images", "concat"), refused=True)
                     ]
             seen = "read in order" if in_order else f"not read in order: {_quoted(reply.text)}"
             fewer = ("--show", "text") if count == 1 else ("--model-arg", f"keep_images={count - 1}")
@@ -329,7 +327,7 @@ class _Check:
         return [CheckRow("largest picture", refusals[-1], UNKNOWN)]
 
     async def smallest(self) -> list[CheckRow]:
-        """The shortest side and the largest ratio of sides that are taken: processors refuse pictures beyond theirs."""
+        """Find the shortest side and the largest side ratio accepted; processors refuse pictures beyond these."""
         least, refusals = await self.first_taken([(side, (side, side)) for side in SMALL_SIDES])
         if least is None:
             return [CheckRow("smallest picture", refusals[-1], UNKNOWN)]
@@ -341,7 +339,7 @@ class _Check:
                 break
             wide, _ = await self.first_taken([(long, (long, long // USUAL_RATIO))])
             if wide is None:
-                # Its length is refused, and not its ratio.
+                # The length is refused, not the ratio.
                 continue
             refusals += words
             ratio, _ = await self.first_taken([(ratio, (long, math.ceil(long / ratio))) for ratio in RATIOS])
@@ -352,7 +350,7 @@ class _Check:
         return [CheckRow("smallest picture", outcome, (refusals or ["enough"])[-1], options)]
 
     async def first_taken(self, sizes: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int | None, list[str]]:
-        """The name of the first of named sizes (width, height) that is taken, and the refusals before it."""
+        """Return the name of the first accepted size (width, height), and the refusals before it."""
         refusals: list[str] = []
         for name, size in sizes:
             try:
@@ -364,9 +362,9 @@ class _Check:
         return None, refusals
 
     async def history(self) -> list[CheckRow]:
-        """Whether thinking, and text beside a call, of earlier turns reach the model: the prompt grows by them.
+        """Test whether thinking, and text next to a call, of earlier turns reach the model by adding to its prompt.
 
-        The conversation is made up, as no reply need hold both.
+        The conversation is made up, because a real reply may lack either.
         """
         title, model = "history that the model reads", self.model(max_tokens=SHORT_REPLY)
         crop: Tool = load("tools", "crop")
@@ -398,12 +396,12 @@ class _Check:
         return [CheckRow(title, outcome, means)]
 
     async def show(self, text: str, *files: bytes) -> AssistantMessage:
-        """The reply to a text and pictures."""
+        """Return the reply to a text and pictures."""
         images = [ImageRef(f"img:{at}", self.store.put(file, PICTURE)) for at, file in enumerate(files, 1)]
         return await self.chat([user_message((text, *images), labelled=False)], (), CallKey("check-pictures"))
 
     async def tools(self) -> list[CheckRow]:
-        """How tools are called, by the provider's interface or else in text; and what becomes of a result's picture."""
+        """Test how tools are called, natively or in text, and what happens to a picture in a result."""
         crop: Tool = load("tools", "crop")
         replies: list[AssistantMessage] = []
         history: list[Message] = []
@@ -416,7 +414,7 @@ class _Check:
         try:
             calling = await call_tool(record_chat, self.store, [crop], images=2)
         except HybridError:
-            # The pictures may be too many.
+            # Retry without pictures, which may be too many.
             calling = await call_tool(record_chat, self.store, [crop], images=2, with_pictures=False)
         if calling.verdict == "calls":
             way = f"read from text ({calling.read_from})" if calling.read_from else "by the provider's interface"
@@ -438,7 +436,7 @@ class _Check:
         return [CheckRow("calls tools", reason, means, (), refused)]
 
     async def result(self, conversation: Sequence[Message], tool: Tool) -> list[CheckRow]:
-        """Whether a picture in a result is seen, and the thinking before it survives."""
+        """Test whether a picture in a result is seen, and whether the thinking before it is kept."""
         title, model = "a picture in a result", self.model(results_inside=False)
         chat = partial(self.chat, model=model)
         native = self.settings.tool_calling != "text"
@@ -446,7 +444,7 @@ class _Check:
         try:
             placement = await find_place(probe, conversation, [tool])
             if placement.verdict == "refused":
-                # The pictures of the question may have been too many beside it.
+                # The question's own pictures may have been too many.
                 bare = [
                     user_message((message.text,)) if isinstance(message, UserMessage) else message
                     for message in conversation
@@ -461,7 +459,7 @@ class _Check:
                 if placement.verdict == "blind"
                 else f"not taken: {placement.said[:120]}"
             )
-            return [CheckRow(title, outcome, "a run sends the words of tools alone", ("--show", "text"), refused=True)]
+            return [CheckRow(title, outcome, "a run sends only the text of tools", ("--show", "text"), refused=True)]
         thoughts = "; its thoughts are taken back" if has_thoughts_in(conversation) else ""
         seen = "seen" if placement.verdict == "sees" else f"not read: {_quoted(placement.said)}"
         place = "inside the tool message" if placement.place == "inside" else "in a message of the user behind it"
@@ -531,7 +529,7 @@ class _Check:
 
 
 async def _try(title: str, probe: Probe) -> list[CheckRow]:
-    """The findings of a probe; a refusal is one line of them."""
+    """Return the rows of a probe; a refusal is one row."""
     try:
         return await probe()
     except HybridError as error:
@@ -539,7 +537,7 @@ async def _try(title: str, probe: Probe) -> list[CheckRow]:
 
 
 def has_thoughts_in(conversation: Sequence[Message]) -> bool:
-    """Whether the last reply of a conversation holds thoughts."""
+    """Return whether the last reply of a conversation contains thinking."""
     return isinstance(reply := conversation[-1], AssistantMessage) and has_thoughts(reply)
 
 

@@ -1,10 +1,11 @@
-"""The code of what Python code hands in, as one hash: a run is not continued with other code under the same name.
+"""A hash of the code that Python objects bring into a run, so that a run is not continued with changed code.
 
     object_code(MySolver)               # 12 hex digits of sha256, or "no source"
 
-Of a module that is imported its file counts, and what it imports from the same folder. A script or a notebook holds the
-call of the run as well, which may change: of it count the class or the function, and what it names there, directly or
-not: classes, functions, plain values. Of installed packages count the classes that were handed in, never their bases.
+For an imported module, its file counts and what it imports from the same folder. A script or a notebook also
+contains the call of the run, which may change; there the class or function counts, with everything that it names
+directly or indirectly: classes, functions, plain values. For installed packages only the given classes count, not their
+bases.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ from typing import Any, Final
 from hybrid.models.credentials import names_a_secret
 from hybrid.serving.sources import CODE_DIGITS, Sources
 
-# Stands for the hash where no code can be read: of a graph, a built-in function, a class typed into a shell.
+# Replaces the hash if no source is available: for a graph, a built-in function, a class typed into a shell.
 NO_SOURCE: Final = "no source"
-# The packages of the project, whose version stands for them.
+# The project's own packages; their version represents them.
 OURS: Final = ("hybrid", "tools", "graphs", "baselines")
 MAIN: Final = "__main__"
 PLAIN: Final = (str, bytes, int, float, bool)
 
 
 def object_code(*handed_in: Callable[..., Any]) -> str:
-    """The hash of these classes and functions, instances and methods included; `NO_SOURCE` where none has a source."""
+    """Return the hash of these classes and functions, or of instances and methods; `NO_SOURCE` without a source."""
     facts = sorted({fact for item in handed_in for fact in _facts(item)})
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:CODE_DIGITS] if facts else NO_SOURCE
 
 
 def is_installed(kind: Any) -> bool:
-    """Whether a class is of an installed package or of the project: a version stands for it."""
+    """Return whether a class belongs to an installed package or the project, which are identified by version."""
     return kind.__module__.partition(".")[0] in OURS or _installed(_file(kind.__module__))
 
 
 def _facts(handed_in: Any) -> Iterator[str]:
-    # The class or function in which it is written.
+    # Unwrap to the class or function that defines the object.
     target = handed_in
     while isinstance(target, partial):
         target = target.func
@@ -53,7 +54,7 @@ def _facts(handed_in: Any) -> Iterator[str]:
         target = type(target)
     bases = target.__mro__[1:] if isinstance(target, type) else ()
     for kind in (target, *(base for base in bases if not is_installed(base) and base is not object)):
-        # Code that was executed without a module has none.
+        # Code that was executed outside a module has no module name.
         module = kind.__module__ or MAIN
         if module.partition(".")[0] not in OURS:
             yield from _of_main(kind) if module == MAIN or _file(module) is None else _of_file(kind)
@@ -68,7 +69,7 @@ def _of_file(value: Any) -> Iterator[str]:
 
 
 def _of_main(root: Any) -> Iterator[str]:
-    """The sources of a class or function of a script or notebook, and of all that they name there."""
+    """Yield the sources of a class or function of a script or notebook, and of everything that they name there."""
     main_names = vars(sys.modules[MAIN])
     waiting, seen = [root], set[int]()
     while waiting:
@@ -86,14 +87,14 @@ def _of_main(root: Any) -> Iterator[str]:
                 continue
             elif value.__module__ == MAIN:
                 waiting.append(value)
-            # A helper of a file of the user's.
+            # Helpers from the user's own files.
             elif _file(value.__module__) is not None and not is_installed(value):
                 yield from _of_file(value)
 
 
 def _source(item: Any) -> tuple[str, ast.AST] | None:
-    """The source of a class or function, as text and parsed; None where it cannot be read."""
-    # A class of a notebook has no file: its functions know the cell in which both are.
+    """Return the source of a class or function, as text and parsed; None if it cannot be read."""
+    # A class in a notebook has no file, but its functions know the cell that defines both.
     functions = (
         [value for value in vars(item).values() if inspect.isfunction(value)] if isinstance(item, type) else [item]
     )
@@ -112,7 +113,7 @@ def _source(item: Any) -> tuple[str, ast.AST] | None:
 
 
 def _file(module: str) -> Path | None:
-    """The source file of a module that is imported."""
+    """Return the source file of an imported module."""
     name = getattr(sys.modules.get(module), "__file__", None)
     return Path(name) if isinstance(name, str) and name.endswith(".py") else None
 

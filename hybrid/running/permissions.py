@@ -1,12 +1,12 @@
-"""Weights that a run must not use unawares: trained on the benchmark's images, or not for commercial use.
+"""Permission checks for weights that were trained on the benchmark's images or forbid commercial use.
 
-Cards name for each published checkpoint what it was trained on and under which licence; benchmarks name where their
-images come from, and `hybrid.tool.image_sets` which collections take images from which. A run in which the two meet is
-refused with the list unless `--allow overlap` or `--allow non-commercial` says otherwise, and then it is labelled in
-the manifest, in tables and in reports. So is a run that takes weights without asking them for known answers
+Cards name the training data and the licence of each published checkpoint; benchmarks name the sources of their images,
+and `hybrid.tool.image_sets` names collections that take images from others. If training data and benchmark overlap, the
+run is rejected with a list unless `--allow overlap` or `--allow non-commercial` is given; then it is labelled in the
+manifest, in tables and in reports. So is a run that uses weights without testing them on known answers
 (`--unchecked-weights`).
 
-What is not known is labelled and not refused: weights that no card knows, and those whose training images are not
+Unknown facts are labelled and not rejected: weights that no card knows, and weights whose training images are not
 published or have names that `hybrid.tool.image_sets` lacks. No `--allow` removes these labels.
 """
 
@@ -22,7 +22,7 @@ from hybrid.plugins.weights import provenance_of, weights_in_use
 from hybrid.tool import BackendCard, Tool
 from hybrid.tool.image_sets import is_known, shared
 
-# Reasons to label a run without refusing it.
+# Reasons to label a run without rejecting it.
 Doubt = Literal["unknown training data and licence", "unknown training data"]
 
 DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", "unknown training data"})
@@ -30,7 +30,7 @@ DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", 
 
 @dataclass(frozen=True)
 class Caveat:
-    """Why a gate is closed, or what cannot be known: one tool, and what is wrong with its weights."""
+    """A failed permission check or an unknown fact, for the weights of one tool."""
 
     gate: Gate | Doubt
     tool: str
@@ -40,13 +40,13 @@ class Caveat:
 def closed(
     tools: Sequence[Tool], in_use: Mapping[str, str], weights: Mapping[str, str], sources: Collection[str]
 ) -> tuple[Caveat, ...]:
-    """Every gate and doubt that the learned backends in use meet.
+    """Return every failed permission check and unknown fact about the learned backends in use.
 
     Args:
         tools: the tools that may be called.
-        in_use: a tool's name -> the backend that will answer (`weights.backends_in_use`).
-        weights: a tool's name -> the directory or hub id that was named for it (`--weights`).
-        sources: the collections that the benchmark's images come from; none for generated questions, which no weights
+        in_use: a tool's name -> its backend (`weights.backends_in_use`).
+        weights: a tool's name -> the directory or hub id given for it (`--weights`).
+        sources: the collections that the benchmark's images come from; empty for generated questions, which no weights
             have seen.
     """
     caveats: list[Caveat] = []
@@ -54,7 +54,7 @@ def closed(
         location = weights_in_use(tool, card, weights) if card.name == "learned" else None
         if location is None:
             continue
-        # The worst caveats come first.
+        # The most serious caveats come first.
         name, provenance = tool.card.name, provenance_of(card, location)
         if provenance is None:
             caveats.append(Caveat("unknown training data and licence", name, f"no card knows {location}"))
@@ -72,26 +72,26 @@ def closed(
 
 
 def answering(tools: Iterable[Tool], in_use: Mapping[str, str]) -> list[tuple[Tool, BackendCard]]:
-    """The tools that can answer, each with the card of the backend that does; `in_use` as in `closed`."""
+    """Return the tools that can answer, each with the card of its active backend; `in_use` as in `closed`."""
     candidates = ((tool, card, in_use.get(tool.card.name, "")) for tool in tools for card in tool.card.backends)
     return [(tool, card) for tool, card, backend in candidates if backend.startswith(card.name)]
 
 
 def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str, ...]:
-    """The sources that may share images with a training set, by what both take images from (`image_sets.shared`)."""
+    """Return the sources that may share images with a training set (`image_sets.shared`)."""
     return tuple(source for source in sources if any(shared(source, trained) for trained in trained_on))
 
 
 def check(caveats: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...]:
-    """The labels of the gates that were opened and of the doubts: one a kind, with the tools by name.
+    """Return the labels for allowed checks and unknown facts: one per kind, with the tools by name.
 
     Raises:
-        UsageError: a closed gate is not in `allowed`; the message lists every tool and reason.
+        UsageError: a failed check is not in `allowed`; the message lists every tool and reason.
     """
     shut = [caveat for caveat in caveats if caveat.gate not in DOUBTS and caveat.gate not in allowed]
     if shut:
         lines = [f"{caveat.tool}: {caveat.reason} (--allow {caveat.gate})" for caveat in shut]
-        raise UsageError("weights that this run should not use unawares:\n  " + "\n  ".join(lines))
+        raise UsageError("weights that this run uses only if you allow them:\n  " + "\n  ".join(lines))
     kinds = sorted({caveat.gate for caveat in caveats})
     return tuple(
         f"{kind}: {', '.join(sorted({caveat.tool for caveat in caveats if caveat.gate == kind}))}" for kind in kinds

@@ -1,11 +1,11 @@
-"""Where a tool's picture goes in a request, found out once a run: the model must see it, and keep what it thought.
+"""The place of a tool's picture in a request, probed once per run: the model must see it and keep its thinking.
 
     found = await find_place(probe, conversation, tools)     # ToolPicture("sees", ..., place="inside", thinking="kept")
     settings = with_place(settings, found)                   # for `AdoptsSettings.adopt`
 
-A picture behind the tool message is a message of the user, and the templates of Qwen3.5, GLM-4.6, Gemma 4 and others
-drop all thinking that stands before the last one. So for a model that thinks the picture is first tried inside the tool
-message. Where it is not seen there, a switch of the template is tried, and the growth of the prompt shows if it works.
+A picture after the tool message is a user message, and the templates of Qwen3.5, GLM-4.6, Gemma 4 and others drop all
+thinking before the last user message. So for a model that thinks, the picture is first tried inside the tool message.
+If it is not seen there, a template switch is tried, and the number of prompt tokens shows whether it works.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hybrid.tool import Tool
 
 @dataclass(frozen=True)
 class PlaceProbe:
-    """Whom to ask, and how: `chat` asks `model`, which adopts changed settings between the requests."""
+    """The model to probe: `chat` asks `model`, which adopts changed settings between the requests."""
 
     model: ChatModel
     chat: Chat
@@ -45,25 +45,25 @@ class PlaceProbe:
     store: ImageStore
     # Whether the model has read a number in a picture of a user message.
     reads_pictures: bool = False
-    # Whether results go out as tool messages, and not as text of the user.
+    # Whether results are sent as tool messages instead of user text.
     native_results: bool = True
     numbers: tuple[str, str] = (PROBE_NUMBER, SECOND_NUMBER)
 
     def adopt(self, **changes: Any) -> bool:
-        """Change what the next requests do; returns whether the model can."""
+        """Change the settings of the next requests; return whether the model supports this."""
         if not isinstance(self.model, AdoptsSettings):
             return False
         self.model.adopt(replace(self.settings, **changes))
         return True
 
     async def look(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> Sight:
-        """Whether the picture of a result is seen as it is sent now."""
+        """Test whether a picture in a result is seen with the current settings."""
         return await look_at_result(
             self.chat, self.store, conversation, tools, reads_pictures=self.reads_pictures, numbers=self.numbers
         )
 
     async def tokens(self, conversation: Sequence[Message], tools: Sequence[Tool], number: str | None) -> int:
-        """Tokens of the prompt with the results of the last reply; 0 where the server counts none."""
+        """Return the prompt tokens with the results of the last reply; 0 if the server reports none."""
         reply = conversation[-1]
         assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
         sent = [*conversation, *result_messages(reply, self.store, number)]
@@ -72,9 +72,9 @@ class PlaceProbe:
 
 
 async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool]) -> ToolPicture:
-    """Where pictures of tools are seen and thinking survives them. The model is left with its own settings.
+    """Find the place where tool pictures are seen and thinking is kept. Restores the model's own settings.
 
-    `conversation` ends with a reply that calls a tool. Raises what the model raises for a picture in a user message.
+    `conversation` ends with a reply that calls a tool. Raises the model's exceptions for a picture in a user message.
     """
     reply = conversation[-1]
     assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
@@ -93,10 +93,10 @@ async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: 
         except Outage as error:
             if (words := _refusal(error)) is None:
                 raise
-            # Mistral's servers take no message of the user behind one of a tool.
+            # Mistral's servers reject a user message directly after a tool message.
             if not thinks and may_choose and (seen := await _look_inside(probe, conversation, tools)) is not None:
                 return ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside")
-            # Raises where the picture is not the reason.
+            # This raises if the picture is not the reason.
             await probe.tokens(conversation, tools, None)
             return ToolPicture("refused", words, place=place)
         result = ToolPicture(sight.verdict, sight.said, sight.input_tokens, sight.without_image, place)
@@ -108,7 +108,7 @@ async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: 
 
 
 async def _look_inside(probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool]) -> Sight | None:
-    """What is seen of a picture inside the tool message; None where it is refused or not read."""
+    """Test a picture inside the tool message; return None if it is refused or not read."""
     if not probe.adopt(results_inside=True):
         return None
     try:
@@ -123,7 +123,7 @@ async def _look_inside(probe: PlaceProbe, conversation: Sequence[Message], tools
 async def _find_switch(
     probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool], picture: ToolPicture
 ) -> ToolPicture:
-    """The finding with what becomes of the thinking at its place, and the switch of the template that keeps it."""
+    """Return the result with the fate of the thinking at this place, and the template switch that keeps it, if any."""
     reply = conversation[-1]
     assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
     inside = picture.place == "inside"
@@ -147,7 +147,7 @@ async def _find_switch(
 
 
 def _refusal(error: Outage) -> str | None:
-    """A server's words, if it does not take the request as it is; None for an outage that may pass."""
+    """Return the server's message if it rejects this request; None for a temporary outage."""
     failed = read_failure(error.__cause__) if error.__cause__ else None
     if failed is None or not (failed.status in ABOUT_THE_REQUEST or failed.status == 500):
         return None
@@ -160,6 +160,6 @@ def _address(probe: PlaceProbe) -> str | None:
 
 
 def with_place(settings: ModelSettings, facts: Mapping[str, Any]) -> ModelSettings:
-    """The settings with what the probe has found, as the manifest has it."""
+    """Return the settings with the probe's result, in the form of the manifest."""
     inside, switch = facts.get("place") == "inside", facts.get("switch") or {}
     return replace(settings, results_inside=inside, thinking_switch=switch)

@@ -1,4 +1,4 @@
-"""Several runs made of one configuration: the cells of a study, the menus of an ablation, the choices of a matrix.
+"""Several runs from one configuration: the cells of a study, the runs of an ablation or of a matrix.
 
 planned = PlannedRun("blank-tools", "tools are offered and say nothing", {"tool_output": "blank"})
 planned.config(config, Path("runs/study"))      # an ordinary run, in runs/study/blank-tools
@@ -19,26 +19,26 @@ from hybrid.running.resolve import ResolvedRun
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of several: what it differs in from the configuration that they share."""
+    """One of several runs: its differences from the shared configuration."""
 
-    # Of its folder in that of all of them.
+    # Name of its folder within the common folder.
     name: str
     about: str
     # By field of `RunConfig`, or of its `ModelSettings`.
     changes: Mapping[str, Any] = field(default_factory=dict)
-    # The name of its folder where it was begun before it had this one: it goes on there.
+    # Its folder's former name; a run started there is continued there.
     former: str = ""
-    # It is asked only where the main run has a question with so many calls of tools.
+    # If above 0, it is asked only if a question of the main run has at least this many tool calls.
     calls: int = 0
-    # It is asked only where tools made a picture in the main run.
+    # Whether it is asked only if tools made a picture in the main run.
     pictures: bool = False
 
     def folder(self, out: Path) -> Path:
-        """Its folder in that of all of them."""
+        """Return its folder within the common folder."""
         return out / (self.former if self.former and (out / self.former).is_dir() else self.name)
 
     def config(self, config: RunConfig, out: Path) -> RunConfig:
-        """The shared configuration with what this run changes in it, in its folder."""
+        """Return the shared configuration with this run's changes, in its folder."""
         changes = {**self.changes, "out": self.folder(out)}
         asking = {name: changes.pop(name) for name in self.changes if hasattr(config.model_settings, name)}
         if asking:
@@ -51,7 +51,7 @@ class PlannedRun:
 
 
 def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
-    """The configuration with other values of some fields, which are among the options of its manifest too."""
+    """Return the configuration with changed fields, also in the options that its manifest records."""
     options: dict[str, Json] = dict(config.options_as_used)
     for option_field in option_fields(RunConfig) if config.options_as_used else ():
         if option_field.path[0] in changes and option_field.option.kept:
@@ -64,7 +64,7 @@ def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
 
 
 def answers_rest_on(run: ResolvedRun, solver: str) -> str:
-    """A digest of all that decides the answers of a solver: of two runs with the same digest, one need ask it."""
+    """Return a digest of everything that affects a solver's answers; runs with equal digests can share them."""
     entry = run.solvers[solver]
     tools = run.tools.by_solver[solver]
     concerns: dict[Concern, bool] = {
@@ -75,7 +75,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
     }
     identity = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
     config, served = run.config, run.config.model_settings
-    # Servers and devices are no part of the identity, but a list of two of them means that both are asked.
+    # Servers and devices are not part of the identity, but a list of two of them means that both are asked.
     addresses: list[Json] = [config.model, served.base_url, served.device] if entry.needs_model else []
     facts: dict[str, Json] = {
         "solver": solver,

@@ -1,9 +1,9 @@
-"""Small questions that show what a model can do, with pictures that are made here.
+"""Small probe questions that show a model's abilities, with generated pictures.
 
     sight, called = await look(chat, store), await call_tool(chat, store, tools)
 
-A run asks what it needs before its first question (`before_asking.py`), `hybrid models check` asks all
-(`model_check.py`). Each raises what the model raises.
+A run asks the probes that it needs before its first question (`before_asking.py`), `hybrid models check` all of them
+(`model_check.py`). Each raises the model's exceptions.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from hybrid.tool import Tool
 if TYPE_CHECKING:
     from PIL import Image
 
-# Asks a model, as `ChatModel.chat` does.
+# Asks a model, like `ChatModel.chat`.
 Chat = Callable[[Sequence[Message], Sequence[Tool], CallKey], Awaitable[AssistantMessage]]
 
-# Each stands for a question in the key of a probe's calls.
+# These replace the question id in the key of a probe's calls.
 SIGHT_PROBE: Final = "sight-probe"
 CALL_PROBE: Final = "call-probe"
 FRAME_PROBE: Final = "frame-probe"
@@ -51,15 +51,15 @@ ORDER_PROBE: Final = "order-probe"
 
 PROBE_TEXT: Final = "Which number is written in the picture? Write its digits and nothing else."
 PROBE_NUMBER: Final = "7306"
-# Shown where the first number was not read.
+# Shown if the first number was not read.
 SECOND_NUMBER: Final = "4915"
 PROBE_SIZE: Final = (448, 224)
 ORDER_TEXT: Final = "Each picture shows a number. Write the numbers in the order of the pictures and nothing else."
-# Neither rising nor falling: a model that sorts what it reads is not taken for one that sees the order.
+# Neither ascending nor descending, so that a model that sorts the numbers does not appear to see their order.
 ORDER_NUMBERS: Final = ("47", "13", "85", "26", "91", "38", "72", "54")
-# Pictures of a prompt from which on their order is asked for.
+# Pictures per prompt from which their order is tested.
 ORDER_FROM: Final = 3
-# Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image.
+# Maximum growth in tokens of a blind model's input; some servers replace an image by a word.
 MAX_WORDS: Final = 16
 
 PLAIN_TEXT: Final = "Write the word ready and nothing else."
@@ -71,21 +71,21 @@ FRAME_TEXT: Final = (
     "The picture shows one red disc on grey. Write the coordinates of its centre the way you write coordinates of "
     "image points, as two numbers in parentheses and nothing else, for example (12, 34)."
 )
-# Fraction of the image's diagonal within which a reply still means the target.
+# Fraction of the image's diagonal within which a reply counts as the target.
 FRAME_TOLERANCE: Final = 0.05
 
 COUNTED_SIDES: Final = (448, 2048)
-# Pixels a side that one token of a picture stands for.
+# Candidate sides, in pixels, of the square that one picture token represents.
 FACTORS: Final = (28, 32, 14)
-# Most tokens of a picture by the makers of models of the Qwen-VL kind.
+# Maximum tokens per picture, as published by makers of Qwen-VL-like models.
 PUBLISHED: Final = (16_384, 1_280, 5_120, 2_560, 1_024, 768, 512, 256)
-# Tokens before and behind a picture.
+# Tokens before and after a picture.
 MARKS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The verdict on a model, and its reply; tokens are None where the server counts none or was not asked."""
+    """The verdict on a model, and its reply; tokens are None if the server reports none or was not asked."""
 
     verdict: Literal["sees", "blind", "unknown"]
     said: str
@@ -95,11 +95,11 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class ToolPicture:
-    """Whether a picture in the result of a tool is seen, where it has to stand, and whether thinking survives it.
+    """Whether a picture in a tool's result is seen, its place in the request, and the fate of thinking.
 
-    "refused" if the server takes the request without the picture alone; `said` is then what it says.
-    `place` is inside the tool message or in a user message behind it. `thinking` is "none" for a model that gave none,
-    "switched" where the keys `switch` of the body keep it, and "unknown" where tokens do not tell.
+    The verdict is "refused" if the server accepts the request only without the picture; `said` is then its message.
+    `place` is inside the tool message or in a user message after it. `thinking` is "none" for a model without thinking,
+    "switched" if the keys `switch` of the body keep it, and "unknown" if token counts do not show it.
     """
 
     verdict: Literal["sees", "blind", "refused", "unknown"]
@@ -113,7 +113,7 @@ class ToolPicture:
 
 @dataclass(frozen=True, slots=True)
 class PictureOrder:
-    """In which order the model reads the numbers in `count` pictures of one message, and its reply."""
+    """The order in which the model reads the numbers in `count` pictures of one message, and its reply."""
 
     verdict: Literal["in order", "out of order", "missing", "unknown"]
     said: str
@@ -122,20 +122,20 @@ class PictureOrder:
 
 @dataclass(frozen=True, slots=True)
 class Calling:
-    """How a model called the tool that it was told to call, and its words where it did not."""
+    """How a model called the tool that it was told to call, and its text if it did not."""
 
     verdict: Literal["calls", "unreadable", "refused", "none"]
     said: str
     calls: int = 0
-    # The dialect of the text that they stood in; empty where they came as calls.
+    # The dialect of calls written as text; empty for native calls.
     read_from: str = ""
 
 
 async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
-    """Whether the model sees a number in a picture of a type, in one call or two.
+    """Test whether the model sees a number in a picture of this type, with one call or two.
 
-    One that reads it sees; so does one whose input grows with the picture, however badly it reads. Only where neither
-    holds is it blind.
+    A model that reads the number sees. So does a model whose input grows with the picture, even if it reads badly. It
+    is blind only if neither is true.
     """
     form = next(name for name, kind in MEDIA_TYPES.items() if kind == media_type)
     picture = ImageRef("img:1", store.put(numbered(PROBE_NUMBER, form=form), PICTURE))
@@ -153,7 +153,7 @@ async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
 
 
 def result_messages(reply: AssistantMessage, store: ImageStore, number: str | None) -> list[ToolMessage]:
-    """The results of the calls of a reply: the first with a picture of the number, or without one for None."""
+    """Return the results for the calls of a reply; the first has a picture of `number` unless that is None."""
     calls: list[ToolCall | InvalidCall] = [*reply.calls, *reply.invalid]
     picture: tuple[Part, ...] = ()
     if number is not None:
@@ -171,16 +171,16 @@ async def look_at_result(
     reads_pictures: bool = False,
     numbers: tuple[str, str] = (PROBE_NUMBER, SECOND_NUMBER),
 ) -> Sight:
-    """Whether the model sees a picture in the result of a tool, in one call or up to three.
+    """Test whether the model sees a picture in the result of a tool, with one to three calls.
 
     Args:
         chat: asks the model.
-        store: where the pictures go.
+        store: stores the pictures.
         conversation: ends with a reply that calls a tool.
-        tools: those offered.
-        reads_pictures: whether the model has read a number in a picture of a user message. Then it is blind here if it
-            answers twice without the number, however many tokens its server counts.
-        numbers: in the pictures.
+        tools: the offered tools.
+        reads_pictures: whether the model has read a number in a picture of a user message. If so, it counts as blind
+            here if it answers twice without the number, whatever its server's token counts.
+        numbers: the numbers in the pictures.
     """
     key, reply = CallKey(RESULT_PROBE), conversation[-1]
     assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
@@ -200,7 +200,7 @@ async def look_at_result(
 
 
 async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
-    """In which order the model reads the numbers in so many pictures of one message, in one call or up to three."""
+    """Test in which order the model reads the numbers in `count` pictures of one message, with one to three calls."""
     text, tokens, seen = "", 0, set[str]()
     for turn in range(2):
         numbers = ORDER_NUMBERS[:count] if turn == 0 else ORDER_NUMBERS[:count][::-1]
@@ -225,7 +225,7 @@ async def _shown_numbers(chat: Chat, store: ImageStore, numbers: Sequence[str], 
 
 
 def read_order(reply: AssistantMessage, numbers: Sequence[str]) -> list[str]:
-    """Those of the numbers that a reply writes, in its order, each once."""
+    """Return the given numbers that a reply contains, in the reply's order, without duplicates."""
     text = without_thoughts(reply.text)
     if "".join(numbers) in re.sub(r"\D", "", text):
         return [*numbers]
@@ -233,12 +233,12 @@ def read_order(reply: AssistantMessage, numbers: Sequence[str]) -> list[str]:
 
 
 def reads(reply: AssistantMessage, *numbers: str) -> bool:
-    """Whether a reply holds the numbers in this order, whatever stands between their digits."""
+    """Return whether a reply contains the numbers in this order, with anything between their digits."""
     return "".join(numbers) in re.sub(r"\D", "", reply.text)
 
 
 def call_message(tool: str, images: Sequence[ImageRef], *, with_pictures: bool) -> Message:
-    """The message that asks for one call of a tool on each image, all at once; with the pictures where `shown`."""
+    """Return a message that asks for one call of a tool on each image, with the pictures if `with_pictures`."""
     on = " and once on the image ".join(image.name for image in images)
     often = "once" if len(images) == 1 else f"{len(images)} times, all in one message: once"
     text = f"Call the tool {tool} {often} on the image {on}. Write nothing else."
@@ -248,12 +248,12 @@ def call_message(tool: str, images: Sequence[ImageRef], *, with_pictures: bool) 
 async def call_tool(
     chat: Chat, store: ImageStore, tools: Sequence[Tool], *, images: int = 1, with_pictures: bool = True
 ) -> Calling:
-    """Whether the model's calls of one of the tools, all of which are offered, can be read: one call of the model.
+    """Test with one model call whether calls of one of the offered tools can be parsed.
 
-    Where the request is not taken, one more without tools tells whether they are the reason.
+    If the request is rejected, another one without tools shows whether the tools are the reason.
     """
     names = [ImageRef(f"img:{place}", store.put(numbered(f"{place}306"), PICTURE)) for place in range(1, images + 1)]
-    # `crop` where it is offered, which every model can call on any image.
+    # Prefer `crop`, which every model can call on any image.
     fitting = (tool.card.name for tool in tools if isinstance(tool, PublishedTool) or tool.card.name == "crop")
     message = call_message(next(fitting, tools[0].card.name), names, with_pictures=with_pictures)
     key = CallKey(CALL_PROBE)
@@ -269,21 +269,21 @@ async def call_tool(
 
 
 def calling(reply: AssistantMessage) -> Calling:
-    """The calls that a reply to `call_message` shows."""
+    """Return the calls in a reply to `call_message`."""
     count, text = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
     if not count and reply.unreadable is not None:
         return Calling("unreadable", text or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
-    # vLLM drops a call that begins as its parser's own and goes on as another's: nothing of it comes.
+    # vLLM drops a call that starts in its parser's format and continues in another; nothing of it arrives.
     if not count and reply.finish_reason in ("stop", "tool_calls") and not without_thoughts(reply.text).strip():
         return Calling("unreadable", "an empty reply", read_from="dropped by its server")
     return Calling("calls" if count else "none", text, count, next((call.read_from for call in reply.calls), ""))
 
 
 async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None) -> CoordinateSystem:
-    """The frame in which the model names the place of a disc; images are sent at no more than `sent_pixels`.
+    """Return the frame in which the model names the place of a disc; images are sent at up to `sent_pixels`.
 
     Raises:
-        UsageError: the reply is no place near the disc in any frame.
+        UsageError: the reply names no place near the disc in any frame.
     """
     picture = ImageRef("img:1", store.put(disc(), PICTURE))
     reply = await chat([user_message([FRAME_TEXT, picture])], (), CallKey(FRAME_PROBE))
@@ -291,10 +291,10 @@ async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None
 
 
 def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
-    """The frame in which a reply to `FRAME_TEXT` names the target, sent at no more than `sent_pixels`.
+    """Return the frame in which a reply to `FRAME_TEXT` names the target, sent at up to `sent_pixels`.
 
     Raises:
-        UsageError: the reply names no two numbers, or a point that no frame puts near the target.
+        UsageError: the reply has no two numbers, or a point that no frame puts near the target.
     """
     numbers = re.findall(r"-?\d+(?:\.\d+)?", text)
     if len(numbers) >= 2:
@@ -310,7 +310,7 @@ def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
 
 
 async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:
-    """The tokens that two pictures take, and the frame of the sizes in which they are seen; empty where untold."""
+    """Return the token counts of two pictures, and the frame of the size in which they are seen; empty if unknown."""
     tokens = []
     for side in (0, *COUNTED_SIDES):
         pictures = [ImageRef("img:1", store.put(numbered("58", (side, side)), PICTURE))] if side else []
@@ -325,15 +325,15 @@ async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:
         return summary, ""
     square, side = factor**2, COUNTED_SIDES[1]
     seen = {most: Resizing(factor, 4 * square, most * square).size(side, side) for most in PUBLISHED}
-    # No count tells the bound of a server exactly: a published one where it fits, else what was seen.
+    # No count gives the server's exact bound: use a published bound if one matches, else the observed count.
     fitting = (most for most, (across, down) in seen.items() if abs(across * down // square - large) <= MARKS)
     return summary, f"{RESIZED}:{factor}:{4 * square}:{next(fitting, large) * square}"
 
 
 def numbered(number: str, size: tuple[int, int] = PROBE_SIZE, form: str = "PNG") -> bytes:
-    """The file of a picture with a number in black on white; `form` is a name of Pillow's (`JPEG`, `WEBP`).
+    """Return a file with a number in black on white; `form` is a Pillow format (`JPEG`, `WEBP`).
 
-    Drawn with Pillow, as a run without tools loads no arrays.
+    Drawn with Pillow, because a run without tools does not load numpy.
     """
     from PIL import Image, ImageDraw, ImageFont
 
@@ -344,7 +344,7 @@ def numbered(number: str, size: tuple[int, int] = PROBE_SIZE, form: str = "PNG")
 
 
 def disc() -> bytes:
-    """A red disc on grey with its centre at `FRAME_POINT`, as PNG of `FRAME_SIZE`."""
+    """Return a red disc on grey with its centre at `FRAME_POINT`, as PNG of `FRAME_SIZE`."""
     from PIL import Image, ImageDraw
 
     picture = Image.new("RGB", FRAME_SIZE, (200, 200, 200))

@@ -1,9 +1,9 @@
-"""Tokens, cost and losses of one solver since its command began, shown while it runs.
+"""Tokens, cost and failures of one solver since the command started, shown while it runs.
 
     so_far = Progress()
     so_far = so_far.with_attempt(attempt)     # a question that was finished
 
-Earlier commands are not in it; what a whole run has used is read from its attempts (`hybrid score`).
+Earlier commands are not included; `hybrid score` reads the usage of a full run from its attempts.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from hybrid.core.types import Attempt, Usage
 
 @dataclass(frozen=True)
 class Progress:
-    """One solver in one command."""
+    """The progress of one solver in one command."""
 
-    # Of the questions that were finished.
+    # Usage of the finished questions.
     used: Usage = field(default_factory=Usage)
-    # Questions without an answer, whether or not the next command asks them again.
+    # Number of questions without an answer, whether or not the next command asks them again.
     failed: int = 0
-    # Requests to the model that were sent once more, of the questions that were finished.
+    # Number of retried model requests of the finished questions.
     retries: int = 0
-    # Faults with a remedy, by fault and remedy in words: in how many questions each was.
+    # Number of questions with each fault that has a remedy, by text of fault and remedy.
     faults: Mapping[str, int] = field(default_factory=dict)
-    # For which batches it waits, in words.
+    # Description of the batches that it waits for.
     waits: str = ""
 
     def with_attempt(self, attempt: Attempt) -> Progress:
-        """The progress after one more finished question."""
+        """Return the progress after one more finished question."""
         replies = [exchange.reply for exchange in attempt.exchanges]
         failed = any(reply.outcome.failed for reply in replies)
         steps = [step for reply in replies for step in reply.steps]

@@ -1,14 +1,14 @@
-"""`RUN/replies.jsonl`: replies of models to unfinished questions, and captions, each kept as soon as it is there.
+"""`RUN/replies.jsonl`: model replies to unfinished questions, and captions, each saved as soon as it arrives.
 
-    log = RunReplies(path, finished)            # by solver: replies to finished questions are not needed any more
-    log.keep(call, request_sha256, reply)       # in any thread; a kill after the return does not lose it
+    log = RunReplies(path, finished)            # finished ids by solver: their replies are no longer needed
+    log.keep(call, request_sha256, reply)       # from any thread; a kill after the return does not lose it
     log.find_reply(call, request_sha256)        # in the next run: the same bytes
-    log.close(finished)                         # removes the file where nothing in it is needed any more
+    log.close(finished)                         # removes the file if nothing in it is needed any more
 
-A line of a reply is {solver, question, ask, call, request_sha256, text or base64}: `text` where the reply is UTF-8.
-Replies are given back byte for byte, so one that holds a secret is not kept at all rather than kept with a hole: after
-a kill that call is made again. A line of a caption is {image, prompt, captioner, text}; it stays, as a run that is
-extended shows an image by the same words.
+A line of a reply is {solver, question, ask, call, request_sha256, text or base64}, with `text` if the reply is UTF-8.
+Replies are returned byte for byte, so a reply that contains a secret is not saved at all instead of redacted; after a
+kill that call is made again. A line of a caption is {image, prompt, captioner, text}; it stays, so that an extended
+run describes an image in the same words.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from hybrid.solving.captions import CAPTION_CALL, Caption
 
 REPLIES = "replies.jsonl"
 
-# From a solver the ids of its finished questions.
+# Maps a solver to the ids of its finished questions.
 Finished = Callable[[str], Collection[str]]
 
 
-# What the lines of the file hold: a call, the sha256 of a request of it and the reply, or a caption.
+# The content of a line: a call, the sha256 of its request and the reply, or a caption.
 _Kept = tuple[CallKey, str, bytes] | Caption
 
 
 class RunReplies:
-    """The replies and captions of a run. At most one process may have them open; the methods are safe in any thread.
+    """The replies and captions of a run. At most one process may open them; the methods are thread-safe.
 
     Args:
         path: the file.
-        finished: questions that are finished; replies to them are left out, and taken out of the file.
+        finished: ids of finished questions by solver; replies to them are removed from the file.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -52,32 +52,32 @@ class RunReplies:
         self._path = path
         needed = _compacted(path, finished)
         self._known = {record[:2]: record[2] for record in needed if not isinstance(record, Caption)}
-        # The captions of earlier commands.
+        # Captions from earlier commands.
         self.captions = tuple(record for record in needed if isinstance(record, Caption))
-        # By solver the questions to which there is a reply in the file.
+        # Question ids with a reply in the file, by solver.
         self._open: dict[str, set[str]] = {}
         for call, _ in self._known:
             self._open.setdefault(call.solver, set()).add(call.question)
         self._journal = Journal(path, durable=False)
-        # The first error by which a reply could not be kept.
+        # The first error that prevented saving a reply.
         self.failed: OSError | None = None
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-        """The reply to this request of this call, as it was kept in an earlier run, or None."""
-        # The file does not have the prompt of a call.
+        """Return the saved reply of an earlier run to this request of this call, or None."""
+        # The file does not contain the prompt of a call.
         key = CallKey(call.question, call.ask, call.call, solver=call.solver)
         return self._known.get((key, request_sha256))
 
     def earlier(self) -> Iterator[tuple[CallKey, str, bytes]]:
-        """Every reply of an earlier run to an open question: the call, the sha256 of its request, the reply."""
+        """Yield the replies of earlier runs to open questions: the call, the sha256 of its request, the reply."""
         for (call, request_sha256), reply in self._known.items():
             yield call, request_sha256, reply
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-        """Keep a reply, unless it holds a secret or becomes a caption. Raises `OSError` where it cannot be written."""
+        """Save a reply, unless it contains a secret or becomes a caption. Raises `OSError` if writing fails."""
         if call.question == CAPTION_CALL or redact_bytes(reply) != reply:
             return
-        # Before the line is there: a file without anything open is removed.
+        # Register first, because a file without open questions is removed.
         self._open.setdefault(call.solver, set()).add(call.question)
         try:
             try:
@@ -92,13 +92,13 @@ class RunReplies:
             raise
 
     def keep_caption(self, caption: Caption) -> None:
-        """Keep a caption. Raises `OSError` when it cannot be written."""
+        """Save a caption. Raises `OSError` if writing fails."""
         self._journal.append(json.dumps(asdict(caption)).encode())
-        # Answers that are on disk for good were given by its words.
+        # Sync, because saved answers depend on the caption's words.
         self._journal.sync()
 
     def close(self, finished: Finished | None = None) -> None:
-        """Let go of the file. Where no reply in it is needed any more (None: not asked) at most captions stay."""
+        """Close the file. If none of its replies is needed any more (unchecked for None), at most captions stay."""
         self._journal.close()
         if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
             return
@@ -107,12 +107,12 @@ class RunReplies:
 
 
 def read_captions(path: Path) -> Iterator[Caption]:
-    """The captions in a file of replies. Raises `OSError` where it cannot be read."""
+    """Return the captions in a file of replies. Raises `OSError` if it cannot be read."""
     return (record for _, record in _read_replies(path) if isinstance(record, Caption))
 
 
 def _compacted(path: Path, finished: Finished) -> list[_Kept]:
-    """The lines of the file that are still needed; the file is rewritten where it holds more."""
+    """Return the lines that are still needed, rewriting the file if it has others."""
     ids = cache(finished)
     needed = [
         (line, record)
@@ -125,8 +125,8 @@ def _compacted(path: Path, finished: Finished) -> list[_Kept]:
 
 
 def _read_replies(path: Path) -> Iterator[tuple[bytes, _Kept]]:
-    """Every line of the file with what it holds."""
-    # A line that holds neither costs one call, which is made again.
+    """Yield every valid line of the file with its content."""
+    # An invalid line costs only one call, which is made again.
     for line in whole_lines(path):
         try:
             row = json.loads(line)

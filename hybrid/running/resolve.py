@@ -1,8 +1,8 @@
-"""A run before anything is asked: the configuration, resolved and checked.
+"""A run before it starts: the configuration, resolved and checked.
 
     run = prepare(RunConfig("blink", data="sample", model="embedded"))
 
-`--dry-run` prints an estimate of it (`estimate.py`), `run.ask_run` carries it out.
+`--dry-run` prints its estimate (`estimate.py`), `run.ask_run` carries it out.
 """
 
 from __future__ import annotations
@@ -51,30 +51,30 @@ from hybrid.solving.styles import Style, style_of
 from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
 
-# Where folders of runs are made, in the working directory.
+# Default parent of run folders, relative to the working directory.
 RUNS = Path("runs")
 
 
 @dataclass(frozen=True)
 class ResolvedRun:
-    """A resolved run: nothing has been asked yet."""
+    """A resolved run that has not asked anything yet."""
 
     benchmark: Benchmark
     mounted: Mounted
-    # On disk: each is read when it is asked for.
+    # On disk; each question is read on access.
     questions: RecordedQuestions
     solvers: Mapping[str, Solver]
-    # The configuration, and what its asks share.
+    # The configuration and everything that all asks share.
     resources: AskSetup
     identity: Mapping[str, Json]
     # The tools that the solvers may call.
     tools: ToolsInUse
     folder: RunFolder
-    # Why a model or a device cannot be had; only a dry run goes on without.
+    # Reasons why a model or a device is unavailable; only a dry run continues despite them.
     missing: tuple[str, ...] = ()
-    # Labels of what `--allow` and `--unchecked-weights` let in.
+    # Labels for what `--allow` and `--unchecked-weights` admitted.
     opened: tuple[str, ...] = ()
-    # The questions that are asked without the text that others have beside them (`--setting context`).
+    # Ids of questions without the text that others have next to them (`--setting context`).
     without_text: tuple[str, ...] = ()
 
     @property
@@ -84,7 +84,7 @@ class ResolvedRun:
 
     @property
     def service(self) -> CachedTools:
-        """Where its tools run."""
+        """The service that runs its tools."""
         return self.resources.control.service
 
     @property
@@ -94,29 +94,29 @@ class ResolvedRun:
 
     @property
     def captioner(self) -> ChatModel | None:
-        """The model that describes images for the solvers of this run; None where none of them is shown captions."""
+        """The model that describes images for the solvers of this run; None if no solver uses captions."""
         if not any(self.shows_captions(solver) for solver in self.solvers.values()):
             return None
         return self.resources.captioner or self.resources.model
 
     def shows_captions(self, solver: Solver) -> bool:
-        """Whether a solver shows a model captions instead of images."""
+        """Return whether a solver shows a model captions instead of images."""
         return solver.needs_model and (solver.images or self.config.images) == "caption"
 
     def open_questions(self, solver: str) -> Sequence[Question]:
-        """The questions that the solver has not finished."""
+        """Return the questions that the solver has not finished."""
         return self.questions.without(self.folder.finished(solver))
 
 
 def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> ResolvedRun:
     """Resolve everything that can be resolved without asking.
 
-    A `dry` preparation goes on without a model or a device that cannot be had and lists why in `missing`. One that
-    `forks` lets another process, where there can be one, read the data.
+    With `dry`, an unavailable model or device is listed in `missing` instead of raising. With `forks`, another process
+    reads the data if the platform permits.
 
     Raises:
-        UsageError: an option that does not fit, a missing key, a device that is not here, a folder that holds another
-            configuration or can be none.
+        UsageError: an unsuitable option, a missing key, an unavailable device, or a folder that holds another
+            configuration or cannot be used.
         DataError: the data cannot be used.
     """
     _check_options(config)
@@ -127,14 +127,14 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     model, captioner = open_models(config, store, missing if dry else None)
     models_known = not missing
     context = NOTHING if config.context is None else read_supplied(config.context)
-    # A cluster has the devices of its nodes.
+    # With another engine, the cluster's nodes have the devices.
     if config.engine == LOCAL:
         with _collecting_refusals(missing if dry else None):
             refuse_absent(config.service.device)
     choice = choose_tools(config, benchmark.card)
     with closing(_reading(config, benchmark, store, forks=forks)) as reading:
         mounted: Mounted = next(reading)
-        # None where they are not known. Weights of tools for other routes are not wanted.
+        # None if unknown. Weights of tools for other routes are not needed.
         routes = mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
         tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
         permissions = _permitted(config, benchmark, mounted, tools)
@@ -157,7 +157,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
 
 
 def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, forks: bool) -> Generator[Any, None, None]:
-    """The mounted data, then their questions."""
+    """Yield the mounted data, then their questions."""
 
     def steps() -> Generator[Any, None, None]:
         official = benchmark.card.official_settings if config.protocol == "official" else {}
@@ -182,7 +182,7 @@ def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, fork
 
 
 def _check_options(config: RunConfig) -> None:
-    """Raise `UsageError` for a folder that can be none, an engine that cannot ask the model, or no way to trace."""
+    """Raise `UsageError` for an unusable folder, an engine that cannot ask the model, or unavailable tracing."""
     if config.out is not None:
         RunFolder(config.out).refuse_impossible()
         RunFolder(config.out).refuse_foreign()
@@ -203,7 +203,7 @@ def _check_options(config: RunConfig) -> None:
 
 
 def offered_tools(config: RunConfig) -> ToolsInUse:
-    """The tools of a run without its data and without its model: what is offered, and what answers for each.
+    """Return the tools of a run without its data and model: the offered tools and their backends.
 
     Raises `UsageError` as `prepare` does for solvers, tools and weights.
     """
@@ -212,7 +212,7 @@ def offered_tools(config: RunConfig) -> ToolsInUse:
 
 
 def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> RecordedQuestions:
-    """The questions of the data, whose images are in the store afterwards. Raises `DataError` as `questions` does."""
+    """Read the questions of the data and store their images. Raises `DataError` as `questions` does."""
     if not config.rotate:
         return questions(benchmark, mounted.source, config.limit, only=config.only)
     rotate = partial(with_rotations, rotatable=benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
@@ -226,7 +226,7 @@ def _benchmark(config: RunConfig) -> Benchmark:
 
 @contextmanager
 def _collecting_refusals(missing: list[str] | None, option: str = "") -> Iterator[None]:
-    """Append the `UsageError` of the body to `missing`, with the option before it; raise it where there is no list."""
+    """Append a `UsageError` of the body, prefixed with the option, to `missing`; raise it if there is no list."""
     try:
         yield
     except UsageError as error:
@@ -239,9 +239,9 @@ def _collecting_refusals(missing: list[str] | None, option: str = "") -> Iterato
 def open_models(
     config: RunConfig, store: ImageStore, missing: list[str] | None = None
 ) -> tuple[ChatModel | None, ChatModel | None]:
-    """The model that was named, and the one that describes images; None for one not named or listed in `missing`.
+    """Return the requested model and captioner; None for one that was not requested or is listed in `missing`.
 
-    The model is opened whether or not these solvers ask it: a run can be extended by one that does.
+    The model is opened even if these solvers do not ask it, because the run may be extended by one that does.
     """
     model = captioner = None
     if config.model is not None:
@@ -254,7 +254,7 @@ def open_models(
 
 
 def _without_text(config: RunConfig, context: SuppliedTexts, question_set: RecordedQuestions) -> tuple[str, ...]:
-    """The questions that have no text of the file. Raises `UsageError` where there are some and they may not be."""
+    """Return the questions without a supplied text. Raises `UsageError` if there are some and this is not allowed."""
     if config.context is None:
         return ()
     ids = [question.id for question in question_set.sound]
@@ -262,12 +262,12 @@ def _without_text(config: RunConfig, context: SuppliedTexts, question_set: Recor
     if config.context_missing == "refuse":
         refuse_missing(lacking, len(ids), config.context)
     if len(lacking) == len(ids):
-        raise UsageError(f"--setting context={config.context}: not one of its ids is that of a question")
+        raise UsageError(f"--setting context={config.context}: none of its ids is the id of a question")
     return lacking
 
 
 def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None) -> None:
-    """Raise `UsageError` where replies would be asked for in one form and read in another, or cannot be had."""
+    """Raise `UsageError` if replies would be requested in one form and parsed in another, or are impossible."""
     card = benchmark.card
     for key, value in card.official_settings.items():
         if config.sends_format_line and mounted.source.settings.get(key) == value:
@@ -290,7 +290,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
 
 
 def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -> Oracle:
-    """The knowledge of a perfect tool about a question, by its id."""
+    """Return a function that gives a perfect tool's knowledge about a question, by its id."""
 
     def perfect(identity: str, prompt: Prompt) -> OracleWords:
         question = question_of(identity)
@@ -324,8 +324,8 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
 
 
 def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:
-    """The labels of what `--allow` and `--unchecked-weights` let in. Raises `UsageError` for what they do not."""
-    # No weights were trained on generated questions.
+    """Return labels for what `--allow` and `--unchecked-weights` admit. Raises `UsageError` for anything else."""
+    # Generated questions overlap with no training data.
     sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
     unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
@@ -344,8 +344,8 @@ def _resources(
     context: SuppliedTexts,
     style: Style,
 ) -> AskSetup:
-    """The setup that all asks share, with the condition of the tools."""
-    # Only an oracle run knows targets, only a shuffled one the images of other questions.
+    """Return the setup that all asks share, including the source of tool output."""
+    # Only an oracle run knows targets; only a shuffled run knows the images of other questions.
     oracle = oracle_of(benchmark, question_set.by_id.__getitem__) if config.tool_output == "oracle" else None
     others = partners(question_set.sound, config.seed) if config.tool_output == "shuffled" else {}
     return AskSetup(

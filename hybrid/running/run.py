@@ -1,8 +1,8 @@
-"""Asks every question, appends what came back, and continues where an earlier run stopped.
+"""Asks every question, saves the answers, and continues where an earlier run stopped.
 
-`resolve.prepare` resolves what is to be asked; `run_until_complete` asks. A question is recorded when its dialogue is
-finished; an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open
-question is kept as well (`replies.py`), so that it need not be said twice.
+`resolve.prepare` resolves a run; `run_until_complete` asks it. A question is recorded when its dialogue is finished; an
+outage or a crash leaves it open, and the same command resumes it. A model's replies to open questions are saved too
+(`replies.py`), so that they need not be requested again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from hybrid.tracing import GROUP, run_span
 
 log = logging.getLogger(__name__)
 
-# Open questions that are put in order at once.
+# Number of open questions that are sorted at a time.
 WINDOW = 512
 # Called with solver, finished and total; a question is finished when it is on disk.
 ProgressCallback = Callable[[str, int, int], None]
@@ -65,10 +65,10 @@ class UnfinishedQuestion:
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended: the questions that could not be finished, and why it stopped before all had been asked."""
+    """How a run ended: its unfinished questions, and why it stopped early, if it did."""
 
     failures: tuple[UnfinishedQuestion, ...] = ()
-    # How many questions this command has finished.
+    # Number of questions that this command finished.
     answered: int = 0
     stopped: HybridError | None = None
 
@@ -80,10 +80,10 @@ async def ask_run(
     watch: UsageCallback = lambda *_: None,
     tell: Tell = notes.tell,
 ) -> tuple[UnfinishedQuestion, ...]:
-    """Ask what is still open, solver by solver. Returns the questions that could not be finished.
+    """Ask the open questions, solver by solver. Return the questions that could not be finished.
 
     Raises:
-        HybridError: the error by which it stopped before all had been asked; what is finished is kept.
+        HybridError: the error that stopped the run early; finished questions are saved.
     """
     end = await run_until_complete(run, progress, tell, opener, watch)
     if end.stopped is not None:
@@ -98,30 +98,30 @@ async def run_until_complete(
     opener: Opener = local_engine,
     watch: UsageCallback = lambda *_: None,
 ) -> RunEnd:
-    """Ask what is still open, solver by solver, and say how that ended.
+    """Ask the open questions, solver by solver, and return how that ended.
 
     Args:
-        run: what is asked.
-        progress: is told of every finished question.
-        tell: is told what was found in the run's folder, and which workers were lost.
-        opener: gives the engine that asks the questions; in this process where nothing else is said.
-        watch: is told what each solver has used and lost so far.
+        run: the run to ask.
+        progress: called for every finished question.
+        tell: called with notes on the run's folder and on lost workers.
+        opener: opens the engine that asks the questions; by default in this process.
+        watch: called with each solver's usage and failures so far.
 
     Raises:
-        UsageError: the folder holds another run or cannot be written; the model sees nothing, or in no frame of ours.
-        DataError: what the folder holds is damaged beyond what the data can mend.
+        UsageError: the folder holds another run or is not writable; the model is blind, or has no known frame.
+        DataError: the folder's files are damaged and cannot be restored from the data.
     """
     try:
         with run.folder.locked(), ExitStack() as stack:
             refuse_unbatched(run)
             with writing(run.folder.path):
                 state = open_folder(run, tell)
-                # Into a folder that is refused nothing is written.
+                # Logging starts only now, so that nothing is written to a rejected folder.
                 stack.enter_context(_logged(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             asking = run
             try:
-                # The run with a model, and a cache of captions, that keep what is said and do not ask for it twice.
+                # Wrap the model and the captions so that replies are saved and never requested twice.
                 resources = run.resources
                 if resources.model is not None:
                     resources = replace(resources, model=remembering(in_batches(run), replies))
@@ -145,7 +145,7 @@ async def run_until_complete(
 
 @contextmanager
 def _logged(run: ResolvedRun) -> Iterator[None]:
-    """Log the events of the body in the run's folder, and trace them where `--trace` says."""
+    """Log the events of the body in the run's folder, and trace them if `--trace` is given."""
     with ExitStack() as stack:
         with writing(run.folder.path):
             stack.enter_context(run_log(run.folder.path / LOG))
@@ -179,12 +179,13 @@ async def _ask_all(
     failures: list[UnfinishedQuestion] = []
     answered = 0
     async with opener(run, replies, tell) as engine:
-        # Those that ask the model come first: a key or a model that is wrong ends the run before anything else is run.
+        # Solvers that ask the model come first, so that a wrong key or model ends the run early.
         for name, solver in sorted(run.solvers.items(), key=lambda item: not item[1].needs_model):
             match stopped:
                 case None | WeightsError():
                     pass
-                # A server that is away stops those that ask it; anything else, a wrong key or a full disk, stops all.
+                # A server outage stops only the solvers that ask it; anything else, a wrong key or a full disk, stops
+                # all.
                 case Outage() if not solver.needs_model:
                     pass
                 case _:
@@ -212,11 +213,11 @@ class _Asking:
     answered: int = 0
     so_far: Progress = field(default_factory=Progress)
     failures: list[UnfinishedQuestion] = field(default_factory=list)
-    # Why no further question is asked.
+    # Reason why no further question is asked.
     stopped: HybridError | None = None
 
     async def ask_all(self) -> None:
-        """Ask what is open."""
+        """Ask the open questions."""
         waiting = self.run.questions.in_turn(self.progress.finished)
         total = len(self.run.sound)
         finished_before = total - len(waiting)
@@ -240,7 +241,7 @@ class _Asking:
 
         try:
             ordered = group_by_shape(waiting) if self.run.tools.learned(self.name) else waiting
-            # All questions wait for batches together; so many of them work.
+            # All questions wait for batches together; at most `most` of them run.
             with batches.asking(len(waiting), most, news) if batches else nullcontext():
                 await bounded(ordered, one, min(len(waiting) if batches else most, len(waiting)))
         finally:
@@ -249,15 +250,15 @@ class _Asking:
                 self.run.service.notices.append(f"{self.name}, {count} of {how_many(self.answered)}: {fault}")
 
     async def _is_finished(self, question: Question, recorder: Recorder) -> bool:
-        """Ask one question and record what came of it; whether it is finished."""
+        """Ask one question and record the result; return whether it is finished."""
         calls = self.solver.needs_model or self.solver.runs_own_tools
         if self.stopped or (calls and self.run.resources.run_meter.spent()):
             return False
         try:
             attempt = await self.engine.ask(question, self.name)
-        # A task that ends by any other error takes the questions of all others with it.
+        # An uncaught error would end the task group and with it all other questions.
         except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
-            # Whether the task is to end; a library that cancels only its own work costs the question.
+            # Re-raise only if this task is cancelled; a library that cancels its own work costs only the question.
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0:
                 raise
@@ -277,14 +278,14 @@ class _Asking:
         return False
 
     async def _not_finished(self, question: Question, error: BaseException, recorder: Recorder) -> None:
-        # A group that holds nothing but one error tells no more than that error.
+        # A group with a single error says no more than that error.
         cause = error
         while isinstance(cause, BaseExceptionGroup) and len(cause.exceptions) == 1:
             cause = cause.exceptions[0]
         if isinstance(cause, RunBudgetSpent):
             return
         if isinstance(cause, ModelRefused | ServerDown | WeightsError):
-            # No call of this configuration can succeed: asking the remaining questions would only repeat it.
+            # No call of this configuration can succeed, so stop asking.
             self.stopped = self.stopped or cause
             log.info("no further question of %s is asked: %s", self.name, _describe(cause))
             return
@@ -309,9 +310,9 @@ class _Asking:
 
 
 def group_by_shape(questions: Sequence[Question], window: int = WINDOW) -> Iterator[Question]:
-    """The questions, with those whose images have one shape next to each other: a network takes them in one batch.
+    """Yield the questions sorted so that equal image shapes are adjacent and fit one batch of a network.
 
-    `window` questions are put in order at a time, so that all of a large run are never in memory.
+    Only `window` questions are sorted at a time, to limit memory in a large run.
     """
     for start in range(0, len(questions), window):
         yield from sorted(
@@ -321,7 +322,7 @@ def group_by_shape(questions: Sequence[Question], window: int = WINDOW) -> Itera
 
 
 async def bounded(items: Iterable[Question], work: Callable[[Question], Awaitable[None]], concurrency: int) -> None:
-    """Run `work` over the items with at most `concurrency` in flight; each worker takes the next when free."""
+    """Run `work` over the items with at most `concurrency` in flight; each worker takes the next item when free."""
     queue = iter(items)
 
     async def worker() -> None:

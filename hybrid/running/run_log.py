@@ -1,9 +1,9 @@
-"""The events of a run as lines of `RUN/log.txt`: begin and end, retries, tool faults, warnings.
+"""The events of a run as lines of `RUN/log.txt`: start and end, retries, tool faults, warnings.
 
     with run_log(folder / LOG):
         logging.getLogger("hybrid.anything").info("...")
 
-Every command appends. No secret is written. A line that cannot be written is lost, and costs the run nothing.
+Every command appends. Secrets are redacted. A failure to write a line is ignored.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 
 from hybrid.core.secrets import redact
 
-# The logger above all of the project's: of others warnings are kept.
+# The project's root logger; from other loggers only warnings are kept.
 OURS = "hybrid"
-# The ending of the names of loggers that take tracebacks.
+# Suffix of loggers that receive tracebacks.
 TRACES = ".traces"
-# The level that Python shows on stderr where a program has set up no logging.
+# The level that Python prints to stderr if a program has configured no logging.
 NO_HANDLER = logging.WARNING
 
 
@@ -34,19 +34,19 @@ class _Redacted(logging.Formatter):
 
 class _Quietly(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
-        """Lose the line."""
+        """Ignore the failed line."""
 
 
 class _OnStderr(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the line where stderr is at this moment."""
+        """Write the line to the current stderr."""
         if sys.stderr is not None:
             sys.stderr.write(f"{self.format(record)}\n")
 
 
 @contextmanager
 def run_log(path: Path) -> Iterator[None]:
-    """Append to the file what is logged inside. Raises `OSError` where it cannot be opened."""
+    """Append the body's log events to the file. Raises `OSError` if it cannot be opened."""
     handler = _Quietly(path, encoding="utf-8", errors="backslashreplace")
     handler.setFormatter(_Redacted("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S"))
     handler.addFilter(lambda record: record.levelno >= logging.WARNING or record.name.startswith(OURS))
@@ -60,12 +60,12 @@ def run_log(path: Path) -> Iterator[None]:
 
 @contextmanager
 def log_to_stderr(level: int = NO_HANDLER, *, traces: bool = False) -> Iterator[None]:
-    """Show on stderr what is logged inside, from this level on; `traces` are those of tools, at any level."""
+    """Print the body's log events from this level on to stderr; `traces` adds tool tracebacks at any level."""
     handler = _OnStderr()
     handler.addFilter(lambda record: record.levelno >= level or (traces and record.name.endswith(TRACES)))
     handler.setFormatter(_Redacted("%(message)s"))
     if level == NO_HANDLER and not traces and logging.getLogger().handlers:
-        # The program has handlers of its own.
+        # The program has its own handlers.
         yield
         return
     with _logging_to(handler, logging.INFO):

@@ -1,9 +1,9 @@
-"""SIGINT and SIGTERM end a run in order: replies in flight are waited for, what is finished is kept.
+"""SIGINT and SIGTERM end a run in order: replies in flight are awaited, and finished questions are saved.
 
     asyncio.run(until_signal(work))     # raises `Interrupted`, with the signal, after `work` has been cancelled
 
-No request goes out any more. Replies to those that are out are paid for, so they have `GRACE_S` to come; then `work` is
-cancelled. A second signal changes nothing but says so, a third ends the process at once.
+No further request is sent. Pending replies are already paid for, so they have `GRACE_S` seconds to arrive; then `work`
+is cancelled. A second signal only prints a note, a third ends the process at once.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 
 
 class Interrupted(HybridError):
-    """A signal ended the run; what is finished is kept.
+    """A signal ended the run; finished questions are saved.
 
     Args:
         number: the signal.
-        lost: number of requests whose replies had not come when the grace ended.
+        lost_replies: number of requests without a reply at the end of the grace period.
     """
 
     def __init__(self, number: signal.Signals, lost_replies: int = 0) -> None:
@@ -45,12 +45,12 @@ class Interrupted(HybridError):
 
     @property
     def exit_code(self) -> int:
-        """As a shell has it: 130 for SIGINT, 143 for SIGTERM."""
+        """Exit code as in a shell: 130 for SIGINT, 143 for SIGTERM."""
         return 128 + self.number
 
 
 async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -> T:
-    """The result of `work`, which a signal cancels after the replies in flight. Only in the main thread.
+    """Return the result of `work`; a signal cancels it after the replies in flight. Only in the main thread.
 
     Raises:
         Interrupted: a signal came, and `work` has ended.
@@ -99,7 +99,7 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
 
 
 def _tell_waiting(number: signal.Signals, grace_s: float, more: str = "") -> None:
-    """Say what the run waits for, where it does."""
+    """Say what the run waits for, if anything."""
     if requests_out.count:
         replies = "1 reply" if requests_out.count == 1 else f"{requests_out.count} replies"
         tell(f"{number.name}: waiting up to {grace_s:g} s for {replies} in flight, already paid for{more}")

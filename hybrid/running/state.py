@@ -1,11 +1,11 @@
-"""A run while its folder is held: opened or refused, which questions are finished, and closed in order.
+"""The state of a run while its folder is locked: opened or rejected, finished questions, and an orderly close.
 
     state = open_folder(run, tell)
-    state.solvers["mllm"].finished        # ids; each question that is finished later is added
+    state.solvers["mllm"].finished        # ids; grows with each finished question
     close_folder(run, state, replies, tell)
 
-Every file is read once. The extent of the attempts goes into the manifest as it was found and then appended to, and is
-not read back: lines that change while a command runs are reported by the next one.
+Every file is read once. The manifest gets the extent of the attempts as found at the start plus what was appended; the
+file is not read back, so changes by others while a command runs are reported by the next command.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ from hybrid.solving.solver import Solver
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
-# The key of the models that answered, by solver, in the manifest.
+# Manifest key of the models that answered, by solver.
 ANSWERED_BY = "answered_by"
 TOOL_PICTURE, ORDER = "tool_picture", "picture_order"
-# The key of each probe's result in the manifest.
+# Manifest key of each probe's result.
 _PROBED = {
     SIGHT_PROBE: SIGHT,
     CALL_PROBE: CALLING,
@@ -62,23 +62,23 @@ _PROBED = {
     ORDER_PROBE: ORDER,
 }
 
-# Questions that are named where they are others now.
+# Maximum changed questions named in a message.
 SHOWN_OTHERS = 10
-# An image in the line of a question.
+# Matches an image in the line of a question.
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True)
 class SolverProgress:
-    """How far one solver has come."""
+    """The progress of one solver."""
 
-    # Ids of questions.
+    # Ids of finished questions.
     finished: set[str]
-    # Of its attempts.
+    # Extent of its attempts.
     measure: ExtentHasher
-    # Whether the attempts begin with those that the manifest has.
+    # Whether the attempts begin with those recorded in the manifest.
     sound: bool
-    # Replies by the model that their server names.
+    # Number of replies by model, as named by the server.
     answered_by: Counter[str] = field(default_factory=Counter)
 
 
@@ -87,11 +87,11 @@ class RunState:
     """The attempts that a folder held when it was opened, and those finished since."""
 
     folder: RunFolder
-    # Those of this command.
+    # Solvers of this command.
     solvers: Mapping[str, SolverProgress]
 
     def finished(self, solver: str) -> frozenset[str] | set[str]:
-        """The ids of what a solver has finished, of earlier commands too; "" for probes, which belong to no solver."""
+        """Return the ids that a solver has finished, in any command; for "", the finished probes."""
         if not solver:
             manifest = self.folder.manifest
             return frozenset(probe for probe, key in _PROBED.items() if key in manifest)
@@ -100,14 +100,14 @@ class RunState:
 
 
 def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
-    """Create the run, or check that it is this one and whole, mend what can be mended, and take it up.
+    """Create the run, or check that the folder holds this run intact, repair what can be repaired, and resume it.
 
-    The manifest is written last: until then it tells of what was there before.
+    The manifest is written last; until then it describes the earlier state.
 
     Raises:
         UsageError: the folder holds another run.
-        DataError: questions are lost that this command does not bring back.
-        OSError: it cannot be written.
+        DataError: questions are lost that this command cannot restore.
+        OSError: the folder is not writable.
     """
     folder = run.folder
     solvers: dict[str, Json] = {name: _facts(run, name, solver) for name, solver in run.solvers.items()}
@@ -123,15 +123,15 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     files[QUESTIONS] = asdict(extent)
     entries: dict[str, Json] = {key: old[key] for key in ("options", *_PROBED.values(), "notices") if key in old}
     if ANSWERED_BY in old:
-        # Those of this command are written when it ends: until then what they lack is counted anew.
+        # This command's counts are written when it ends; until then missing ones are counted again.
         entries[ANSWERED_BY] = {name: counts for name, counts in old[ANSWERED_BY].items() if name not in run.solvers}
     if run.config.options_as_used:
-        # Those of the last command: together with the defaults they derive this configuration again.
+        # The options of the last command: together with the defaults they reproduce this configuration.
         entries["options"] = dict(run.config.options_as_used)
     folder.write_manifest(
         {
             "identity": run.identity,
-            # Those of solvers that an earlier command asked hold for their answers.
+            # Labels of solvers from earlier commands still apply to their answers.
             "labels": list(dict.fromkeys([*old.get("labels", ()), *_labels(run)])),
             "solvers": {**old.get("solvers", {}), **solvers},
             "environment": {
@@ -152,20 +152,20 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
 
 
 def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mapping[str, Json]) -> None:
-    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration.
+    """Raise `UsageError` with the difference if the folder holds a run of another configuration.
 
-    Also where what was answered is another question now: the message names those.
+    Also if an answered question has changed; the message names such questions.
     """
-    # Data whose files changed are the same data as long as what was answered is asked in the same words and pictures.
+    # Changed data files are accepted as long as answered questions keep their words and pictures.
     changes = difference(manifest["identity"], dict(run.identity))
     same_solvers = {name: facts for name, facts in solvers.items() if name in manifest["solvers"]}
     changes += difference({name: manifest["solvers"][name] for name in same_solvers}, same_solvers, "solver ")
-    # The files are others.
+    # Only the data files differ.
     grown = len(changes) == 1 and changes[0].startswith("data.sha256: ")
     if changes and not grown:
         raise UsageError(
             f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
-            "Choose another --out, or leave it out: each configuration then has a folder of its own."
+            "Choose another --out, or omit it: each configuration then has its own folder."
         )
     question_set = run.questions
     recorded, wrong = run.folder.readable_questions()
@@ -192,7 +192,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
 
 
 def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
-    """The part of a question that changed since it was answered; how it is counted in reports may change."""
+    """Return what changed in a question since it was answered; changes in how reports count it are allowed."""
     if isinstance(old, BrokenQuestion) or isinstance(now, BrokenQuestion):
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
     if old.images != now.images:
@@ -202,7 +202,7 @@ def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
 
 
 def _models_before(recorded: Recorded, counts: Mapping[str, int] | None) -> Mapping[str, int]:
-    """The models that answered in earlier commands; counted again if the last one was killed before it could say."""
+    """Return the models that answered in earlier commands; recount if the last command was killed."""
     if counts is not None:
         return counts
     models = Counter[str]()
@@ -215,9 +215,9 @@ def _models_before(recorded: Recorded, counts: Mapping[str, int] | None) -> Mapp
 def _taken_up(
     run: ResolvedRun, files: dict[str, Json], old_counts: Mapping[str, Mapping[str, int]], tell: Tell
 ) -> Iterator[tuple[str, SolverProgress]]:
-    """The questions that each solver has finished; tells the user of defects in its attempts."""
-    # For attempts that are taken up as they are, `files` is changed to their present extent. Attempts that were edited
-    # and lack nothing are reported by every command: there is no telling which answer was changed.
+    """Yield the finished questions of each solver; report defects in its attempts to the user."""
+    # For attempts that are kept unchanged, `files` gets their present extent. Edited attempts without gaps are reported
+    # by every command, because nothing shows which answer was changed.
     for name in run.solvers:
         recorded = run.folder.recorded(name)
         for line in recorded.damage:
@@ -227,7 +227,7 @@ def _taken_up(
         progress = SolverProgress(set(recorded.by_id), recorded.index.measure, recorded.index.same)
         if run.solvers[name].needs_model:
             progress.answered_by.update(_models_before(recorded, old_counts.get(name)))
-        # Answers that are missing can be asked for again.
+        # Missing answers can be requested again.
         if recorded.index.unreadable or recorded.index.missing:
             measure = run.folder.measure(attempts_of(name))
             progress = replace(progress, measure=measure, sound=True)
@@ -240,12 +240,12 @@ def _taken_up(
 def _write_questions(
     run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell
 ) -> tuple[FileExtent, dict[str, Json]]:
-    """Write the questions of the run where they are not all there; how much of them there is, and by what limit.
+    """Write the run's questions if any are missing; return their extent and the selection they follow.
 
-    Where they cannot be relied on, those of this command take their place: they are of the same data.
+    If the saved questions are unreliable, this command's questions, which are from the same data, replace them.
 
     Raises:
-        DataError: some are lost, and this command does not bring them back.
+        DataError: some questions are lost, and this command cannot restore them.
     """
     folder, question_set = run.folder, run.questions
     selection = {READ_BY: old_manifest[READ_BY]} if READ_BY in old_manifest else {}
@@ -277,14 +277,14 @@ def _write_questions(
 
 
 def _fill_store(run: ResolvedRun, state: RunState) -> None:
-    """Read the data again where its questions were not read and the store lacks an image of what is asked."""
+    """Read the data again if the questions came from the run and the store lacks one of their images."""
     if not run.questions.is_file(run.folder.path / QUESTIONS):
         return
-    # Of a shuffled run every question may stand in for another, of any other run those that are open are needed.
+    # In a shuffled run any question may supply tool output; otherwise only open questions are needed.
     needed = set(run.questions.by_id)
     if run.config.tool_output != "shuffled":
         needed = {name for name in needed if any(name not in solver.finished for solver in state.solvers.values())}
-    # Of questions that failed before, images that are damaged in the store are missing too.
+    # For questions that failed before, damaged images count as missing.
     failed = {name for solver in state.solvers for name in run.folder.recorded(solver).unfinished}
     pairs = ((name, digest.decode()) for name in needed for digest in _IMAGE.findall(run.questions.line(name)))
     for question, sha256 in pairs:
@@ -301,7 +301,7 @@ def _fill_store(run: ResolvedRun, state: RunState) -> None:
 
 
 def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell) -> None:
-    """Keep the tools' notices and the extent of each solver's attempts, and drop replies that are no longer needed."""
+    """Save the tools' notices and the extent of each solver's attempts, and drop replies no longer needed."""
     try:
         with writing(run.folder.path):
             replies.close(state.finished)
@@ -318,7 +318,7 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
 
 
 def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], tell: Tell) -> None:
-    """Count in the manifest which models answered, and tell the user of those that were not asked for."""
+    """Count the models that answered in the manifest, and report models that were not requested."""
     counts = {name: dict(sorted(progress.answered_by.items())) for name, progress in state.solvers.items()}
     manifest[ANSWERED_BY] = {
         **manifest.get(ANSWERED_BY, {}),
@@ -333,18 +333,18 @@ def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], te
 
 
 def models_named(attempt: Attempt) -> Counter[str]:
-    """How many replies of an attempt each model gave, as its server names it."""
+    """Count the replies of an attempt by model, as its server names it."""
     steps = (step for exchange in attempt.exchanges for step in exchange.reply.steps if step.kind == "model")
     return Counter(model for step in steps if isinstance(model := step.data.get("model"), str))
 
 
 def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> dict[str, Json]:
-    """The entries that only some runs have: supplied texts, corrected labels, MCP servers, plugins."""
+    """Return the entries that only some runs have: supplied texts, corrected labels, MCP servers, plug-ins."""
     further: dict[str, Json] = {}
     if run.config.context is not None:
         lacking = len(run.without_text)
         further["supplied_texts"] = {"with": len(run.sound) - lacking, "without": lacking}
-    # Labels of tasks that were corrected; a generated question has none.
+    # Labels of corrected tasks; generated questions have none.
     corrections = () if run.mounted.is_sample else run.benchmark.card.corrections
     labels = labels_of(corrections, run.sound) if corrections else {}
     for correction in corrections:
@@ -355,12 +355,12 @@ def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> d
             )
     if labels:
         further["corrected_labels"] = labels
-    # Servers of the foreign tools that solvers may call; those of earlier commands hold for their answers.
+    # Servers of the foreign tools that solvers may call; those of earlier commands apply to their answers.
     servers: list[Json] = [*old_manifest.get("mcp", ())]
     servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
     if servers:
         further["mcp"] = servers
-    # Whoever scores the run finds what it used, for the rules by which tool output is judged lie with the tools.
+    # Record plug-ins so that scoring finds them: the rules that judge tool output are stored with the tools.
     used = [("hybrid.benchmarks", run.benchmark.card.name), *((TOOLS, name) for name in run.tools.tools)]
     words = [word_of(name) for name in run.solvers if word_of(name) not in run.config.objects.solvers]
     used += [(package_of_solver(word), word) for word in words]
@@ -374,7 +374,7 @@ def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> d
 
 
 def _connections(run: ResolvedRun, old_connections: Sequence[Json]) -> list[Json]:
-    """Over what the models were reached, each way once."""
+    """Return how the models were reached, without duplicates."""
     used = [*old_connections]
     for model in (run.resources.model, run.resources.captioner):
         now = dict(model.connection()) if model is not None else {}
@@ -386,14 +386,14 @@ def _connections(run: ResolvedRun, old_connections: Sequence[Json]) -> list[Json
 
 
 def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
-    """A solver's entry in the manifest: its texts, the tools that it may call, and how it shows a model images."""
+    """Return a solver's entry in the manifest: its texts, its tools, and how it shows images."""
     tools = run.tools.metadata(name)
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     word = word_of(name)
     handed_in = word in run.config.objects.solvers
     code = object_code(*solver.written_as) if handed_in else code_hash_of_plugin(package_of_solver(word), word)
     if code is not None:
-        # The role too: the solver need not be there when the run is compared.
+        # The role is saved because the solver may be missing when the run is compared.
         facts |= {"code": code, "role": solver.role}
     if solver.needs_model:
         facts["image_labels"] = run.config.image_labels or solver.names_images
@@ -402,17 +402,17 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     if solver.believes_cards:
         facts["reliability"] = run.tools.reliability(name)
     joint = run.resources.joint
-    # Only another way than ours: what is joined our way is what it was.
+    # Recorded only if it differs from the default, so that default runs keep their facts.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
-    # Only where there are some: those without them keep the facts that they had before the option existed.
+    # Recorded only if there are any, so that other runs keep the facts from before the option existed.
     if unchecked := [tool for tool in run.tools.unchecked(run.config.service) if tool in tools]:
         facts["unchecked_weights"] = list(unchecked)
     return facts | run.tools.computed_in(name, run.config.service)
 
 
 def _labels(run: ResolvedRun) -> list[Json]:
-    """The labels shown next to every number of this run."""
+    """Return the labels shown next to every number of this run."""
     labels: list[Json] = list(run.opened)
     if run.mounted.is_sample:
         labels.append("generated questions")
@@ -427,7 +427,7 @@ def _labels(run: ResolvedRun) -> list[Json]:
 
 @cache
 def _version(package: str) -> str | None:
-    """The version that is installed; None where there is none, as of torch in an installation without `local`."""
+    """Return the installed version; None if not installed, as for torch without the extra `local`."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,10 +1,10 @@
-"""The cells of a study: the settings that are asked to find out where a gain comes from.
+"""The cells of a study: settings that show where a gain comes from.
 
     cells = cells_of("full", "controller")
     cells[1].config(config, out)          # the run of `config` with blank tools, in OUT/blank-tools
 
-A cell is one ordinary run. Settings that differ in the solver alone share a run. After MED (arXiv 2602.01334), which
-compares with and without tools, and arXiv 2606.02357, which adds format only and result only.
+A cell is one ordinary run. Settings that differ only in the solver share a run. This follows MED (arXiv 2602.01334),
+which compares with and without tools, and arXiv 2606.02357, which adds format only and result only.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MAIN: Final = "with-tools"
 
 
 def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ...]:
-    """The cells of a study of a hybrid solver, the main run first.
+    """Return the cells of a study of a hybrid solver, the main run first.
 
     Args:
         depth: `quick` asks alone, with tools, format only and the specialists; `full` also without a loop, without
-            pictures, with wrong and with perfect findings, and, where tools made pictures, with findings in one form
-            and with one picture at a time.
-        solver: the hybrid solver that is studied.
-        style: the form of tools in which the model was trained, where it is another than that of the main run.
+            pictures, with shuffled and with perfect tool output, and, if tools made pictures, with tool output in one
+            form and with one picture at a time.
+        solver: the hybrid solver to study.
+        style: the tool style in which the model was trained, if it differs from that of the main run.
     """
     solvers, about = (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"
     blank = _varied(solver, "blank-tools", "tools are offered and say nothing", "format-only", tool_output="blank")
@@ -56,6 +56,6 @@ def _varied(solver: str, name: str, about: str, former: str = "", **changes: str
 
 
 def calls_tools(run: Path, solver: str, least: int) -> bool:
-    """Whether a solver of a run called tools so often on one question."""
+    """Return whether a solver of a run called tools at least `least` times on one question."""
     attempts = RunFolder(run).recorded(solver).without_steps.values()
     return any(sum(exchange.reply.usage.tool_calls for exchange in attempt.exchanges) >= least for attempt in attempts)

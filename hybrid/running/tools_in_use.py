@@ -1,13 +1,13 @@
-"""The tools that a run offers and its solvers may call, and the backend that answers for each.
+"""The tools that a run offers and its solvers may call, and their backends.
 
     choice = choose_tools(config, benchmark.card)
     in_use = tools_in_use(solvers, "blink", choice, config.service, {"Relative_Depth"})
     in_use.tools_offered                  # offered to a model
     in_use.metadata("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
-A solver calls the tools offered, if it offers any, and those that it requires (`Solver.required_tools`); each of these
-calls the tools that it needs. No other tool is imported, hashed or checked. The manifest records the tools of each
-solver with the solver, so that a tool may change, come and go without changing the run of a solver that never calls it.
+A solver calls the offered tools, if it offers any, and those that it requires (`Solver.required_tools`); each of these
+calls the tools that it needs. No other tool is imported, hashed or checked. The manifest records tools per solver, so
+a tool may change, be added or be removed without changing the runs of solvers that never call it.
 """
 
 from __future__ import annotations
@@ -56,42 +56,42 @@ class ToolChoice:
     """The tools that a configuration offers to a model, by name and in order."""
 
     tools_offered: tuple[str, ...] = ()
-    # Those that the user named: a tool that was not named and cannot answer is left out without an error.
+    # The tools that the user named; others that cannot answer are left out without an error.
     named: tuple[str, ...] = ()
-    # The tools of other MCP servers, offered or not.
+    # The tools of external MCP servers, offered or not.
     foreign: ForeignTools = field(default_factory=ForeignTools)
-    # The tools that Python code handed in.
+    # The tools passed in by Python code.
     objects: Mapping[str, Tool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ToolsInUse:
-    """Tools by solver, and the backends that answer for them."""
+    """Tools by solver, and their backends."""
 
-    # Offered to a model; empty where no solver offers tools.
+    # Offered to a model; empty if no solver offers tools.
     tools_offered: tuple[Tool, ...]
     # Every tool that may be called, by name.
     tools: Mapping[str, Tool]
-    # By name the backend that answers, in which version and with which weights (`weights.backends_in_use`).
+    # Active backend by tool name, with version and weights (`weights.backends_in_use`).
     backends: Mapping[str, str]
     # The names of the tools that each solver may call, sorted.
     by_solver: Mapping[str, tuple[str, ...]]
-    # The tools of other MCP servers, called or not.
+    # The tools of external MCP servers, called or not.
     foreign: ForeignTools = field(default_factory=ForeignTools)
-    # The reason for each tool that would be offered and cannot be imported.
+    # Reasons why tools that would be offered cannot be imported.
     left_out: tuple[str, ...] = ()
-    # Rules that tools from outside replace, the tools whose rules are missing, and libraries that weight-free backends
-    # need and that are not installed.
+    # Rules replaced by plug-in tools, tools whose rules are missing, and libraries that weight-free backends need and
+    # lack.
     notes: tuple[str, ...] = ()
-    # The tools that Python code handed in, called or not.
+    # The tools passed in by Python code, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
 
     def metadata(self, solver: str) -> dict[str, Json]:
-        """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
+        """Return the tools of a solver as in the manifest: backend and code hash by name."""
         return {name: {"backend": self.backends[name], "code": self._code(name)} for name in self.by_solver[solver]}
 
     def reliability(self, solver: str) -> dict[str, Json]:
-        """By tool of a solver how often answers of its backend were right, as its card counts them, and on what."""
+        """Return how often answers of a solver's tools were right, from their cards, and on which data."""
         return {
             tool.card.name: {
                 "bins": [[bin_.confidence, bin_.right, bin_.n] for bin_ in card.reliability],
@@ -105,13 +105,13 @@ class ToolsInUse:
         return answering([self.tools[name] for name in self.by_solver[solver]], self.backends)
 
     def learned(self, solver: str) -> bool:
-        """Whether a network answers for a tool that a solver may call."""
+        """Return whether a solver may call a tool with a learned backend."""
         return any(card.name == "learned" for _, card in self._answering(solver))
 
     def _code(self, name: str) -> str:
-        """Hash of a tool's code; the description of a foreign tool stands for its code."""
+        """Return the hash of a tool's code; for a foreign tool, of its description."""
         if name in self.objects:
-            # The hash of what a model reads of a tool, and of its code; of the former alone where there is no source.
+            # The hash covers what a model reads of a tool and its code, or only the former without a source.
             tool = self.objects[name]
             code = object_code(*made_by(tool))
             read = hashlib.sha256(json.dumps([shown_by(tool), code], sort_keys=True).encode()).hexdigest()[:CODE_DIGITS]
@@ -120,15 +120,15 @@ class ToolsInUse:
         return (code_of(self.tools[name]) if foreign is None else foreign.code)[:CODE_DIGITS]
 
     def unchecked(self, service: ServiceOptions) -> tuple[str, ...]:
-        """The tools whose weights `--unchecked-weights` lets answer without having been asked for known answers.
+        """Return the tools whose weights `--unchecked-weights` admits without a test on known answers.
 
-        A tool that only asks others has no weights to look into.
+        A tool that only calls other tools has no weights to check.
         """
         learned = (tool for tool, card in answering(self.tools.values(), self.backends) if card.name == "learned")
         return tuple(tool.card.name for tool in learned if service.unchecked and tool.looked_into)
 
     def computed_in(self, solver: str, service: ServiceOptions) -> dict[str, Json]:
-        """The options `--tool-dtype` and `--tool-compile` of the networks that answer a solver; empty by default."""
+        """Return `--tool-dtype` and `--tool-compile` if a network answers this solver; empty by default."""
         if not self.learned(solver):
             return {}
         dtype: dict[str, Json] = {"tool_dtype": service.dtype} if service.dtype != AUTO else {}
@@ -136,13 +136,13 @@ class ToolsInUse:
 
 
 def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
-    """The tools that `--tools` and `--mcp` offer to a model. Asks the MCP servers for their tools.
+    """Return the tools that `--tools` and `--mcp` offer to a model. Asks the MCP servers for their tools.
 
-    The default is the benchmark's own tools, which a list may name too, and the foreign tools that take an image.
+    The default is the benchmark's own tools (also selectable in a list) and the foreign tools that take an image.
 
     Raises:
-        UsageError: no tool has a name of the list, a foreign tool cannot be offered, a server cannot be asked, or no
-            tool loads the weights that were given.
+        UsageError: an unknown tool, a foreign tool that cannot be offered, a server that cannot be asked, or weights
+            that no tool loads.
     """
     _check_weights(config.service)
     foreign, objects = _foreign_tools(config), config.objects.tools
@@ -160,7 +160,7 @@ def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
         if name in foreign.left_out:
             raise UsageError(f"--tools {name}: {foreign.left_out[name].removeprefix(f'{name}: ')}")
         if name not in foreign.tools and name not in objects:
-            # Where a name begins with a server's, the tools of that server are what was meant.
+            # If a name begins with a server's name, report that server's tools.
             server = next((candidate for candidate in servers if name.startswith(f"{candidate}_")), None)
             if server is None:
                 try:
@@ -195,7 +195,7 @@ def _check_weights(service: ServiceOptions) -> None:
 
 
 def _foreign_tools(config: RunConfig) -> ForeignTools:
-    """The tools that the servers of `--mcp` list. Raises `UsageError`."""
+    """Return the tools that the servers of `--mcp` list. Raises `UsageError`."""
     if not config.mcp:
         if config.mcp_images:
             raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
@@ -217,18 +217,18 @@ def tools_in_use(
     service: ServiceOptions,
     routes: Collection[str] | None = None,
 ) -> ToolsInUse:
-    """Import the tools that the solvers may call, and find the backend that answers for each.
+    """Import the tools that the solvers may call, and find the backend of each.
 
     Args:
-        solvers: by name.
+        solvers: solvers by name.
         benchmark: its name.
-        choice: the tools to offer. One that cannot answer or be imported is left out unless the user named it.
-        service: which backends and weights may answer.
-        routes: those that the questions can have, None where they are not known; rules for others call no tool.
+        choice: the tools to offer. A tool that cannot answer or be imported is left out unless the user named it.
+        service: the permitted backends and weights.
+        routes: the routes that questions can have, None if unknown; rules for other routes call no tool.
 
     Raises:
         UsageError: a required or named tool does not exist or cannot be imported.
-        WeightsError: weights that the user gave cannot be used.
+        WeightsError: unusable weights given by the user.
     """
     offered_tools = choice.tools_offered if any(solver.offers_tools for solver in solvers.values()) else ()
     required = {name: _required(name, solver, benchmark, routes) for name, solver in solvers.items()}
@@ -252,7 +252,7 @@ def tools_in_use(
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:
-    """The tools that a solver requires. Raises `UsageError` where one from outside raises."""
+    """Return the tools that a solver requires. Raises `UsageError` if a plug-in solver raises."""
     try:
         return solver.required_tools(benchmark, routes)
     except Exception as error:
@@ -268,9 +268,9 @@ def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str]
 def _import_tools(
     tool_names: Iterable[str], optional: Collection[str], service: ServiceOptions, choice: ToolChoice
 ) -> tuple[dict[str, Tool], dict[str, str], tuple[str, ...]]:
-    """The wanted tools, all that they need and the foreign ones by name; their backends; why optional ones are missing.
+    """Return the requested tools, all that they need and foreign ones; their backends; why optional ones are missing.
 
-    Raises as `tools_in_use`.
+    Raises as `tools_in_use` does.
     """
     tools = {name: tool.tool for name, tool in choice.foreign.tools.items()}
     backends = {name: tool.backend for name, tool in choice.foreign.tools.items()}
@@ -292,13 +292,13 @@ def _import_tools(
 
 
 def _needed_by(tool: Tool, backends: Mapping[str, str]) -> list[str]:
-    """The tools that a tool calls when its backend answers for it, by name."""
+    """Return the names of the tools that a tool calls with its active backend."""
     of_backend = [need for _, card in answering([tool], backends) for need in card.needs]
     return [need.tool for need in (*tool.card.needs, *of_backend)]
 
 
 def with_needs(tool_names: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
-    """The wanted tools and all that they need, directly or through another tool: names, sorted."""
+    """Return the sorted names of the requested tools and all that they need, directly or indirectly."""
     reached: set[str] = set()
     waiting = list(tool_names)
     while waiting:

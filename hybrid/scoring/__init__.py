@@ -1,1 +1,1 @@
-"""Loop 2: from answers on disk to verdicts, metrics, comparisons and calibrations."""
+"""Scoring: from saved answers to verdicts, metrics, comparisons and calibrations."""

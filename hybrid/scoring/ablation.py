@@ -1,11 +1,11 @@
-"""The results of an ablation: each of its runs against all tools, and each tool alone against none.
+"""The results of an ablation: each run against all tools, and each tool alone against no tools.
 
     report = ablation_at(Path("runs/ablation"))
     print(report)                    # the tables of `hybrid ablate --report runs/ablation`
     report.as_json()                 # the object of `--json`
 
-It is two comparisons, of which the core sections are shown; p values are adjusted (Holm) over both together. Nothing
-here shares a gain out among tools, or says what two of them do together.
+The report has two comparisons, restricted to the core sections; p values are adjusted (Holm) over both together.
+Nothing here divides a gain among tools or estimates what two tools do together.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 
 COVER = (
-    "Where two tools tell the same, leaving out one of them changes nothing: a tool that is not missed may still help."
+    "If two tools tell the same, leaving out one of them changes nothing: a tool without a difference may still help."
 )
 ALONE = " --add-one asks with each tool alone."
 UNCALLED = "No tool was called in any of the {runs} runs: no difference below comes from what a tool says."
-SHARED_OUT = "One tool at a time tells nothing of what tools do together, and gives no tool a share of their gain."
+SHARED_OUT = "One tool at a time shows neither what tools do together nor the share of a tool in their gain."
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class AblatedRun:
 
     @property
     def tools_offered(self) -> tuple[str, ...]:
-        """The tools that it offers."""
+        """Names of the tools that the run offers."""
         return tools_of(self.planned)
 
 
@@ -65,7 +65,7 @@ class AblationReport(Report):
     """The runs of an ablation, all tools first."""
 
     folder: Path
-    # The word of the solver in all of the runs.
+    # The solver's name on the command line, the same in all runs.
     solver: str
     runs: tuple[AblatedRun, ...]
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
@@ -77,22 +77,22 @@ class AblationReport(Report):
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """A line for each thing that is wrong with a run, and for each tool that never ran."""
+        """One line per problem with a run, and one per tool that never ran."""
         return damage_of([run.scored for run in self.runs])
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why each question without an answer or a score has none, by `ID (RUN)`."""
+        """Reason why each question has no answer or score, by `ID (RUN)`."""
         return failures_of([run.scored for run in self.runs])
 
     @cached_property
     def against_full(self) -> ComparisonReport:
-        """The runs that lack one tool, or all of them, against all tools."""
+        """Runs that lack one tool, or all tools, compared with the run of all tools."""
         return self._against(self.full, [run for run in self.runs if not run.tools_offered or self._lacks_one(run)])
 
     @cached_property
     def against_none(self) -> ComparisonReport | None:
-        """Every run with one tool against the one without any; None where there are none."""
+        """Each run with one tool, compared with the run without tools; None if either is missing."""
         none = [run for run in self.runs if run.planned.name == NONE]
         alone = [run for run in self.runs if len(run.tools_offered) == 1 and run is not self.full]
         return self._against(none[0], alone) if none and alone else None
@@ -107,30 +107,30 @@ class AblationReport(Report):
 
     @property
     def comparisons(self) -> tuple[ComparisonReport, ...]:
-        """Against all tools, then against none."""
+        """The comparisons against all tools and, if present, against no tools."""
         return tuple(filter(None, (self.against_full, self.against_none)))
 
     @property
     def metric(self) -> str:
-        """The benchmark's headline metric of these questions."""
+        """Name of the benchmark's headline metric for these questions."""
         return self.against_full.comparison.headline or "headline metric"
 
     def tables(self) -> tuple[Table, ...]:
-        """Each set of left-out tools against all tools with the conclusion, then one tool against none."""
+        """Tables of each ablated run against all tools, with the conclusion, then of single tools against none."""
         tables = [table for report in self.comparisons for table in headline_tables(report.comparison)]
         first = replace(tables[0], notes=(*self.conclusion(), *tables[0].notes))
         return (first, *tables[1:])
 
     def render(self, form: str = "text") -> str:
-        """The tables; as csv one number a line, with the columns of `hybrid compare --csv`."""
+        """Render the tables; as csv, one number per line with the columns of `hybrid compare --csv`."""
         return as_csv([run.scored for run in self.runs], self.results) if form == "csv" else super().render(form)
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
-        """The rows of both comparisons; what the second one says of a run again is left out.
+        """Rows of both comparisons, without the second comparison's duplicates.
 
-        Differences are adjusted in the families of `hybrid compare`: the headline metric, others, the tasks of each
-        pair.
+        Differences are adjusted in the same families as in `hybrid compare`: the headline metric, the other metrics,
+        and the tasks of each pair.
         """
         section_results = (result for report in self.comparisons for result in results(report.comparison, SECTIONS))
         rows = dict.fromkeys(replace(row, p_holm=None) for result in section_results for row in result.rows)
@@ -140,11 +140,11 @@ class AblationReport(Report):
         )
 
     def rows(self) -> list[dict[str, Json]]:
-        """A record for each row."""
+        """Return a record for each row."""
         return [asdict(row) for row in self.results]
 
     def as_json(self) -> dict[str, Json]:
-        """Every run, the rows of both comparisons, and what could be shown in words."""
+        """Return every run, the rows of both comparisons, and the conclusions in words."""
         return {
             "ablation": str(self.folder),
             "benchmark": self.full.scored.benchmark,
@@ -168,7 +168,7 @@ class AblationReport(Report):
         }
 
     def conclusion(self) -> tuple[str, ...]:
-        """Plain sentences on what could be shown and what could not."""
+        """Return sentences that say which effects were shown and which were not."""
         waiting = {run.scored.solver: run.scored.open for run in self.runs if run.scored.open}
         compared = len(self.runs) > 1
         has_calls = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
@@ -187,14 +187,14 @@ class AblationReport(Report):
         )
 
     def _differences(self, reference: str) -> list[Result]:
-        """The paired differences of the headline metric over all tasks to a run."""
+        """Return the paired differences of the headline metric, over all tasks, from a reference run."""
         key = ("differences", "difference", "", self.metric, reference, False)
         return [
             row for row in self.results if (row.section, row.quantity, row.group, row.metric, row.a, row.detail) == key
         ]
 
     def _on_missing(self) -> list[str]:
-        """The differences of leaving out all tools, then each one."""
+        """Describe the differences from leaving out all tools, then each tool."""
         rows = {row.b: row for row in self._differences(self.full.scored.solver)}
         none = rows.get(next((run.scored.solver for run in self.runs if not run.tools_offered), ""))
         sentences = []
@@ -206,7 +206,7 @@ class AblationReport(Report):
             for run in self.runs
             if self._lacks_one(run) and run.tools_offered and run.scored.solver in rows
         ]
-        # Offered to the run with all tools, and never called there.
+        # These tools were offered in the run with all tools, but never called.
         called_tools = {fault.tool for fault in tool_faults(self.full.scored)}
         idle = frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called_tools
         sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", idle)
@@ -217,7 +217,7 @@ class AblationReport(Report):
     def _on_each(
         self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str, idle: Collection[str] = ()
     ) -> list[str]:
-        """A sentence for each tool whose difference is shown, and one with all others; `idle` were never called."""
+        """Return a sentence for each significant difference and one for the rest; `idle` tools were never called."""
         family = [row for report in self.comparisons for row in self._differences(report.comparison.solvers[0].solver)]
         tested = sorted(
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda pair: pair[1].value or 0
@@ -236,7 +236,7 @@ class AblationReport(Report):
                 several = f"Of the other {len(open_)} none changes"
                 nothing = several if len(open_) > 1 else "The other one does not change"
             differences = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
-            # How large a difference must be to be shown by itself: half of its interval, widened by the adjustment.
+            # The smallest difference that would be shown alone: half of its interval, widened by the adjustment.
             tests = sum(row.p_holm is not None for row in family)
             wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
             ends = (row.interval for _, row in open_ if row.interval is not None)
@@ -253,7 +253,7 @@ class AblationReport(Report):
         return sentences
 
 
-NOT_SHOWN = "That the tools together change anything is not shown: without any"
+NOT_SHOWN = "The tools together have no demonstrated effect: without any"
 
 
 def _estimate(row: Result) -> str:
@@ -261,16 +261,16 @@ def _estimate(row: Result) -> str:
 
 
 def ablation_at(folder: Path, solver: str | None = None, options: TableArguments | None = None) -> AblationReport:
-    """The runs of an ablation that lie in a folder, those that answered nothing yet left out.
+    """Load the runs of an ablation from a folder, without the runs that have no answers yet.
 
     Args:
-        folder: of the ablation; its runs are `full`, `none`, `without-TOOL` and `only-TOOL`.
-        solver: which of the solvers in them; None for the only one that offers tools.
-        options: those of `hybrid compare` that say how is scored and what is reported.
+        folder: the folder of the ablation; its runs are `full`, `none`, `without-TOOL` and `only-TOOL`.
+        solver: the solver to report; None for the only one in the runs that offers tools.
+        options: the options of `hybrid compare` for scoring and reporting.
 
     Raises:
-        UsageError: there is no run with all tools, or one of the others differs from it in more than its tools.
-        DataError: a file that cannot be used.
+        UsageError: the run with all tools is missing, or another run differs from it in more than its tools.
+        DataError: a file cannot be used.
     """
     options = options or {}
     full = folder / FULL

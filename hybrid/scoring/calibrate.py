@@ -1,13 +1,13 @@
-"""The measured reliability of each tool and of the MLLM, by route, out of fold: `hybrid calibrate RUN -o trust.json`.
+"""The measured reliability of each tool and of the MLLM, per route, with folds: `hybrid calibrate RUN -o trust.json`.
 
-Every specialist answer of a finished run is scored as if it were the reply to the ask in which it was given; of the
-MLLM alone, where the run has it, the scores are counted. For each of them the sum of the scores is kept, what it
-usually says of an answer, and how much that tells where tool and MLLM disagree. An answer that is graded and
-neither right nor wrong (a scanpath) counts by the metric that the benchmark leads with. Asks of another kind than the
-question, such as ActiView's for parts, have no score.
+Every specialist answer of a finished run is scored as if it were the reply to its prompt; if the run includes the
+MLLM alone, its scores are counted too. For each tool and route, the file stores the sum of the scores, the mean
+log-odds that the tool states for its answers, and how informative deviations from that mean are where tool and MLLM
+disagree. A graded answer that is neither right nor wrong (a scanpath) counts by the benchmark's leading metric.
+Prompts of another kind than the question, such as ActiView's for parts, have no score.
 
-Questions fall into folds by a hash of their cluster, and fold k of the file holds what was counted on all others. A run
-with blank, shuffled or oracle findings is refused: it would be written under the name of the real tool.
+Questions are assigned to folds by a hash of their cluster; fold k of the file holds counts from all other folds. A run
+with blank, shuffled or oracle tool output is rejected, because its counts would be saved under the real tool's name.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from hybrid.solving.trust import (
 )
 from hybrid.tool import Tool
 
-# Standard deviation of the normal prior of a slope: a network that understates may deserve one above 1, too.
+# Standard deviation of the normal prior of a slope; it admits slopes above 1, for networks that understate.
 SPREAD = 1.0
 ROUNDS, CLOSE = 300, 1e-8
 MODEL_SOLVER = "mllm"
-# The setting of `--tool-output` under which tools say what they found.
+# The setting of `--tool-output` under which tools return their real output.
 REAL = "real"
 OPTIONS = ScoreOptions(unanswered="wrong")
-# As `hybrid score` leaves the scores of a run; of the MLLM only answers count, which both rules score alike.
+# The rule that `hybrid score` saves; for the MLLM only answers count, which both rules score alike.
 AS_TABLES = ScoreOptions(unanswered="guess")
 
 
@@ -65,17 +65,17 @@ class CountedAnswer:
     id: str
     unit: str
     key: Key
-    # As it was stated, 0..1; None where none was stated.
+    # The confidence as stated, 0..1; None if none was stated.
     confidence: float | None
-    # 1 right, 0 wrong, of a graded answer what it is worth, 0..1.
+    # 1 for right, 0 for wrong; for a graded answer its worth, 0..1.
     score: float
-    # Of a tool what was known of it and said by it before anything was measured; of the MLLM the usual skill and its
-    # share of the votes.
+    # For a tool: its prior accuracy and its stated confidence, before any measurement. For the MLLM: the usual accuracy
+    # and its share of the votes.
     claimed: AnswerConfidence
 
 
 def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
-    """Every specialist answer in a run, and the MLLM's own answers, each counted once a question and prompt."""
+    """Return every specialist answer and MLLM answer of a run, each counted once per question and prompt."""
     manifest = folder.manifest
     find_plugins(folder)
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
@@ -87,13 +87,13 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
         scores = {score.id: score for score in alone}
         for attempt in recorded_of(folder, solver, questions).by_id.values():
             question = questions.by_id[attempt.id]
-            # The rotations of a question's options are no more questions.
+            # Rotations of a question's options are not additional questions.
             if not isinstance(question, Question) or ROTATED.search(attempt.id):
                 continue
             score = scores.get(attempt.id)
             value = None if score is None or score.answer is None else worth(benchmark, score)
             if value is not None:
-                # The MLLM's own answer, which could be read.
+                # This is the MLLM's own answer, and it could be read.
                 last_exchange = attempt.exchanges[-1]
                 key = (*MODEL, counted_route(last_exchange.prompt))
                 confidence = confidence_in(last_exchange.reply.steps)
@@ -108,9 +108,9 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
 
 
 def worth(benchmark: Benchmark, score: Score) -> float | None:
-    """The worth of an answer, 0..1: right or wrong, else the first of the benchmark's leading metrics that it has.
+    """Return the worth of an answer, 0..1: right or wrong, else the first leading metric of the benchmark that it has.
 
-    None where it has neither.
+    Returns None if it has neither.
     """
     if score.correct is not None:
         return float(score.correct == 1.0)
@@ -120,7 +120,7 @@ def worth(benchmark: Benchmark, score: Score) -> float | None:
 
 
 def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[CountedAnswer]:
-    """The specialist answers given in one ask."""
+    """Yield the specialist answers given in one exchange."""
     prompt = exchange.prompt
     for specialist_answer in (step.data.get("specialist_answer") for step in exchange.reply.steps):
         exchanges = (
@@ -137,7 +137,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
                 str(specialist_answer["backend"]),
                 float(specialist_answer["confidence"]),
             )
-            # As the arbiter takes it before anything is measured.
+            # The arbiter takes this value before anything is measured.
             stated, on_card = (
                 None if prompt.kind is Kind.SCANPATH else confidence,
                 specialist_answer.get("on_card") is True,
@@ -149,7 +149,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
 
 
 def _tool(name: str) -> Tool:
-    """The tool that gave an answer. Raises `UsageError`, with what to do, for one that only a program had."""
+    """Return the tool that gave an answer. Raises `UsageError` with advice if only Python code had the tool."""
     try:
         tool: Tool = load("tools", name)
     except UsageError as error:
@@ -161,16 +161,16 @@ def _tool(name: str) -> Tool:
 def _as_reply(
     question: Question, attempt: Attempt, exchange: Exchange, specialist_answer: Mapping[str, Json]
 ) -> tuple[Exchange, ...] | None:
-    """The exchanges by which a specialist answer is scored; None where it answers something other than the question.
+    """Return the exchanges by which to score a specialist answer; None if it answers something else.
 
-    The specialist answer replaces the reply, and other asks of the same choices are left out: a benchmark that counts
-    the best of several (ActiView's any view) shall see this one alone. Where the ask offers a part of the choices
-    under other letters (MM-SAP's second pass), the answer is put in the letters of the question.
+    The specialist answer replaces the reply, and other exchanges with the same choices are left out, so that a
+    benchmark that counts the best of several (ActiView's any view) sees only this one. If the prompt offers some of the
+    choices under other letters (MM-SAP's second pass), the answer is translated to the question's letters.
     """
     prompt = exchange.prompt
     if not _same_ask(question, prompt):
         text = dict(zip(LETTERS, prompt.choices, strict=False)).get(str(specialist_answer.get("letter")))
-        # A letter for parts of a picture, say, names no choice of the question.
+        # A letter for parts of a picture, for example, names none of the question's choices.
         if prompt.kind is not question.kind or text is None or question.choices.count(text) != 1:
             return None
         return (Exchange(prompt, Reply(f"Answer: ({LETTERS[question.choices.index(text)]})")),)
@@ -187,11 +187,11 @@ def _same_ask(question: Question, prompt: Prompt) -> bool:
 
 
 def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[str] = ()) -> tuple[CountedAnswer, ...]:
-    """Count the cases of a run into a trust file.
+    """Write the counts of a run to a trust file.
 
     Raises:
-        UsageError: a run whose tools did not really answer, imported predictions, no case at all or none of a tool in
-            `asked_for`, or too few folds; nothing is written.
+        UsageError: the run had control tool output or imported predictions, has no case (or none of a tool in
+            `asked_for`), or `folds` is too small; nothing is written.
     """
     if folds < 2:
         raise UsageError(f"--folds {folds}: out-of-fold needs at least 2")
@@ -232,14 +232,14 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
 
 
 def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> Measured:
-    """The model, tools and data that a run's cases were measured with, from its manifest.
+    """Return the model, tools and data that a run's cases were measured with, from its manifest.
 
     Raises:
-        UsageError: two solvers of the run were given findings of a tool by different backends or code.
+        UsageError: two solvers of the run got output of the same tool from different backends or code.
     """
     identity, solvers = manifest["identity"], manifest["solvers"].values()
     tool_backends = {case.key[:2] for case in answers}
-    # The tools, and those whose findings they are given.
+    # Includes the tools whose output these tools use.
     relied, waiting = set[str](), {tool for tool, _ in tool_backends - {MODEL}}
     while waiting:
         relied |= waiting
@@ -265,7 +265,7 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
 
 
 def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measurement], ...]:
-    """The measurement of each tool or MLLM on each route, sorted by their names."""
+    """Return the measurement of each tool or MLLM on each route, sorted by name."""
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
     for case in answers:
         by_key[case.key].append(case)
@@ -291,16 +291,16 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     )
 
 
-# A question on which tool and MLLM are not equally right, in log-odds that the tool is the better one: of their
-# accuracies on the route; by name and backend what each says of its answer, against what it usually says (of the MLLM
-# turned); whether the tool won; the difference of their scores, 1 where one is right and the other wrong.
+# A question on which tool and MLLM are not equally right. The items: the difference of their accuracies on the route in
+# log-odds (positive if the tool is better); by name and backend, the stated log-odds minus the mean of those (negated
+# for the MLLM); whether the tool won; the difference of their scores, 1 if one is right and the other wrong.
 Contest = tuple[float, Mapping[tuple[str, str], float], bool, float]
 
 
 def _slopes(contests: Sequence[Contest]) -> dict[tuple[str, str], float]:
-    """The most probable slopes, none below 0, with normal priors of mean `CLAIM`, one after another.
+    """Return the most probable slopes, at least 0, with normal priors of mean `CLAIM`, by coordinate ascent.
 
-    The function is concave in all of them, and no step lowers it (Boehning and Lindsay 1988).
+    The objective is concave in all slopes, and no step lowers it (Boehning and Lindsay 1988).
     """
     slopes = dict.fromkeys((name for _, deviations, _, _ in contests for name in deviations), CLAIM)
     for _ in range(ROUNDS):
@@ -310,7 +310,7 @@ def _slopes(contests: Sequence[Contest]) -> dict[tuple[str, str], float]:
             for rates, deviations, won, weight in (contest for contest in contests if name in contest[1]):
                 p = probability(rates + sum(slopes[other] * y for other, y in deviations.items()))
                 up += weight * (won - p) * deviations[name]
-                # The most that it can be curved, p being 1/2: no step goes too far.
+                # This bounds the curvature (p = 1/2), so no step overshoots.
                 curved += weight * deviations[name] * deviations[name] / 4
             slopes[name] = max(0.0, slopes[name] + up / curved)
         if all(abs(slopes[name] - was) < CLOSE for name, was in previous.items()):

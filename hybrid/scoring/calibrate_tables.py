@@ -1,8 +1,8 @@
-"""The numbers of `hybrid calibrate`: a headline over all routes, a table by route, and JSON.
+"""The output of `hybrid calibrate`: a headline over all routes, a table by route, and JSON.
 
-    lines = headline(measurements(answers))    # at most 40, of 80 columns
+    lines = headline(measurements(answers))    # at most 40 lines of 80 columns
 
-An answer is one of a tool, or of the MLLM alone.
+Each counted answer comes from a tool or from the MLLM alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hybrid.display.terminal import NARROW, clipped, filled
 from hybrid.solving.trust import MODEL, Key, Measurement
 from hybrid.stats import Interval, ends_of, wilson
 
-# Rows of the headline table, and columns of its names: the widest numbers leave no more.
+# Maximum rows of the headline table, and widths of its name columns; the widest numbers leave no more room.
 SHOWN, NAME, BACKEND = 24, 18, 10
 MORE = "More: --all has every route with its slope, --only NAME,... those of single tools."
 COUNTS = (Column("right"), Column("reliability"), Column("95 %"))
@@ -24,8 +24,8 @@ Measurements = Sequence[tuple[Key, Measurement]]
 
 
 def headline(measured: Measurements) -> list[str]:
-    """Sentences on which tool was right most and least often, then a table over all routes."""
-    # By tool and backend, of the MLLM alone too: routes, right answers and answers on all of them.
+    """Return sentences on which tools were right most and least often, then a table over all routes."""
+    # By tool and backend (including the MLLM alone): number of routes, right answers and answers.
     pooled: dict[tuple[str, str], tuple[int, float, int]] = {}
     for (tool, backend, _), measurement in measured:
         routes, right, n = pooled.get((tool, backend), (0, 0.0, 0))
@@ -53,7 +53,7 @@ def headline(measured: Measurements) -> list[str]:
 
 
 def by_route(measured: Measurements) -> Table:
-    """A row for each tool, or the MLLM alone, on each route."""
+    """Return a row for each tool, or the MLLM alone, on each route."""
     columns = (*(Column(name, "left") for name in ("tool", "backend", "route")), *COUNTS)
     rows = tuple(
         (
@@ -65,13 +65,13 @@ def by_route(measured: Measurements) -> Table:
         for key, measurement in measured
     )
     title = (
-        "How often an answer was right; what it usually says of itself, in log-odds, and how much more or less tells"
+        "How often an answer was right, its usual confidence in log-odds, and how much more or less confidence tells"
     )
     return Table(title, (*columns, Column("usually"), Column("slope")), rows)
 
 
 def as_json(measured: Measurements) -> list[Json]:
-    """An object for each row of `by_route`, unrounded."""
+    """Return an object for each row of `by_route`, unrounded."""
     names = ("tool", "backend", "route", "right", "n", "reliability", "low", "high", "usually", "slope")
     rows = (
         (
@@ -97,5 +97,5 @@ def _count(right: float, n: int, between: str) -> str:
 
 
 def _interval(right: float, n: int) -> Interval | None:
-    # The sum of graded answers is no count of right ones.
+    # A sum of graded answers is not a count of right ones, so Wilson's interval does not apply.
     return wilson(int(right), n) if right.is_integer() else None

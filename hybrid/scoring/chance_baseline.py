@@ -1,14 +1,14 @@
-"""The expected score of a guess on given questions, computed without asking.
+"""The expected score of random guessing on given questions, computed without asking a model.
 
     guesser = Guesser(benchmark, options, draws=16)
-    guess = guesser.of(question)                     # every way in which a guess at it can go, with its probability
+    guess = guesser.of(question)                     # every outcome of a guess, with its probability
     guess.correct, guess.exact                       # 0.25, True
     metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions])
 
 The benchmark's own dialogue is followed once for every answer that a guess may draw (`hybrid.answers.offered`), at
-every ask, and each end is scored by the benchmark's own scorer and parser: no rule of a benchmark is repeated here. A
-dialogue with more than `MAX_ENDS` ends, or an answer that cannot be listed (a scanpath), is drawn instead, seeded by
-the id of the question, and labelled as an estimate.
+every ask, and each end is scored by the benchmark's own scorer and parser, so no rule of a benchmark is repeated here.
+A dialogue with more than `MAX_ENDS` ends, or an answer that cannot be listed (a scanpath), is sampled instead, seeded
+by the question's id, and labelled as an estimate.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from hybrid.answers.offered import draw, list_answers
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.core.types import Exchange, Kind, Prompt, Question, Reply, Score
 
-# Ends of one dialogue that are followed: all of five letters in order, fifteen choices of parts times five options.
+# Maximum number of ends of one dialogue: all orders of five letters, or fifteen choices of parts times five options.
 MAX_ENDS = 120
-# Two values of a metric that differ by less are one: sums in another order.
+# Values of a metric that differ by less are equal; sums in another order may differ slightly.
 SAME = 1e-9
-# A metric is tested by so many of its clusters, and so many questions of each.
+# Each metric is tested on this many clusters, and this many questions of each cluster.
 TESTED_CLUSTERS, TESTED = 3, 2
-# Draws of all questions at once: so many questions over all draws, and so many draws at least and at most.
+# Draws of all questions together: target number of questions over all draws; fewest and most draws.
 ALL_WHOLE, MIN_WHOLE, MAX_WHOLE = 20_000, 4, 64
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ChanceEnd:
-    """One way in which a guess at a question can go: its probability, 0..1, and the verdict."""
+    """One outcome of a guess at a question: its probability, 0..1, and its score."""
 
     probability: float
     score: Score
@@ -49,7 +49,7 @@ class ChanceEnd:
 
 @dataclass(frozen=True)
 class Guess:
-    """A uniform guess at one question; `exact` where its ends are all that there are, else they are equally many draws.
+    """A uniform guess at one question. If `exact`, `ends` lists all outcomes; else they are equally likely draws.
 
     The scores' `id`, `groups` and `cluster` may be those of another question that is guessed at in the same way.
     """
@@ -59,7 +59,7 @@ class Guess:
 
     @cached_property
     def correct(self) -> float | None:
-        """Expected verdict, 0..1; None where there is no verdict but similarities."""
+        """Expected verdict, 0..1; None if the question has similarities instead of a verdict."""
         verdicts = [(end.probability, end.score.correct) for end in self.ends]
         if any(correct is None for _, correct in verdicts):
             return None
@@ -67,14 +67,14 @@ class Guess:
 
     @cached_property
     def variance(self) -> float:
-        """Of the verdict's estimate: 0 where it is exact, else of the mean over the draws."""
+        """Variance of the verdict's estimate: 0 if exact, else of the mean over the draws."""
         if self.exact or self.correct is None or len(self.ends) < 2:
             return 0.0
         return stdev(end.score.correct or 0.0 for end in self.ends) ** 2 / len(self.ends)
 
     @cached_property
     def by_answer(self) -> Mapping[str, float]:
-        """Expected verdict by the answer given, a guess wherever an answer leads to a further ask; empty for draws."""
+        """Expected verdict by given answer, with guesses at any further asks; empty for draws."""
         right, total = defaultdict[str, float](float), defaultdict[str, float](float)
         for end in self.ends if self.exact else ():
             if end.score.answer is not None and end.score.correct is not None:
@@ -84,7 +84,7 @@ class Guess:
 
     @cached_property
     def expected(self) -> Score:
-        """The expected verdict and values in the form of a score."""
+        """Expected verdict and values as a score."""
         first = self.ends[0].score
         names = [name for name in first.values if all(name in end.score.values for end in self.ends)]
         values = {name: math.fsum(end.probability * end.score.values[name] for end in self.ends) for name in names}
@@ -100,12 +100,12 @@ class Expected:
 
 
 class Guesser:
-    """Guesses at the questions of one benchmark. Questions that are scored alike are followed once.
+    """Guesses at the questions of one benchmark. Questions that are scored alike are computed once.
 
     Args:
-        benchmark: whose dialogue and scorer it is.
+        benchmark: the benchmark whose dialogue and scorer are used.
         options: how replies are read, and what an ask without an answer (a free text) is worth.
-        draws: how many stand for what cannot be listed.
+        draws: number of draws where outcomes cannot be listed.
     """
 
     def __init__(self, benchmark: Benchmark, options: ScoreOptions, draws: int) -> None:
@@ -115,12 +115,12 @@ class Guesser:
         self._known: dict[object, Guess] = {}
 
     def of(self, question: Question) -> Guess:
-        """The guess at a question.
+        """Return the guess at a question.
 
         Raises:
             DataError, UsageError: the question cannot be scored.
         """
-        # All that dialogue and verdict depend on: not the words of a question, nor its pictures.
+        # Dialogue and verdict depend on these facts only, not on the question's text or pictures.
         target = json.dumps([question.target, question.protocol], sort_keys=True, default=str)
         variant, images = question.id.removeprefix(question.base), len(question.images)
         facts = (question.task, question.kind, question.choices, question.route, question.given)
@@ -132,7 +132,7 @@ class Guesser:
         return self._known[key]
 
     def _listed(self, question: Question) -> tuple[ChanceEnd, ...] | None:
-        """Every end of the dialogue; None for too many."""
+        """Return every end of the dialogue; None if there are too many."""
         open_: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
         ends: list[ChanceEnd] = []
         while open_:
@@ -144,12 +144,12 @@ class Guesser:
             answers = list_answers(outcome)
             if answers is None or len(ends) + len(open_) + len(answers) > MAX_ENDS:
                 return None
-            # The last is followed first: in this order they come out as they are offered.
+            # The stack is last in, first out: reversing keeps the ends in the order in which answers are offered.
             open_ += [((*replies, answer), probability * share) for answer, share in reversed(answers)]
         return tuple(ends)
 
     def _follow(self, question: Question, replies: Sequence[str]) -> Prompt | tuple[Exchange, ...]:
-        """The dialogue as it goes with these replies: all of it, or the first prompt that none of them answers."""
+        """Follow the dialogue with these replies; return its exchanges, or the first prompt without a reply."""
         remaining = iter(replies)
 
         async def ask(prompt: Prompt) -> Reply:
@@ -174,7 +174,7 @@ class Guesser:
 
 
 class _Unanswered(Exception):
-    """A prompt to which there is no reply yet."""
+    """Raised for a prompt to which there is no reply yet."""
 
     def __init__(self, prompt: Prompt) -> None:
         super().__init__(prompt.text)
@@ -182,7 +182,7 @@ class _Unanswered(Exception):
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that waits for nothing. Raises `RuntimeError` where it waits."""
+    """Return the result of a coroutine that never waits. Raises `RuntimeError` if it waits."""
     try:
         work.send(None)
     except StopIteration as end:
@@ -199,20 +199,20 @@ def _of(question: Question, score: Score) -> Score:
 def metrics_of_a_guess(
     benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess], names: Sequence[str]
 ) -> dict[str, Expected]:
-    """The expected value of each of the named metrics that these questions have.
+    """Return the expected value of each named metric that these questions have.
 
     Args:
-        benchmark: whose metrics they are.
-        questions: those that are guessed at.
-        guesses: one for each.
-        names: the metrics wanted.
+        benchmark: the benchmark whose metrics are computed.
+        questions: the questions to guess at.
+        guesses: one guess for each question.
+        names: names of the wanted metrics.
     """
     at_expected = {
         metric.name: metric
         for metric in benchmark.summarise([_of(q, g.expected) for q, g in zip(questions, guesses, strict=True)])
         if metric.name in names and metric.value is not None and metric.cells
     }
-    # All questions of some clusters of each metric: drawn by its name where those of others are too few.
+    # Test all questions of some clusters of each metric; seed the choice of further clusters by the metric's name.
     selected: set[str] = set()
     for metric in at_expected.values():
         clusters = {cell.cluster for cell in metric.cells}
@@ -231,7 +231,7 @@ def metrics_of_a_guess(
     for name in inexact:
         values = [draw[name] for draw in draws if name in draw]
         if len(values) > 1:
-            # Draws that are used once each have the expected scores as their mean.
+            # Each draw is used once, so the draws have the expected scores as their mean.
             mean = by_name[name].value if name in affine else fmean(values)
             by_name[name] = Expected(mean, stdev(values) / math.sqrt(len(values)))
         else:
@@ -242,7 +242,7 @@ def metrics_of_a_guess(
 def _whole_draws(
     benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]
 ) -> list[dict[str, float]]:
-    """Every metric of several draws of all questions: as many as there are draws of one that cannot be listed."""
+    """Return every metric for several draws of all questions; at most as many as the fewest draws of a question."""
     enough = max(MIN_WHOLE, min(MAX_WHOLE, ALL_WHOLE // max(1, len(questions))))
     count = min((len(guess.ends) for guess in guesses if not guess.exact), default=enough)
     runs = []
@@ -263,10 +263,10 @@ def _one(guess: Guess, rng: random.Random) -> Score:
 
 
 def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]) -> set[str]:
-    """The metrics that are affine in the score of every question that is tested.
+    """Return the metrics that are affine in the score of every tested question.
 
-    The others are at random ends, and once more with those of its unit at their best: a unit that must be right as a
-    whole does not move with one question while another is wrong.
+    The other questions take random ends, and then once more with the question's unit at its best: a unit that must be
+    right as a whole does not respond to one question while another is wrong.
     """
     rng = random.Random("affine")
     metric_names, refuted, tested = set[str](), set[str](), Counter[str]()
@@ -300,7 +300,7 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
 
 
 def _unlike(ends: Sequence[ChanceEnd]) -> list[ChanceEnd]:
-    """The ends with those as one that have the same verdict, values and outcome."""
+    """Merge the ends that have the same verdict, values and outcome."""
     distinct: dict[object, ChanceEnd] = {}
     for end in ends:
         score = end.score

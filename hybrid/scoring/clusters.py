@@ -1,10 +1,10 @@
-"""One cluster for a question in every solver of a comparison.
+"""Consistent clusters of questions for all solvers of a comparison.
 
     solvers = align_clusters(solvers)
 
-Which questions show the same picture is known where pictures are: not for predictions that are scored without the
+Which questions share a picture is known only where pictures are available: not for predictions scored without the
 data, and a run with `--limit` knows only its own questions. Two solvers are compared over the same clusters, so
-questions that any of the solvers knows to belong together are one cluster for all.
+questions that any solver knows to belong together form one cluster for all solvers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hybrid.scoring.score import Counted, Scored
 
 
 def align_clusters(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
-    """The solvers with the clusters that any of them knows; the same objects where they know the same ones."""
+    """Return the solvers with merged clusters; the same objects if their clusters already agree."""
     # Solvers of one run share their questions.
     distinct = {id(solver.questions): solver for solver in solvers}.values()
     clusterings = [{score.id: score.cluster for score in solver.scores} for solver in distinct]

@@ -1,7 +1,7 @@
 """Solvers side by side on the same questions: `hybrid compare PATH... [--by GROUP]`.
 
-A path is a run (all of its solvers), one solver's folder in it, or predictions that somebody else saved. `compare` says
-which solvers are compared on what; the files of `sections/` make the numbers, `rendering.py` the tables.
+A path is a run (all of its solvers), one solver's folder in it, or predictions that another program saved. `compare`
+selects solvers and questions; the modules in `sections/` compute the numbers, and `rendering.py` makes the tables.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.table import Answers
 from hybrid.scoring.tools_offered import tools_words
 
-# How the label of a run with a control starts (`run.py`).
+# Prefix of the label of a run with a control (`run.py`).
 CONTROL = "tool output "
-# Metrics of ours, shown for every benchmark.
+# This project's own metrics, shown for every benchmark.
 OWN_METRICS = ("rotation.",)
-# Words for the form in which a model was shown findings, where it was not text and picture.
+# Names for the form in which a model was shown tool output, unless it was text and pictures.
 FORMS = {"text": "findings as text", "image": "findings as pictures"}
 
 
@@ -49,60 +49,60 @@ class SolverPair(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison: a group instead of tasks, the pairs tested (None: all), failures allowed or not.
+    """The options of a comparison: a group instead of tasks, the tested pairs (None: all), and how failures count.
 
-    `margin` is the greatest loss in the headline metric that would not matter, above 0 (section `noninferior`).
+    `margin` is the largest loss in the headline metric that would not matter, above 0 (section `noninferior`).
     """
 
     by: str | None = None
     pairs: tuple[SolverPair, ...] | None = None
     allow_failed: bool = False
     margin: float = 0.05
-    # Whether a task whose labels were corrected is compared where solvers are scored by different ones.
+    # How to treat a task whose labels were corrected, if solvers are scored by different labels.
     other_labels: Literal["refuse", "leave-out", "compare"] = "refuse"
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Solvers of one benchmark under names that differ, and the pairs among them that are tested."""
+    """Solvers of one benchmark under unique names, and the pairs that are tested."""
 
     solvers: tuple[Scored, ...]
     options: ComparisonOptions
-    # By name the sections that were computed so far (`SectionResult`, whose file names this one).
+    # Results of the sections computed so far, by name (`SectionResult`; its module imports this one).
     computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _overlaps: dict[tuple[tuple[str, ...], ...], Overlap] = field(default_factory=dict, repr=False)
     _answers: dict[str, Answers] = field(default_factory=dict, repr=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:
-        """Of all solvers."""
+        """The benchmark of all solvers."""
         benchmark: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
         return benchmark
 
     @property
     def rule(self) -> UnansweredRule:
-        """The worth of a question without a readable answer, in every number."""
+        """Rule for the worth of a question without a readable answer, in every number."""
         return self.solvers[0].unanswered
 
     @property
     def grouping(self) -> str:
-        """The word for a group of questions: that of `--by`, else `task`."""
+        """Name of a group of questions: that of `--by`, else `task`."""
         return self.options.by or "task"
 
     @cached_property
     def headline(self) -> str | None:
-        """The metric that the solvers are tested by: the first of the card's that one of them has."""
+        """Metric by which solvers are tested: the first of the card's headline metrics that any solver has."""
         metric_names = {metric.name for solver in self.solvers for metric in solver.metrics if metric.value is not None}
         return next((name for name in self.benchmark.card.headline if name in metric_names), None)
 
     @cached_property
     def groups(self) -> tuple[ComparisonGroup, ...]:
-        """Each hybrid solver next to its parts and controls."""
+        """Each hybrid solver with its parts and controls."""
         return comparison_groups(self.solvers)
 
     @cached_property
     def pairs(self) -> tuple[SolverPair, ...]:
-        """Those of the options, else every two contestants, the one that the other is measured against first."""
+        """The pairs of the options, else every two contestants; the reference comes first in each pair."""
         every_pair = itertools.combinations(
             (contestant.solver for contestant in sorted(self.contestants, key=_rank)), 2
         )
@@ -110,7 +110,7 @@ class Comparison:
 
     @cached_property
     def main_pairs(self) -> tuple[SolverPair, ...]:
-        """The pairs that are read first: each hybrid solver against its parts and controls; all where there is none."""
+        """The most important pairs: each hybrid solver against its parts and controls; all pairs if there is none."""
         name_sets = {
             frozenset((group.hybrid.solver, other.solver))
             for group in self.groups
@@ -120,13 +120,13 @@ class Comparison:
         return tuple(pair for pair in self.pairs if frozenset(pair) in name_sets) or self.pairs
 
     def named(self, name: str) -> Scored:
-        """The solver of that name."""
+        """Return the solver of that name."""
         return next(solver for solver in self.solvers if solver.solver == name)
 
     def overlap(self, *solvers: Scored, repeated: bool = True) -> Overlap:
-        """The questions that these solvers share, computed once.
+        """Return the questions that these solvers share, computed once.
 
-        A solver stands for all of its repetitions, unless another of the solvers is one of them, or not `repeated`.
+        A solver stands for all of its repetitions, unless another given solver is one of them or `repeated` is False.
         """
         by_solver = tuple(self.repetitions(solver) if repeated else (solver,) for solver in solvers)
         by_solver = tuple(
@@ -141,33 +141,33 @@ class Comparison:
 
     @cached_property
     def contestants(self) -> tuple[Scored, ...]:
-        """The solvers without later repetitions and a judge's readings, which the first and plain one stands for."""
+        """Solvers without later repetitions and judged variants, which their first plain repetition represents."""
         first = {repeated_as(solver) for solver in self.solvers if repetition(solver) == 1}
         candidates = (solver for solver in self.solvers if repetition(solver) == 1 or repeated_as(solver) not in first)
         return tuple(solver for solver in candidates if not solver.read_by_judge)
 
     def answers(self, scored: Scored) -> Answers:
-        """The columns of a solver, made once."""
+        """Return the answers of a solver as columns, computed once."""
         return self._answers.setdefault(scored.solver, Answers(scored))
 
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
-        """A solver's first repetition with all others in their order; a later one, or one asked once, is alone."""
+        """Return all repetitions of a solver in order if it is the first; a later or only repetition is alone."""
         repeats = [solver for solver in self.solvers if repeated_as(solver) == repeated_as(scored)]
         is_head = repetition(scored) == 1 and len(set(map(repetition, repeats))) == len(repeats)
         return tuple(sorted(repeats, key=repetition)) if is_head else (scored,)
 
     def is_shown(self, metric: str) -> bool:
-        """Whether tables show a metric: what the card reports, and metrics of ours."""
+        """Return whether tables show a metric: the card reports it, or it is this project's own."""
         reported = self.benchmark.card.reported
         return not reported or metric.startswith((*reported, *OWN_METRICS))
 
 
 def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None) -> Comparison:
-    """Put solvers side by side. What they come to is computed where it is asked for (`sections.results`).
+    """Put solvers side by side; their numbers are computed on demand (`sections.results`).
 
     Raises:
-        UsageError: two benchmarks, different questions under the same ids, or a chosen solver that is not there.
-        ValueError: two solvers of one name; `unique` tells them apart.
+        UsageError: two benchmarks, different questions under the same ids, or an unknown solver was chosen.
+        ValueError: two solvers have the same name; `unique` tells them apart.
     """
     options = options or ComparisonOptions()
     corrected = load("hybrid.benchmarks", solvers[0].benchmark).card.corrections if solvers else ()
@@ -185,7 +185,7 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:
-    """Sorts first in a pair the solver that the other is measured against: baselines, and controls before real runs."""
+    """Sort key that puts the reference of a pair first: baselines, and controls before real runs."""
     real = not any(label.startswith(CONTROL) for label in scored.labels)
     return (word_of(scored.solver.split(" ")[0]) not in names("baselines"), real)
 
@@ -193,10 +193,10 @@ def _rank(scored: Scored) -> tuple[bool, bool]:
 def chosen_pairs(
     solver_names: Sequence[str], baseline: str | None, words: Sequence[str]
 ) -> tuple[SolverPair, ...] | None:
-    """The pairs of `--baseline S` or of `--pairs A:B`, which may be given several times; None where neither is given.
+    """Return the pairs of `--baseline S` or of one or more `--pairs A:B`; None if neither is given.
 
     Raises:
-        UsageError: a solver that is not there, a pair that is none, or both options.
+        UsageError: an unknown solver, an invalid pair, or both options.
     """
     if baseline is not None and words:
         raise UsageError("--baseline and --pairs: give one of the two")
@@ -211,7 +211,7 @@ def chosen_pairs(
         return None
     pairs: dict[frozenset[str], SolverPair] = {}
     for word in words:
-        # A name may hold a colon itself.
+        # A solver's name may contain a colon, so every colon is a candidate for the separator.
         cuts = [place for place, sign in enumerate(word) if sign == ":"]
         candidates = [SolverPair(word[:cut], word[cut + 1 :]) for cut in cuts]
         fitting = [
@@ -226,12 +226,11 @@ def chosen_pairs(
 
 
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
-    """The solvers under distinct names: `controller [blank]` next to `controller`, else with their origin.
+    """Return the solvers under distinct names: `controller [blank]` next to `controller`, else with their origin.
 
-    A name carries its model where several are compared, the tools offered in its run where they differ
-    (`tools_offered.py`), a control that not all share, and any label that another solver of its name lacks, so that it
-    is read next to that as what it is. Names that still occur twice get the origin, and a number where that does not
-    tell them apart.
+    A name gets its model if several models are compared, the tools offered in its run if they differ
+    (`tools_offered.py`), a control that not all solvers share, and any label that another solver of its name lacks.
+    Names that are still not unique get the origin, and then a number.
     """
     several = len(set(map(model_of, solvers)) - {None}) > 1
     unique_names = []
@@ -244,7 +243,8 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
             for label in solver.labels
             if any(label not in other.labels for other in (solvers if label.startswith(CONTROL) else namesakes))
         ]
-        # Of a hybrid solver the form in which it was shown findings, where another of its name was shown another.
+        # A hybrid solver gets the form in which it was shown tool output, if a solver of its name was shown another
+        # form.
         if role(solver) == "hybrid" and len(set(map(form_of, namesakes))) > 1:
             words += filter(None, [FORMS.get(form_of(solver) or "")])
         unique_names.append(f"{solver.solver} [{'; '.join(words)}]" if words else solver.solver)

@@ -1,8 +1,8 @@
-"""A statistic's definition, read from the docstring of its file: the one place for tables, csv, JSON, pages and docs.
+"""A statistic's definition, read from its module's docstring: the one source for tables, csv, JSON, pages and docs.
 
-The first paragraph is the title and what follows, up to `n:`, is printed below tables, a paragraph a line. `n:`,
-`source:` and `values:` hold for every quantity that has none of its own; then each quantity has an item,
-`- NAME (VALUES) = FORMULA. REMARK [n: N; source: SOURCE]`. What stands below the items is for the docs alone.
+The first paragraph is the title. Paragraphs between the title and `n:` are printed below tables, one per line. `n:`,
+`source:` and `values:` are defaults for quantities without their own; then each quantity has an item,
+`- NAME (VALUES) = FORMULA. REMARK [n: N; source: SOURCE]`. Text below the items appears only in the docs.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Definition:
     title: str
     about: str
     quantities: tuple[MetricCard, ...]
-    # Paragraphs for the docs.
+    # Paragraphs that appear only in the docs.
     notes: str
 
 
 def definition(text: str | None) -> Definition:
-    """Read a docstring. Raises `ValueError` that quotes the block which is no item."""
+    """Parse a docstring. Raises `ValueError`, quoting the block that is not an item."""
     title, *blocks = re.split(r"\n\n+", (text or "").strip())
     places = [place for place, block in enumerate(blocks) if _DEFAULT.match(block)]
     if len(places) != 1 or len(blocks) < places[0] + 2:
@@ -63,7 +63,7 @@ def _joined(block: str) -> str:
 
 
 def statistic(rows: Rows, lead: Lead = no_lead, *, about: str = "", **facts: Any) -> Section:
-    """The section of the file that `rows` is defined in; `about` instead of what its docstring says."""
+    """Return the section of the module that defines `rows`; `about` replaces the docstring's description."""
     module = sys.modules[rows.__module__]
     defined = definition(module.__doc__)
     name = rows.__module__.rpartition(".")[2]
@@ -71,7 +71,7 @@ def statistic(rows: Rows, lead: Lead = no_lead, *, about: str = "", **facts: Any
 
 
 def notes_of(section: Section) -> str:
-    """The paragraphs below the quantities in the file of a statistic; empty for one that is no definition."""
+    """Return the paragraphs below the quantities in a statistic's module; empty if it has no definition."""
     try:
         return definition(sys.modules[section.rows.__module__].__doc__).notes
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tool calls that ended in faults and replies that did not simply end, read from the attempts of a run.
+"""Tool calls that failed and replies that ended abnormally, read from the attempts of a run.
 
 for one in tool_faults(scored):
     one.tool, one.calls, one.kinds, one.never_ran      # "depth", 12, {Fault.TOOL_ERROR: 12}, True
@@ -20,34 +20,34 @@ from hybrid.plugins.registry import names
 from hybrid.scoring.groups import is_imported, role
 from hybrid.scoring.score import Scored
 
-# Stands for every name that no tool has: these are a model's words.
+# Stands for any name that is not a tool's, because such names are a model's own words.
 NO_SUCH: Final = "(no such tool)"
-# From this share of a tool's calls on, those that ended in faults limit what is said of tools.
+# From this share of failed calls on, a tool's faults are reported as a limit of statements about tools.
 NOTED: Final = 0.05
 # Faults of a tool that does not work.
 FAILED: Final = frozenset({Fault.TOOL_ERROR, Fault.TIMEOUT})
-# Faults of a tool that is not there, or has no weights here. Any others are wrong calls of a model's own.
+# Faults of a tool that is not available, or has no weights here. All others are wrong calls by a model.
 NOT_THERE: Final = frozenset({Fault.UNKNOWN_TOOL, Fault.ABSENT})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFaults:
-    """The calls of one tool by one solver: how many, how many ended in each kind of fault, and the first error."""
+    """The calls of one tool by one solver: total, count by kind of fault, and the first error."""
 
     tool: str
     calls: int
     kinds: Mapping[Fault, int]
-    # Text of the first fault, with file and line where code of the tool raised it.
+    # Text of the first fault, with file and line if the tool's code raised it.
     error: str = ""
 
     @property
     def faults(self) -> int:
-        """Calls that ended in any fault."""
+        """Number of calls that ended in any fault."""
         return sum(self.kinds.values())
 
     @property
     def never_ran(self) -> bool:
-        """Whether every call ended in a fault, and one of them by a failure of the tool."""
+        """Whether every call ended in a fault, at least one of them because the tool failed."""
         return self.faults == self.calls and not FAILED.isdisjoint(self.kinds)
 
     def __str__(self) -> str:
@@ -64,22 +64,22 @@ class Counts:
 
 
 def tool_faults(scored: Scored) -> tuple[ToolFaults, ...]:
-    """Of each tool that a solver of a run called, by name; none for answers that another program recorded."""
+    """Return the faults of each tool that a solver called, by name; empty for answers of another program."""
     if scored.folder is None or is_imported(scored) or role(scored) == "mllm":
         return ()
     return _count(scored).tools
 
 
 def reply_ends(scored: Scored) -> Mapping[tuple[str, str], int]:
-    """How many replies of a solver's model ended in each way but the simple one, by kind and finish reason.
+    """Count the replies of a solver's model that ended abnormally, by kind and finish reason.
 
-    The kinds are those of `End` and `broken_off`, for replies that were asked for again.
+    The kinds are those of `End`, and `broken_off` for replies that were requested again.
     """
     return {} if scored.folder is None or is_imported(scored) or role(scored) == "specialist" else _count(scored).ends
 
 
 def _count(scored: Scored) -> Counts:
-    """What the attempts of a solver hold now."""
+    """Return the counts of a solver's attempts as they are on disk now."""
     assert scored.folder is not None  # noqa: S101 - both callers have looked
     path = scored.folder.path / attempts_of(scored.recorded)
     if not path.exists():
@@ -89,7 +89,7 @@ def _count(scored: Scored) -> Counts:
 
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
-    """A line for each tool of a solver that never ran; for one that is not there, where no tool of a model ran."""
+    """Return a line for each tool that never ran; for unavailable tools only if no tool of the model ran."""
     faults = tool_faults(scored)
     nothing_ran = role(scored) == "hybrid" and all(fault.faults == fault.calls for fault in faults)
     return tuple(
@@ -100,7 +100,7 @@ def broken_tools(scored: Scored) -> tuple[str, ...]:
 
 
 def noted(scored: Scored) -> tuple[ToolFaults, ...]:
-    """The tools of a solver of whose calls so many ended in faults that they limit what is said of tools."""
+    """Return the tools of a solver whose share of failed calls is at least `NOTED`."""
     return tuple(fault for fault in tool_faults(scored) if fault.faults and fault.faults >= NOTED * fault.calls)
 
 
@@ -121,7 +121,7 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
             if step.kind == "model":
                 ends.update(_ends(step.data))
             if step.fault is Fault.PICTURE_REFUSED:
-                # A step behind that of the call, which is counted already.
+                # This step follows the step of the call, which is counted already.
                 tool = str(step.data.get("tool"))
                 kinds.setdefault(tool, Counter())[Fault.PICTURE_REFUSED] += 1
                 errors.setdefault(tool, step.text)
@@ -138,19 +138,19 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
 
 
 def _ends(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """How the replies of a step ended, the earlier ones that were broken off among them."""
+    """Yield how the replies of a step ended, including earlier replies that were broken off."""
     broken = data.get("broken_off")
     for reason in broken if isinstance(broken, list | tuple) else ():
         yield "broken_off", str(reason)
     reason = data.get("finish_reason")
-    # The step of an older run has a reason only where the reply was cut.
+    # A step of an older run has a reason only if the reply was cut.
     end = data.get("end", "cut" if reason else None)
     if end is not None:
         yield str(end), str(reason or "")
 
 
 def named(tool: str, fault: Fault | None, tool_names: frozenset[str]) -> str:
-    """The tool that was called; `NO_SUCH` for a model's word that no tool has."""
+    """Return the tool that was called; `NO_SUCH` for a name that no tool has."""
     strange = fault in (Fault.UNKNOWN_TOOL, Fault.UNREADABLE_CALL) or (
         fault is Fault.BAD_ARGUMENTS and tool not in tool_names
     )

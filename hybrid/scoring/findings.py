@@ -1,15 +1,14 @@
-"""The answer that the findings of a conversation come to: right, wrong, none, or unknown.
+"""The answer that the tool output in a conversation leads to: right, wrong, none, or unknown.
 
     heard(scored)["val_Jigsaw_1"].finding          # "right"
 
-For every question that a solver answered, the rule of the specialist alone runs once more on the
-findings in its steps. No tool runs: a call of the rule gets the finding of a recorded call that asked the same
-(`recorded_calls.py`), the last one where there are several, and none where there is no such call. The rule's answer is
-scored like any reply. Where the solver ran the rule itself and its steps hold the specialists' answer, that is taken.
+For every question that a solver answered, the rule of the specialist alone runs again on the tool output in the
+recorded steps. No tool runs: a call of the rule gets the output of the last recorded call with the same request
+(`recorded_calls.py`), and no output if there is no such call. The rule's answer is scored like any reply. If the
+solver ran the rule itself and its steps hold the specialists' answer, that answer is used.
 `docs/evidence.md` says what this can and cannot tell.
 
-What was made of a line is kept in memory as long as the line is unchanged, so that several sections, and pages that
-are refreshed, read it once.
+Results are kept in memory as long as their line is unchanged, so several sections and refreshed pages read it once.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 
-# Of the answer that the findings come to. `none`: they come to no answer. `unread`: the answer cannot be known.
+# Verdict on the answer that the tool output leads to. `none`: it leads to no answer. `unread`: it cannot be known.
 Verdict = Literal["right", "wrong", "none", "unread"]
 
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "none", "unread")
@@ -56,39 +55,39 @@ GRADED = "such answers are graded, and neither right nor wrong"
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A tool call of a question, without its finding."""
+    """A tool call of a question, without its output."""
 
     tool: str
     fault: Fault | None
     seconds: float
-    as_read: tuple[str, ...] = ()  # How it was read, where it was written as text or needed repairs
+    as_read: tuple[str, ...] = ()  # Notes on how the call was parsed, if it was written as text or needed repairs
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The tool calls of a question's conversation and the verdict on their findings."""
+    """The tool calls of a question's conversation and the verdict on their output."""
 
-    calls: tuple[Called, ...]  # Over all asks, in order
-    to_the_point: bool  # Whether one of the calls, however it ended, was of a tool that the rule for its ask may ask
+    calls: tuple[Called, ...]  # Calls of all exchanges, in order
+    to_the_point: bool  # Whether any call, however it ended, was of a tool that the rule for its prompt may call
     finding: Verdict
-    answer: str | None = None  # As scored, where the findings come to one
-    unread: str | None = None  # Why the verdict is `unread`
+    answer: str | None = None  # The answer as scored, if the tool output leads to one
+    unread: str | None = None  # Reason why the verdict is `unread`
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that answered a call; one that ended in a fault said nothing."""
+        """Names of the tools that answered a call; a call that ended in a fault has no output."""
         return tuple(sorted({call.tool for call in self.calls if call.fault is None}))
 
     @property
     def no_trace(self) -> bool:
-        """Whether not even the calls are known."""
+        """Whether even the calls are unknown."""
         return self.unread in (NO_TRACE, DAMAGED)
 
 
 def heard(scored: Scored) -> Mapping[str, Heard]:
-    """The calls and the verdict of every question that a solver answered and that did not fail, by id.
+    """Return the calls and the verdict of every answered question that did not fail, by id.
 
-    Without steps (predictions that were imported) it is `unread`. Empty for a solver without a run.
+    The verdict is `unread` for imported predictions, which have no steps. Empty for a solver without a run.
     """
     if scored.folder is None:
         return {}
@@ -108,12 +107,12 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
         stamp, entry = hash((recorded.line(score.id), *lost_rules)), cache.get(score.id)
         if entry is None or entry[0] != stamp:
             question = scored.questions[score.id]
-            # What was never asked has failed.
+            # Questions that were never asked count as failed and were skipped above.
             assert isinstance(question, Question)  # noqa: S101
             entry = cache[score.id] = (stamp, await _heard(recorded, benchmark, question, lost_rules))
         return entry[1]
 
-    # The caller may itself be run by an event loop of this thread.
+    # The caller may itself run in an event loop of this thread.
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -124,35 +123,35 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
 
 @lru_cache(maxsize=64)
 def _kept(run: str, solver: str) -> dict[str, tuple[int, Heard]]:
-    """The verdicts on the lines of a solver of a run, by id, each with the hash of its line."""
+    """Return the cached verdicts of a solver in a run, by id, each with the hash of its line."""
     del run, solver
     return {}
 
 
 async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question, lost_rules: Mapping[str, str]) -> Heard:
-    """The verdict on a recorded attempt; `lost` says why a tool's rule, or a rule for a route, is missing."""
+    """Return the verdict on a recorded attempt; `lost_rules` says why a tool's or a route's rule is missing."""
     try:
         attempt = recorded.by_id[question.id]
     except DataError:
         return Heard((), False, "unread", unread=DAMAGED)
-    # The project's own rule for the same kind of question would not know what such a tool said.
+    # The built-in rule for the same kind of question would not understand the output of a tool whose rule is lost.
     calls = _called(attempt)
     needed = [call.tool for call in calls] + [f"{ROUTE}{exchange.prompt.route}" for exchange in attempt.exchanges]
     if calls and (missing := next((name for name in needed if name in lost_rules), None)):
         return Heard(calls, False, "unread", unread=lost_rules[missing])
     try:
         return await hear(benchmark, question, attempt)
-    # A rule or a scorer that cannot live with one trace costs this question, and no other.
+    # A rule or a scorer that fails on one trace costs only this question.
     except Exception as error:
         return Heard(_called(attempt), False, "unread", unread=f"the rule cannot be run: {redact(in_one_line(error))}")
 
 
 async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> Heard:
-    """The calls of one attempt and the verdict on the findings in its steps.
+    """Return the calls of one attempt and the verdict on the tool output in its steps.
 
-    Asks of another kind than the question (ActiView's for parts of a picture) keep the reply that the conversation
-    went on with; every ask of its own kind is answered by the rule, each from what was found in that ask: the model
-    did not see any other.
+    Prompts of another kind than the question (ActiView's for parts of a picture) keep the reply with which the
+    conversation continued; the rule answers every prompt of the question's kind from that exchange's tool output,
+    because the model did not see any other.
     """
     calls = _called(attempt)
     to_the_point = any(
@@ -191,8 +190,8 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
             if step.kind == "rule" and step.name == AS_READ:
                 read.append(step)
             elif step.kind == "tool":
-                # Calls that run side by side are read before the first of them ends, each in its turn; what no tool
-                # could take has no images.
+                # Parallel calls are parsed, in order, before the first of them ends; a parsed call that no tool could
+                # take has no images.
                 matching = [
                     read_step for read_step in read if read_step.data.get("tool") == step.name and "images" in step.data
                 ][:1]
@@ -207,7 +206,7 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
 
 
 def _specialist_answer(exchange: Exchange) -> str | None:
-    """The specialists' answer that the solver itself got in an ask; None where its steps hold none."""
+    """Return the specialists' answer that the solver itself got in an exchange; None if its steps hold none."""
     for step in reversed(exchange.reply.steps):
         answer = step.data.get("specialist_answer")
         if isinstance(answer, Mapping) and isinstance(answer.get("answer"), str):
@@ -216,7 +215,7 @@ def _specialist_answer(exchange: Exchange) -> str | None:
 
 
 async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall]) -> str | None:
-    """The answer of the rule for a prompt from recorded calls; None where it abstains, or where there is no rule."""
+    """Return the rule's answer to a prompt from recorded calls; None if it abstains or there is no rule."""
     rule = table().rules.get(prompt.route)
     if rule is None:
         return None

@@ -1,10 +1,10 @@
-"""The role of each solver in a comparison, and which of them belong together.
+"""The role of each solver in a comparison, and which solvers belong together.
 
     for group in comparison_groups(solvers):
         group.hybrid, group.alone, group.specialist, group.blank
 
-A hybrid solver is read next to its parts: the same MLLM alone, the specialists alone, and itself with blank tools. They
-belong together where benchmark and MLLM are the same. Predictions and imported runs are an MLLM alone.
+A hybrid solver is compared with its parts: the same MLLM alone, the specialists alone, and itself with blank tools.
+They belong together if benchmark and MLLM are the same. Predictions and imported runs count as an MLLM alone.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from hybrid.solving.solver import Role
 from hybrid.solving.styles import PLAIN
 
 REAL = "real"
-# The word of the MLLM alone; its other forms (captions, text only) belong to no group.
+# Name of the MLLM alone; its other forms (captions, text only) belong to no group.
 ALONE = "mllm"
 SPECIALIST = "specialist"
 RESULT_ONLY = "result_only"
-# The form of findings with text and pictures.
+# The setting under which tool output is shown as text and pictures.
 BOTH = "both"
 
 
 def word(scored: Scored) -> str:
-    """The word on the command line that a solver was asked by: `mllm` for its repetition `mllm@2`."""
+    """Return a solver's name on the command line: `mllm` for its repetition `mllm@2`."""
     return word_of(scored.recorded)
 
 
 def repetition(scored: Scored) -> int:
-    """The number of a solver's repetition, from 1."""
+    """Return the number of a solver's repetition, from 1."""
     return number_of(scored.recorded)
 
 
 def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
-    """A key that all repetitions of a solver share, and its readings by a judge do not."""
+    """Return a key that all repetitions of a solver share, but not its judged variant."""
     return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
 
 
 def role(scored: Scored) -> Role:
-    """The role of a solver in a comparison; answers that other programs recorded count as an MLLM alone."""
+    """Return the role of a solver in a comparison; answers of other programs count as an MLLM alone."""
     if is_imported(scored):
         return "mllm"
     recorded = scored.manifest["solvers"].get(scored.recorded, {}).get("role")
@@ -62,7 +62,7 @@ def role(scored: Scored) -> Role:
 
 
 def offers_tools(scored: Scored) -> bool:
-    """Whether a solver is known to offer its MLLM tools; one that joins two answers by a rule offers none."""
+    """Return whether a solver is known to offer its MLLM tools; a rule that combines two answers offers none."""
     try:
         return not is_imported(scored) and load_solver(word(scored)).offers_tools
     except UsageError:
@@ -70,39 +70,39 @@ def offers_tools(scored: Scored) -> bool:
 
 
 def is_imported(scored: Scored) -> bool:
-    """Whether the answers were recorded by another program."""
+    """Return whether another program recorded the answers."""
     return scored.folder is None or "imported" in scored.identity
 
 
 def model_of(scored: Scored) -> str | None:
-    """The MLLM that gave a solver's answers, or had a part in them; None for specialists alone and for chance."""
+    """Return the MLLM that gave, or contributed to, a solver's answers; None for specialists alone and chance."""
     return scored.model if role(scored) in ("hybrid", "mllm") else None
 
 
 def origin_of(scored: Scored) -> dict[str, str | None]:
-    """`model` and `run` of a solver; None for one that has none."""
+    """Return `model` and `run` of a solver; None for a missing one."""
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
 
 
-# Said where a run was made by no command: by a call from Python, or by a script.
+# Shown if no command made the run, but a call from Python or a script.
 AGAIN = "ask again as before"
 
 
 def own_command(solvers: Sequence[Scored]) -> str:
-    """The command that goes on with the run of the first of these that has one, for a shell; else `AGAIN`."""
+    """Return the shell command that resumes the first of these solvers' runs that recorded one, else `AGAIN`."""
     command_lists = (solver.manifest.get("commands", ()) for solver in solvers if solver.folder is not None)
     last = (commands[-1]["command"] for commands in command_lists if commands)
     return next((command for command in last if command.startswith("hybrid ")), AGAIN)
 
 
 def control(scored: Scored) -> str | None:
-    """The control by which a solver's tools answered (`blank`, `shuffled`, `oracle`); None for real tools."""
+    """Return the control that produced a solver's tool output (`blank`, `shuffled`, `oracle`); None for real tools."""
     return None if scored.tool_output == REAL else scored.tool_output
 
 
 @dataclass(frozen=True)
 class ComparisonGroup:
-    """A hybrid solver with real tools, next to its parts and controls; None for one that is not there."""
+    """A hybrid solver with real tools, with its parts and controls; None for each that is missing."""
 
     hybrid: Scored
     # Its MLLM without tools.
@@ -111,48 +111,48 @@ class ComparisonGroup:
     specialist: Scored | None = None
     # The hybrid solver with blank tools of the same names.
     blank: Scored | None = None
-    # The hybrid solver with the tools' findings about other questions.
+    # The hybrid solver with tool output about other questions.
     shuffled: Scored | None = None
-    # The hybrid solver with the findings of a perfect tool.
+    # The hybrid solver with the output of a perfect tool.
     oracle: Scored | None = None
-    # Its MLLM with the specialist's finding in its prompt, in one call.
+    # The MLLM with the specialist's output in its prompt, in one call.
     result_only: Scored | None = None
-    # The hybrid solver shown only the text of findings.
+    # The hybrid solver shown only the text of tool output.
     as_text: Scored | None = None
-    # The hybrid solver shown only the pictures of findings.
+    # The hybrid solver shown only the pictures of tool output.
     as_pictures: Scored | None = None
-    # The hybrid solver whose model meets its tools in the form in which it was trained.
+    # The hybrid solver whose model gets its tools in the format in which it was trained.
     as_trained: Scored | None = None
-    # The hybrid solver in whose dialogue only the latest picture of a tool stays.
+    # The hybrid solver in whose dialogue only a tool's latest picture is kept.
     latest_picture: Scored | None = None
 
     @property
     def parts(self) -> tuple[Scored, ...]:
-        """The MLLM alone and the specialists alone, as far as they are there."""
+        """The MLLM alone and the specialists alone, as far as present."""
         return tuple(solver for solver in (self.alone, self.specialist) if solver is not None)
 
 
 def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
-    """A group for each hybrid solver with real tools, in the order given.
+    """Return a group for each hybrid solver with real tools, in the order given.
 
-    Its own run is looked in first, then the others; first repetitions stand for all.
+    Solvers of the same run are preferred; a first repetition stands for all.
     """
     hybrids = [
         solver for solver in solvers if role(solver) == "hybrid" and control(solver) is None and repetition(solver) == 1
     ]
     hybrids = [solver for solver in hybrids if form_of(solver) in (None, BOTH)]
     plain = {(solver.model, word(solver)) for solver in hybrids if asked_in(solver) == USUAL}
-    # A style, or fewer pictures, is a setting of the study of the same solver without; a judge's readings are of a
-    # solver that is there.
+    # A tool style or fewer pictures is a setting in the study of the same solver without it; a judged variant belongs
+    # to a solver that is present.
     heads = [solver for solver in hybrids if asked_in(solver) == USUAL or (solver.model, word(solver)) not in plain]
     heads = [head for head in heads if not head.read_by_judge]
-    # Next to a solver with a loop it is a setting of that solver's study, and no contestant of its own.
+    # Next to a solver with a loop, `result_only` is a setting of that solver's study, not a contestant.
     heads = [head for head in heads if word(head) != RESULT_ONLY] or heads
     return tuple(_group_of(head, solvers) for head in heads)
 
 
 def form_of(scored: Scored) -> str | None:
-    """The form in which a model is shown findings (`text`, `image`, `both`); None where it was not recorded."""
+    """Return the form in which a model is shown tool output (`text`, `image`, `both`); None if not recorded."""
     form = scored.identity.get("show")
     return form if isinstance(form, str) else None
 
@@ -161,7 +161,7 @@ USUAL = ("", "")
 
 
 def asked_in(scored: Scored) -> tuple[str, str]:
-    """The form of the tools, and the pictures that stay (`--keep-pictures`); empty where both are the usual."""
+    """Return the tool style and the pictures kept (`--keep-pictures`); each is empty if it is the default."""
     model = scored.identity.get("model")
     pictures = str(model.get("keep_pictures", "")) if isinstance(model, Mapping) else ""
     style = str((scored.identity.get("tool_style") or {}).get("name", PLAIN.name))
@@ -191,7 +191,7 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
             fitting = [solver for solver in fitting if solver.identity.get("tools_offered") == tools]
         return min(fitting, key=lambda solver: solver.folder is not head.folder, default=None)
 
-    # Nothing of a tool reaches the MLLM alone, so that of a run with a control is as good as any.
+    # Tool output never reaches the MLLM alone, so its answers in a run with a control are equally good.
     outputs = dict.fromkeys((REAL, *(solver.tool_output for solver in solvers)))
     alone = next((solver for output in outputs if (solver := first("mllm", ALONE, output))), None)
     return ComparisonGroup(

@@ -1,4 +1,4 @@
-"""The first line of a comparison: whose answers these are, to which questions, how many, and when they were given.
+"""The first line of a comparison: models, benchmark, number of questions, and dates.
 
 head_of(solvers)       # ("openai:gpt-4o", "BLINK val", "105 questions", "2026-11-28")
 """
@@ -15,14 +15,14 @@ from hybrid.plugins.registry import load
 from hybrid.scoring.groups import model_of
 from hybrid.scoring.score import Scored
 
-# Takes the place of the split: numbers on generated questions are no benchmark results.
+# Replaces the split, because numbers on generated questions are not benchmark results.
 GENERATED: Final = "generated questions"
-# A longer list of models is cut.
+# Longer lists of models are cut.
 SHOWN_MODELS: Final = 3
 
 
 def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """Models, benchmark with its split (or `GENERATED` apart), number of questions, and the days of the runs.
+    """Return the models, the benchmark with its split (or `GENERATED`), the number of questions, and the run dates.
 
     There is at least one solver; all are of one benchmark.
     """
@@ -34,7 +34,7 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
 
 
 def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
-    """The same of a run of which no question is finished yet."""
+    """Return the same parts for a run that has no finished question yet."""
     identity = folder.manifest["identity"]
     model = identity.get("model")
     generated = (identity.get("data") or {}).get("kind") == "sample"
@@ -59,7 +59,7 @@ def _parts(
 
 
 def _days(folders: Sequence[RunFolder]) -> str:
-    """The days on which the runs were last asked, in UTC: `2026-11-27 to 2026-11-28`; empty without a run."""
+    """Return the dates of the runs' last commands, in UTC: `2026-11-27 to 2026-11-28`; empty without a run."""
     days = set()
     for folder in folders:
         commands = folder.manifest.get("commands", ())

@@ -2,8 +2,8 @@
 
     headline_tables(compare(solvers))
 
-Both are views of rows that the sections made: value and interval of `metrics`, differences of `differences`, accuracy
-of `tasks`, counts of `outcomes`.
+Both show rows that the sections computed: value and interval from `metrics`, differences from `differences`, accuracy
+from `tasks`, and counts from `outcomes`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from hybrid.scoring.sections.tasks import WHERE_ANSWERED as TASK_WHERE_ANSWERED
 from hybrid.scoring.tally import OTHER
 
 SECTIONS = ("metrics", "differences", "tasks", "outcomes")
-# Columns that the name of a solver, of a task, and of a solver above a column may take.
+# Maximum columns for the name of a solver, of a task, and of a solver as a heading.
 NAME, TASK, HEADING = 36, 28, 24
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
@@ -55,7 +55,7 @@ MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its
 
 
 def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """The table of solvers, then that of tasks where there are two or more."""
+    """Return the table of solvers, then that of tasks if there are two or more."""
     rows = {result.name: result.rows for result in results(comparison, SECTIONS)}
     baseline = _baselines(comparison)
     differences = [row for row in rows.get("differences", ()) if row.quantity == "difference" and not row.detail]
@@ -65,7 +65,7 @@ def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """Limits of every number: labels, failed and open questions, damage of the runs."""
+    """Return the limits of every number: labels, failed and open questions, and damage of the runs."""
     labels: dict[str, list[str]] = {}
     for solver in solvers:
         for label in solver.labels:
@@ -89,7 +89,7 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
 
 
 def rule_line(solvers: Sequence[Scored]) -> str:
-    """The worth of no answer in every number of an output; empty where every question has one."""
+    """Return the rule for unanswered questions; empty if every question has an answer."""
     if all(score.answer is not None or score.outcome.failed for solver in solvers for score in solver.scores):
         return ""
     rule = solvers[0].unanswered
@@ -98,13 +98,13 @@ def rule_line(solvers: Sequence[Scored]) -> str:
 
 
 def rule_head(solvers: Sequence[Scored], form: str) -> str:
-    """The rule as the first lines of an output."""
+    """Return the rule as the first lines of an output."""
     lines = filled(rule_line(solvers), NARROW if form in ("text", "narrow") else NOTE_WIDTH)
     return "".join(f"{'% ' if form == 'latex' else ''}{line}\n" for line in lines if line)
 
 
 def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str, form: str) -> str:
-    """Warnings, conclusion, the two tables and what else can be asked; as text within `NARROW` columns."""
+    """Return warnings, conclusion, both tables and hints for more; text fits `NARROW` columns."""
     if form not in ("text", "narrow"):
         bullets = "" if form == "latex" else "".join(f"- {one_line(sentence.text)}\n" for sentence in sentences)
         head = rule_head(comparison.solvers, form)
@@ -119,7 +119,7 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
     concluded: list[str] = []
     for sentence in sentences:
         concluded += filled(one_line(sentence.text.removesuffix(sentence.command)), NARROW)
-        # It stands on lines of its own, to be pasted.
+        # The command gets lines of its own, so that it can be pasted.
         command = pasteable(shlex.split(sentence.command), "narrow", "  ") if sentence.command else ""
         concluded += command.splitlines()
     parts = ["\n".join([*rule_head(comparison.solvers, form).splitlines(), *warned, *concluded])]
@@ -136,7 +136,7 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
 
 
 def _baselines(comparison: Comparison) -> Mapping[str, str]:
-    """By solver the other that it is measured against: as --baseline or --pairs say, else its own model alone."""
+    """Return each solver's baseline: from --baseline or --pairs, else its own model alone."""
     baseline: dict[str, str] = {}
     if comparison.options.pairs is not None:
         for pair in comparison.options.pairs:
@@ -156,7 +156,7 @@ def _baselines(comparison: Comparison) -> Mapping[str, str]:
 
 
 def _against(rows: Iterable[Result], baseline: Mapping[str, str]) -> dict[tuple[str, str], Result]:
-    """By solver and task the difference to its baseline, whichever of the two is the first of the pair."""
+    """Return the difference of each solver and task from its baseline, in either order of the pair."""
     differences: dict[tuple[str, str], Result] = {}
     for row in rows:
         for name, other in ((row.b, row.a), (row.a, row.b)):
@@ -193,7 +193,7 @@ def _solvers(
             line[1:3] = f"{_number(answered_row)}*", bounds(answered_row.interval)
         if (row := differing.get((solver.solver, ""))) is not None:
             ends = row.interval
-            # Three decimals where two would not tell on which side of 0 an end is.
+            # Use three decimals if two would not show on which side of 0 an end is.
             decimals = 3 if ends is not None and min(abs(ends.low), abs(ends.high)) < 0.005 else 2
             line += [signed(row.value), bounds(ends, decimals), p_value(row.p_holm)]
         elif baseline:
@@ -203,7 +203,7 @@ def _solvers(
 
 
 def _answered(scored: Scored, count: Result) -> str:
-    """Answered questions of all that were asked; of predictions of a part of the data also of how many there are."""
+    """Return the share of answered questions; for partial predictions also the number of all questions."""
     if not (left_out := scored.without_prediction):
         return share(count.value, count.n)
     answered, total = int(count.value or 0), int(count.n or 0)
@@ -229,11 +229,11 @@ def _tasks(
         for solver in comparison.solvers:
             key = (solver.solver, group)
             if role(solver) == "specialist" and (key in where_answered or key in unanswered):
-                # A difference to what it leaves unanswered is no verdict on its answers: no mark.
+                # Unanswered questions count in the difference, so it says nothing about the answers: show no mark.
                 line.append(f"{_number(where_answered[key])}*" if key in where_answered else f"{NONE} ")
                 continue
             value, row = values.get(key), differing.get(key)
-            # + or - where the difference holds after adjustment over the tasks of all pairs.
+            # + or - marks a difference that holds after adjustment over the tasks of all pairs.
             mark = " " if row is None or not row.holds or not row.value else "+" if row.value > 0 else "-"
             line.append(f"{NONE if value is None else _number(value)}{mark}")
         lines.append(tuple(line))
@@ -250,7 +250,7 @@ def _tasks(
 
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
-    """Three lines, that no solver finished a question, why, and what to do; None where one did."""
+    """Return a message if no solver finished a question: what, why, and what to do; None if one did."""
     if not solvers or any(not score.outcome.failed for solver in solvers for score in solver.scores):
         return None
     names = ", ".join(dict.fromkeys(solver.solver for solver in solvers))
@@ -264,5 +264,5 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     if not reasons:
         logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
         lines += [f"{path} says what happened." for path in logs]
-    lines.append(f"Mend that, then ask again: {own_command(solvers)}")
+    lines.append(f"Fix that, then ask again: {own_command(solvers)}")
     return redact("\n".join(lines) + "\n")

@@ -1,8 +1,8 @@
-"""A named model says which offered answer an unreadable reply gives: `hybrid judge RUN --model openai:gpt-4o-mini`.
+"""A judge model reads unreadable replies and names the offered answer: `hybrid judge RUN --model openai:gpt-4o-mini`.
 
-Replies whose score is unparsed are put to it, at temperature 0 and without images or the right answer, and among them
-some that our parser can read: how far it agrees with these is counted. Each reading is on disk before it is counted;
-the same command goes on where it stopped. Scoring never comes here: it takes the readings from disk, when asked to.
+The judge gets the replies that were scored as unparsed, at temperature 0 and without images or the right answer. Some
+replies that the parser can read are mixed in, to measure agreement. Each reading is saved before it is counted; the
+same command resumes. Scoring never calls the judge; it uses saved readings on request.
 """
 
 from __future__ import annotations
@@ -46,27 +46,28 @@ from hybrid.scoring.tally import tally
 
 CONFIGURATION = "verdicts.json"
 TEXTS = Path(__file__).with_name("judge.toml")
-# Readable replies that are put to a judge among the others.
+# Number of readable replies mixed in.
 MIXED = 20
 
 
 @dataclass(frozen=True)
 class UnreadReply:
-    """A reply that a judge is to read: the ask's number within its question, and the exchange."""
+    """A reply for a judge to read: the ask's number within its question, and the exchange."""
 
     id: str
     ask: int
     exchange: Exchange
-    # What our parser reads in it, of one that is mixed in.
+    # The parser's answer, if the reply is one that was mixed in.
     known: str | None = None
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Counts of a judge's work on one solver's replies, of the readings that are on disk but for `asked`.
+    """Counts of a judge's readings of one solver's replies; all but `asked` count readings on disk.
 
-    `none` are replies that it says give no answer, `unreadable` those about which it says nothing that can be read;
-    `letters` how often it reads which answer; of `mixed` readable replies it reads `alike` ones as the parser does.
+    `none` counts replies that the judge says give no answer, `unreadable` those whose reading cannot be parsed, and
+    `letters` the replies by the answer that the judge read; of `mixed` readable replies, `alike` are read as the parser
+    reads them.
     """
 
     solver: str
@@ -82,7 +83,7 @@ class Judged:
 
     @property
     def refused(self) -> bool:
-        """Whether it agrees with the parser on too few replies to be believed."""
+        """Whether the judge agrees with the parser on too few replies to be trusted."""
         return self.alike < AGREEMENT * self.mixed
 
 
@@ -94,12 +95,12 @@ async def judge_run(
     concurrency: int,
     mixed: int = MIXED,
 ) -> tuple[Judged, ...]:
-    """Judge the solvers of a run, all by default, with so many readable replies mixed in. The model is not closed.
+    """Judge the solvers of a run (default: all), with `mixed` readable replies mixed in. Does not close the model.
 
     Raises:
         UsageError: an unknown solver, a run of extracted answers, or readings of another judge.
         ModelRefused: the model cannot be asked at all.
-        ServerDown: the server answers no more; readings so far are kept.
+        ServerDown: the server no longer answers; earlier readings are kept.
     """
     identity = folder.manifest["identity"]
     benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
@@ -115,7 +116,7 @@ async def judge_run(
             attempts = tuple(folder.recorded(solver).without_steps.values())
             unparsed = unread_replies(solver_tally.scores, attempts, options)
             readable = readable_replies(attempts, {reply.id for reply in unparsed}, mixed if unparsed else 0)
-            # Each spread over the whole.
+            # Spread both kinds evenly over the whole order.
             places = [
                 ((place + 0.5) / len(replies), reply)
                 for replies in (unparsed, readable)
@@ -147,7 +148,7 @@ async def _judge_solver(
 
 
 async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path, concurrency: int) -> list[str]:
-    """Append a reading of each reply; returns a line for each that the judge did not answer."""
+    """Append a reading of each reply; return a line for each that the judge did not answer."""
     queue = iter(waiting)
     failed: list[str] = []
     stopped: list[HybridError] = []
@@ -165,7 +166,7 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
             try:
                 await keep(await ask_judge(model, reply))
             except (UsageError, ServerDown) as error:
-                # No call of this configuration can succeed, no server answers, or nothing can be kept.
+                # No further call can succeed: wrong configuration, no server, or a failed write.
                 stopped.append(error)
             except Exception as error:
                 kind = "" if isinstance(error, HybridError) else f"{type(error).__name__}: "
@@ -185,9 +186,9 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
 def unread_replies(
     scores: Sequence[Score], attempts: Iterable[Attempt], options: ScoreOptions
 ) -> tuple[UnreadReply, ...]:
-    """The replies that a judge must read: those of questions that are unparsed, as far as our parser cannot read them.
+    """Return the replies for a judge to read: those of unparsed questions that the parser cannot read.
 
-    Under the official parse, which reads less, every reply of such a question is put to the judge.
+    The official parser reads less, so with it every reply of such a question goes to the judge.
     """
     unparsed = {score.id for score in scores if score.outcome is Outcome.UNPARSED}
     return tuple(
@@ -200,9 +201,9 @@ def unread_replies(
 
 
 def readable_replies(attempts: Iterable[Attempt], without: Collection[str], count: int) -> tuple[UnreadReply, ...]:
-    """So many replies to other questions that our parser reads, as even over the answers as there are; always the same.
+    """Return up to `count` parsed replies to other questions, spread evenly over the answers; always the same ones.
 
-    A judge that names one answer whatever it reads shall not agree with many.
+    A judge that always names the same answer then agrees with few.
     """
     by_answer = defaultdict[str, list[UnreadReply]](list)
     for attempt in (attempt for attempt in attempts if count and attempt.id not in without):
@@ -217,10 +218,10 @@ def readable_replies(attempts: Iterable[Attempt], without: Collection[str], coun
 
 
 async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading:
-    """One reading. Raises what the model raises."""
+    """Return one reading. Raises the model's exceptions."""
     reply, prompt = unread_reply, unread_reply.exchange.prompt
     text = judge_prompt(reply.exchange, read_texts(TEXTS))
-    # The judge's calls are not the question's own: recordings of the run must not answer them.
+    # Use a separate call key: recordings of the run must not answer the judge's calls.
     call = CallKey(f"judge/{reply.id}", reply.ask, 0, prompt_sha256(text))
     response = (await model.chat([user_message([text])], (), call)).text
     letter = await work_on_text(response, answer_in, response, prompt.kind, prompt.choices)
@@ -228,7 +229,7 @@ async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading
 
 
 def judge_prompt(exchange: Exchange, texts: Mapping[str, str]) -> str:
-    """The judge's whole prompt: question, possible answers, reply, and the form of its answer."""
+    """Return the judge's full prompt: question, possible answers, reply, and the form of the answer."""
     prompt = exchange.prompt
     choices = [f"({letter}) {text}".rstrip() for letter, text in zip(LETTERS, prompt.choices, strict=False)]
     options = {Kind.YES_NO: "yes\nno", Kind.INTEGER: "a whole number, 0 or more"}.get(prompt.kind, "\n".join(choices))
@@ -237,7 +238,7 @@ def judge_prompt(exchange: Exchange, texts: Mapping[str, str]) -> str:
 
 
 def answer_in(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
-    """The answer in a judge's text, any text: its last line "Answer: ...", else the whole; None for none."""
+    """Parse a judge's answer: the last line "Answer: ...", else the whole text; None if there is no answer."""
     if says_none(text):
         return None
     value = parse(_said(text), kind, choices).value
@@ -245,7 +246,7 @@ def answer_in(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
 
 
 def says_none(text: str) -> bool:
-    """Whether a judge says that a reply gives no answer."""
+    """Return whether a judge says that a reply gives no answer."""
     return bare(_said(text)) == "none"
 
 
@@ -255,7 +256,7 @@ def _said(text: str) -> str:
 
 
 def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> None:
-    """Write next to the readings who made them and with which words. Raises `UsageError` when somebody else did."""
+    """Save the judge's model and prompt texts next to its readings. Raises `UsageError` if another judge made them."""
     path = folder.path / solver / CONFIGURATION
     metadata = json.loads(json.dumps(dict(model.metadata())))
     now = {"judge": metadata, "name": model.name, "texts": text_hash(read_texts(TEXTS))}
@@ -267,7 +268,7 @@ def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> Non
         if changes := difference(previous, now):
             raise UsageError(
                 f"{path.parent} has verdicts of another judge:\n  " + "\n  ".join(changes) + "\n"
-                f"Move {VERDICTS} and {CONFIGURATION} away to begin anew."
+                f"Move {VERDICTS} and {CONFIGURATION} away to start again."
             )
         return
     with writing(path.parent):

@@ -1,4 +1,4 @@
-"""Where data are not those of the card: labels of a task that are others, and tasks that are partly there.
+"""Data that deviate from the card: tasks with other labels, and incomplete tasks.
 
 solvers = with_same_labels(solvers, "refuse")
 """
@@ -24,10 +24,10 @@ OtherLabels = Literal["refuse", "leave-out", "compare"]
 
 
 def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scored, ...]:
-    """The solvers; with `leave-out` none has a task whose answers differ between two of them, and its labels say so.
+    """Return the solvers; with `leave-out`, tasks whose answers differ between solvers are removed and labelled so.
 
     Raises:
-        UsageError: answers of a corrected task differ, and nothing else was asked for.
+        UsageError: answers of a corrected task differ, and `mode` is `refuse`.
     """
     for correction in load("hybrid.benchmarks", solvers[0].benchmark).card.corrections if solvers else ():
         # Generated questions have no labels.
@@ -77,7 +77,7 @@ def _without(scored: Scored, task: str) -> Scored:
 
 
 def printed_otherwise(comparison: Comparison) -> tuple[CardCorrection, ...]:
-    """The corrections behind which printed numbers stand, which are of the older labels, and a solver does not."""
+    """Return the corrections that postdate the printed numbers, where some solver does not have the older labels."""
     if comparison.options.other_labels == "compare":
         return ()
     corrections = []
@@ -85,21 +85,21 @@ def printed_otherwise(comparison: Comparison) -> tuple[CardCorrection, ...]:
         labels = {
             correction.labels(solver.questions.values()) for solver in comparison.solvers if not solver.data.generated
         }
-        # Of a handful of questions no printed number is compared with anyway.
+        # Labels are unknown for a handful of questions, which are not compared with printed numbers anyway.
         if labels - {None, "unknown", correction.older}:
             corrections.append(correction)
     return tuple(corrections)
 
 
 def is_concerned(cell: Published, corrections: Sequence[CardCorrection], tasks: Sequence[str]) -> bool:
-    """Whether a printed cell is of a corrected task, or no cell of one task: a mean over all."""
+    """Return whether a printed cell is of a corrected task, or is a mean over tasks."""
     return bool(corrections) and (
         cell.metric not in tasks or cell.metric in {correction.task for correction in corrections}
     )
 
 
 def partly_there(scored: Scored) -> list[str]:
-    """`75 of 150 of Jigsaw`: the tasks of which a run without a limit has fewer questions than the card."""
+    """Return `75 of 150 of Jigsaw` for each task that is incomplete in a run without a limit."""
     selection = scored.manifest.get("taken") if scored.folder else None
     card: BenchmarkCard = load("hybrid.benchmarks", scored.benchmark).card
     if not selection or selection["limit"] is not None or scored.data.generated or scored.data.split != card.splits[0]:

@@ -1,8 +1,8 @@
-"""The settings that a model was asked with, as the manifest of a run has them.
+"""The settings with which a model was asked, as saved in a run's manifest.
 
     settings_of(identity)["temperature"]      # 0.0
 
-A model behind a server keeps what it was sent under `options`, a model in this process beside its name.
+Models behind a server save what was sent under `options`; models in this process save it next to their name.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-# Names by which servers take the greatest length of a reply.
+# Names that servers use for the maximum length of a reply.
 MAX_TOKENS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 
 
 def settings_of(identity: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of the run's model by name, `max_tokens` under this name; empty for a run without a model."""
+    """Return the settings of the run's model by name, with `max_tokens` under this name; empty without a model."""
     model = identity.get("model")
     if not isinstance(model, Mapping):
         return {}
@@ -30,5 +30,5 @@ def settings_of(identity: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def draws_answers(identity: Mapping[str, Any]) -> bool:
-    """Whether the model may answer otherwise when it is asked again: at any temperature but 0, or one not recorded."""
+    """Return whether the model may answer differently when asked again: its temperature is not 0 or unknown."""
     return settings_of(identity).get("temperature") != 0

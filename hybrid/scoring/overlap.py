@@ -1,10 +1,11 @@
-"""Two, three or four solvers on exactly the questions that all of them have and none of them failed.
+"""Two, three or four solvers on exactly the questions that all of them have and none failed on.
 
     shared = comparison.overlap(alone, blank, hybrid)
-    alone, blank, hybrid = shared.headline("wrong")      # the benchmark's own metric of each, over the same units
-    shared.right[2][shared.kept]                         # how right the hybrid is on the questions that all answered
+    alone, blank, hybrid = shared.headline("wrong")      # each solver's headline metric, over the same units
+    shared.right[2][shared.kept]                         # the hybrid's correctness on the questions that all answered
 
-Two solvers are compared on their overlap; a gain or a ceiling needs three on one, or its parts would not add up.
+Two solvers are compared on their overlap; a gain or a ceiling needs three solvers on one overlap, so that its parts
+add up.
 """
 
 from __future__ import annotations
@@ -29,39 +30,38 @@ from hybrid.stats import combine, contrast
 # Above this share of failed questions nothing is tested, unless `--allow-failed` is given.
 FAILED_SHARE = 0.01
 
-# Why nothing is tested: too much failed, questions of a mean over tasks are not finished yet, one solver answered
-# nothing,
-# or the metric is over other units for one.
+# Reason why nothing is tested: too many questions failed, some questions of a mean over tasks are not finished, one
+# solver answered nothing, or the metric covers other units for one solver.
 Untested = Literal["failed", "waiting", "unanswered", "units"]
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Some solvers of one benchmark, and the questions of any of them, or some of these questions.
+    """Some solvers of one benchmark, and the questions that any of them has, or a subset.
 
-    A question that one of them lacks or failed stays among them as failed for all: benchmarks then leave out what it
-    belongs to (a pair of images). A solver that was asked again counts with the mean over its repetitions, question by
-    question. Columns are over the questions of this view; `kept` are those that all answered.
+    A question that one solver lacks or failed stays in the view as failed for all, so that benchmarks leave out the
+    whole unit it belongs to (a pair of images). A repeated solver counts with the mean over its repetitions, per
+    question. Columns cover the questions of this view; `kept` marks those that all answered.
     """
 
     solvers: tuple[Scored, ...]
-    # Of each solver every repetition, itself one.
+    # For each solver all repetitions, including itself.
     again: tuple[tuple[Answers, ...], ...]
-    # Whether solvers are tested though too many questions failed.
+    # Whether solvers are tested even if too many questions failed.
     allow_failed: bool
-    # The name of each question, and a score that tells its task, unit and answer: of the first solver that has it.
+    # The id of each question, and a score with its task, unit and answer, from the first solver that has it.
     ids: Objects
     first: Objects
-    # Of each repetition the place of a question among its scores; -1 where it lacks it.
+    # For each repetition, the index of each question among its scores; -1 if missing.
     where: tuple[tuple[Places, ...], ...]
-    # All questions of the solvers, of which these are some; None where they are all.
+    # The overlap of all questions if this one is a subset; None if this is the full overlap.
     whole: Overlap | None = None
-    # By rule the metrics that were computed so far.
+    # Cache of metrics by rule.
     _known: dict[UnansweredRule, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
-        """The questions of these solvers, in the order of the first; `repetitions` are all those of each."""
+        """Return the overlap of these solvers, in the first one's order; `repetitions` has all repetitions of each."""
         ids = list(dict.fromkeys(name for repeats in repetitions for answers in repeats for name in answers.place))
         places = tuple(
             tuple(np.fromiter((answers.place.get(name, -1) for name in ids), np.intp, len(ids)) for answers in repeats)
@@ -72,14 +72,14 @@ class Overlap:
         return cls(tuple(solvers), tuple(map(tuple, repetitions)), allow_failed, objects(ids), first, places)
 
     def at(self, places: Places) -> Overlap:
-        """The questions at these places."""
+        """Return the view restricted to these positions."""
         positions = tuple(tuple(at[places] for at in solver_places) for solver_places in self.where)
         full = self.whole or self
         return replace(self, ids=self.ids[places], first=self.first[places], where=positions, whole=full)
 
     @property
     def rule(self) -> UnansweredRule:
-        """The worth of no answer, for every number of a comparison."""
+        """Rule for the worth of no answer, for every number of a comparison."""
         return self.solvers[0].unanswered
 
     def __len__(self) -> int:
@@ -87,23 +87,23 @@ class Overlap:
 
     @cached_property
     def unit(self) -> Objects:
-        """The cluster of each, which statistics resample."""
+        """Cluster of each question, which statistics resample."""
         return objects([score.unit for score in self.first])
 
     @cached_property
     def task(self) -> Objects:
-        """The task of each."""
+        """Task of each question."""
         return objects([score.task for score in self.first])
 
     @cached_property
     def missing(self) -> Flags:
-        """The questions that one of them lacks."""
+        """Marks the questions that at least one solver lacks."""
         lacks: Flags = ~np.all([np.any([at >= 0 for at in solver_places], 0) for solver_places in self.where], 0)
         return lacks
 
     @cached_property
     def lost(self) -> Flags:
-        """The questions that all of them have and one of them failed in every repetition."""
+        """Marks the questions that all solvers have and at least one failed in every repetition."""
         failed = [
             np.all([(at < 0) | answers.failed[at] for answers, at in zip(repeats, places, strict=True)], 0)
             for repeats, places in zip(self.again, self.where, strict=True)
@@ -113,7 +113,7 @@ class Overlap:
 
     @cached_property
     def _counting(self) -> list[list[tuple[Answers, Places, Flags]]]:
-        """Of each repetition the questions that count for its solver: the first stands where none is known."""
+        """For each repetition, the questions that count for its solver; the first counts if no repetition has any."""
         counting = []
         for repeats, places in zip(self.again, self.where, strict=True):
             flags = [(at >= 0) & ~answers.failed[at] for answers, at in zip(repeats, places, strict=True)]
@@ -122,7 +122,7 @@ class Overlap:
         return counting
 
     def _mean(self, column: Callable[[Answers], Floats]) -> list[Floats]:
-        """Of each solver the mean of a column over the repetitions that count; nan where one of these is."""
+        """Return for each solver the mean of a column over the counting repetitions; nan if any of these is nan."""
         means = []
         for repeats in self._counting:
             values = [np.where(flags, column(answers)[at], 0.0) for answers, at, flags in repeats]
@@ -133,34 +133,34 @@ class Overlap:
 
     @cached_property
     def present(self) -> Flags:
-        """The questions that all of them have and none failed."""
+        """Marks the questions that all solvers have and none failed on."""
         return ~self.lost & ~self.missing
 
     @cached_property
     def kept(self) -> Flags:
-        """Of these the ones with right and wrong."""
+        """Marks the present questions that every solver has a verdict on (right or wrong)."""
         flags: Flags = self.present & np.all([~np.isnan(correct) for correct in self.correct()], 0)
         return flags
 
     def correct(self, rule: UnansweredRule | None = None) -> list[Floats]:
-        """How right each solver is by a rule, 0..1; nan where there is no right and wrong."""
+        """Return each solver's correctness by a rule, 0..1; nan for questions without right and wrong."""
         return self._mean(lambda answers: answers.correct(rule or self.rule))
 
     @cached_property
     def right(self) -> list[Floats]:
-        """1 for a right answer of a solver, 0 for any other, and for no answer what the rule gives."""
+        """Each solver's correctness: 1 for a right answer, 0 for any other, and the rule's value for no answer."""
         return self._mean(lambda answers: answers.right(self.rule))
 
     @cached_property
     def answer(self) -> list[Objects]:
-        """Of each solver the first readable answer of the repetitions that count; None for none."""
+        """Each solver's first readable answer of the counting repetitions; None if there is none."""
         columns = []
         for repeats in self._counting:
             column = objects([None] * len(self))
             for answers, at, flags in reversed(repeats):
                 values = answers.answer[at]
                 if (at < 0).any():
-                    # A question that it lacks is told by the answer of another, as failed.
+                    # For a question that this repetition lacks, use the first solver's answer; it counts as failed.
                     values = np.where(at >= 0, values, objects([score.answer for score in self.first]))
                 column = np.where(flags & answered(values), values, column)
             columns.append(column)
@@ -168,7 +168,7 @@ class Overlap:
 
     @cached_property
     def unanswered(self) -> list[Flags]:
-        """Of each solver the present questions that it left unanswered in a repetition that counts."""
+        """For each solver, marks the present questions that it left unanswered in a counting repetition."""
         return [
             self.present & np.any([counts & ~answered(answers.answer[at]) for answers, at, counts in repeats], 0)
             for repeats in self._counting
@@ -176,44 +176,44 @@ class Overlap:
 
     @cached_property
     def answered_by_all(self) -> Flags:
-        """The present questions with a readable answer from every solver, in each repetition that counts."""
+        """Marks the present questions with a readable answer from every solver, in each counting repetition."""
         by_all: Flags = self.present & ~np.any(self.unanswered, 0)
         return by_all
 
     @property
     def n(self) -> int:
-        """How many questions all of them have and none failed."""
+        """Number of questions that every solver has and none failed on."""
         return int(self.present.sum())
 
     @property
     def left_out(self) -> str:
-        """`left out: 2 that one of them failed, 1 that one of them was not asked`; empty where nothing is."""
+        """`left out: 2 that one of them failed, 1 that one of them was not asked`; empty if nothing is left out."""
         counts = {"one of them failed": self.lost.sum(), "one of them was not asked": self.missing.sum()}
         reasons = ", ".join(f"{count} that {reason}" for reason, count in counts.items() if count)
         return f"left out: {reasons}" if reasons else ""
 
     def headline(self, rule: UnansweredRule) -> tuple[Metric, ...] | None:
-        """The first headline metric of the benchmark that every solver has, of each; None where there is none."""
+        """Return each solver's value of the first headline metric that every solver has; None if there is none."""
         metrics = self.metrics(rule)
         name = next((name for name in self.benchmark.card.headline if name in metrics), None)
         return None if name is None else metrics[name]
 
     def metrics(self, rule: UnansweredRule) -> dict[str, tuple[Metric, ...]]:
-        """By name every metric that all solvers have, of each solver the mean over its repetitions."""
+        """Return by name every metric that all solvers have; each solver's value is the mean over its repetitions."""
         if rule in self._known:
             return self._known[rule]
         by_solver = []
         for place, repetitions in enumerate(self.again):
             by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
-                # Over all questions the metrics are at hand, or worth keeping.
+                # Metrics over all questions are precomputed, or worth caching.
                 if len(answers.place) == len(self) == len(self.whole or self) and self.present.all():
                     all_metrics = answers.metrics(self.benchmark, self.questions, rule)
                 else:
                     all_metrics = summary(self.benchmark, self.questions, self.scores(place, rule, number))
                 for metric in all_metrics:
                     by_name[metric.name].append(metric)
-            # A metric that a repetition lacks is not that of all.
+            # Average each metric over the repetitions that have it.
             by_solver.append({name: _mean_metric(repeats) for name, repeats in by_name.items()})
         in_all = [
             name
@@ -224,10 +224,10 @@ class Overlap:
         return self._known[rule]
 
     def split_by_answering(self, rule: UnansweredRule) -> tuple[tuple[Metric, ...], tuple[Metric, ...]] | None:
-        """By solver two parts of the headline metric, of which the differences of two solvers add up to theirs.
+        """Split each solver's headline metric into two parts whose differences add up to the metric's difference.
 
-        The first is the metric as if nobody had answered the questions that one of the solvers left unanswered, the
-        second the rest of it, cell by cell. None without a headline metric, or if its denominators depend on which
+        The first part is the metric as if nobody had answered the questions that any solver left unanswered; the second
+        is the rest, cell by cell. Returns None without a headline metric, or if its denominators depend on which
         questions were answered.
         """
         metrics = self.headline(rule)
@@ -245,13 +245,13 @@ class Overlap:
             rest.append(
                 [cell.numerator - part_cell.numerator for cell, part_cell in zip(metric.cells, part.cells, strict=True)]
             )
-        # A wrong answer may be worth less than the guess that stands for none: in such a cell all parts move up alike.
+        # A wrong answer may be worth less than the guess that stands for none; such a cell is shifted up alike for all.
         least = [min(0.0, *values) for values in zip(*rest, strict=True)]
         moved = ([value - low for value, low in zip(numerators, least, strict=True)] for numerators in rest)
         return tuple(better), tuple(map(_with_numerators, metrics, moved))
 
     def _unanswered_scores(self, rule: UnansweredRule) -> dict[int, Score]:
-        """By place a score of a solver that left the question unanswered, for each question not answered by all."""
+        """Return by index one unanswered score, for each question that not all solvers answered."""
         by_place: dict[int, Score] = {}
         for repeats in self._counting:
             for answers, at, counts in repeats:
@@ -263,14 +263,14 @@ class Overlap:
     def _headline_with(
         self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, number: int
     ) -> Metric | None:
-        """A metric of a solver's repetition with these scores in place of its own."""
+        """Return a metric of a solver's repetition with these scores in place of its own."""
         own_scores = self.scores(place, rule, number)
         scores = [score if score.outcome.failed else neutral.get(n, score) for n, score in enumerate(own_scores)]
         metrics = summary(self.benchmark, self.questions, scores)
         return next((metric for metric in metrics if metric.name == name), None)
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
-        """The tasks that have a metric when they are alone; one that needs several tasks at once is not in it."""
+        """Return by metric the tasks that have it when scored alone; metrics that need several tasks are missing."""
         answers = self.again[0][0]
         is_full = len(answers.place) == len(self) and bool(self.present.all())
         if is_full and answers.tasks_by_metric:
@@ -285,7 +285,7 @@ class Overlap:
         return tasks
 
     def scores(self, place: int, rule: UnansweredRule, number: int = 0) -> list[Score]:
-        """The scores of a solver's repetition, those that do not count as failed."""
+        """Return the scores of a solver's repetition; those that do not count are marked as failed."""
         scores = self.again[place][number].scored.counted[rule].scores
         rows = zip(self.first, self.where[place][number], self.present, strict=True)
         pairs = ((scores[at] if at >= 0 else first, at >= 0 and counts) for first, at, counts in rows)
@@ -293,52 +293,53 @@ class Overlap:
 
     @cached_property
     def benchmark(self) -> Benchmark:
-        """Of the solvers."""
+        """The benchmark of the solvers."""
         loaded: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
         return loaded
 
     def groups(self, by: str | None) -> dict[str, Overlap]:
-        """The questions of each task, or of each value of the group `by`, sorted by name."""
+        """Return the questions of each task, or of each value of the group `by`, sorted by name."""
         if by is None:
             names, at = np.unique(self.task.astype(str), return_inverse=True)
             return {str(name): self.at(np.flatnonzero(at == n)) for n, name in enumerate(names)}
         places: dict[str, list[int]] = defaultdict(list)
         for n in range(len(self)):
-            # Predictions without their questions lack some groups that the other side knows.
+            # Predictions without their questions lack some groups that another solver knows.
             sources = zip(chain(*self.again), chain(*self.where), strict=True)
             values = (group_of(answers.scored.scores[at[n]], by) for answers, at in sources if at[n] >= 0)
             places[next((name for name in values if name != "-"), "-")].append(n)
         return {name: self.at(np.array(places[name], np.intp)) for name in sorted(places)}
 
     def by_group(self, by: str | None) -> dict[str, Overlap]:
-        """The groups that have a question with right and wrong."""
+        """Return the groups that have a question with right and wrong."""
         return {name: part for name, part in self.groups(by).items() if part.kept.any()}
 
     def accuracy(self, rule: UnansweredRule) -> tuple[Metric, ...]:
-        """Accuracy of each solver over the questions that have right and wrong."""
+        """Return the accuracy of each solver over the questions that have right and wrong."""
         return tuple(self.ratio("accuracy", correct[self.kept]) for correct in self.correct(rule))
 
     def ratio(self, name: str, above: Floats, below: Floats | None = None, *, share: bool = True) -> Metric:
-        """The ratio of sums of two columns over the kept questions, by default a mean.
+        """Return the ratio of sums of two columns over the kept questions, by default a mean.
 
-        Of a share only the questions with anything below the line count.
+        For a share only the questions with a positive denominator count.
         """
         under = np.ones(len(above)) if below is None else below
         cells = map(Cell, repeat(""), self.unit[self.kept], above.tolist(), under.tolist())
         valid = tuple(cell for cell in cells if cell.denominator > 0 or not share)
-        # The sum is at hand: `combine` would sort the cells for it.
+        # Computed here because `combine` would sort the cells.
         value = float(above.sum() / under.sum()) if under.sum() else None
         return Metric(name, value, len(valid), "ratio", valid, share)
 
     def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
-        """Why no interval of these metrics, by default the accuracy, is told; None where it is.
+        """Return the reason why these metrics (default: accuracy) are not tested; None if they are.
 
-        The one gate of every section that compares solvers. Too many may fail here or of all that the solvers share.
+        Every section that compares solvers uses this check. The share of failed questions is limited both in this view
+        and in the full overlap.
         """
         failed = [view.lost.sum() / max(1, (~view.missing).sum()) for view in (self, self.whole or self)]
         if max(failed) > FAILED_SHARE and not self.allow_failed:
             return "failed"
-        # Means over tasks of which one is open: the others are no sample of all.
+        # If one task is not finished, the other tasks are no sample for a mean over all tasks.
         if any(metric.combine == "mean_of_ratios" for metric in metrics or ()) and any(
             solver.open for solver in self.solvers
         ):
@@ -351,9 +352,9 @@ class Overlap:
         return None if all(place == places[0] for place in places) else "units"
 
     def shown(self, rule: UnansweredRule) -> int | None:
-        """1 where the second solver is shown to be ahead by the headline metric under a rule, -1 behind; else 0.
+        """Return whether the second solver is ahead by the headline metric under a rule: 1 ahead, -1 behind, 0 neither.
 
-        None without a test.
+        "Ahead" and "behind" require a 95 % interval on one side of 0. Returns None without a test.
         """
         metrics = self.headline(rule)
         if metrics is None or self.untested(metrics):
@@ -364,22 +365,22 @@ class Overlap:
     @property
     def questions(self) -> AnyQuestions:
         """The questions of all solvers by id."""
-        return ChainMap(*(solver.questions for solver in self.solvers))  # type: ignore[arg-type]  # nothing is written to it
+        return ChainMap(*(solver.questions for solver in self.solvers))  # type: ignore[arg-type]  # never written to
 
 
 def _units(metric: Metric) -> list[tuple[str, str, float]]:
-    """What the cells of a metric are of: stratum, cluster, denominator."""
+    """Return stratum, cluster and denominator of each cell of a metric."""
     return [(cell.stratum, cell.cluster, cell.denominator) for cell in metric.cells]
 
 
 def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
-    """The metric with other numerators in its cells."""
+    """Return the metric with other numerators in its cells."""
     cells = tuple(replace(cell, numerator=value) for cell, value in zip(metric.cells, numerators, strict=True))
     return replace(metric, value=combine(cells, metric.combine), cells=cells)
 
 
 def _mean_metric(metrics: Sequence[Metric]) -> Metric:
-    """The mean over repetitions, cell by cell: still one cell for what one question adds."""
+    """Return the mean over repetitions, cell by cell; each question keeps its own cells."""
     if len(metrics) == 1:
         return metrics[0]
     cells: dict[tuple[str, str, int], list[Cell]] = defaultdict(list)

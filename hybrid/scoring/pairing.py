@@ -1,8 +1,8 @@
-"""Which questions of two solvers are the same, so that they may be compared.
+"""Whether questions of two solvers are the same, so that they may be compared.
 
-An id alone is no proof: `val_Jigsaw_1` exists in BLINK val and among generated
-questions. Questions pair by id where both solvers were given the same data (its fingerprint in the manifest), or where
-all that both sides know of each question is the same: text, choices, images, target.
+An id alone is no proof: `val_Jigsaw_1` exists in BLINK val and among generated questions. Questions pair by id if both
+solvers were given the same data (its fingerprint in the manifest), or if everything that both sides know of each
+question is equal: text, choices, images, target.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hybrid.log.lines import Records
 
 Questions = Mapping[str, Question | BrokenQuestion]
 
-# So many digits of a fingerprint are printed: enough to tell two apart.
+# Number of printed digits of a fingerprint, enough to tell two apart.
 SHOWN_SHA256 = 12
 
 
 @dataclass(frozen=True)
 class Data:
-    """Where a solver's questions came from, as the manifest of its run says it."""
+    """The source of a solver's questions, as recorded in its run's manifest."""
 
     benchmark: str
     split: str
-    # Kind, seed, revision, sha256 of the files; empty for predictions without their questions.
+    # Kind, seed, revision and sha256 of the files; empty for predictions without their questions.
     facts: Mapping[str, Json]
     settings: Mapping[str, str]
 
@@ -38,16 +38,16 @@ class Data:
 
     @property
     def name(self) -> str:
-        """The data set in tables and other tools' files: the benchmark's name, marked if generated."""
+        """Name of the data set in tables and other tools' files: the benchmark's name, marked if generated."""
         return f"{self.benchmark}_{GENERATED}" if self.generated else self.benchmark
 
     @property
     def named_split(self) -> str:
-        """The split there: `generated` for generated questions."""
+        """Name of the split in those places: `generated` for generated questions."""
         return GENERATED if self.generated else self.split
 
     def __str__(self) -> str:
-        """`blink val, folder, sha256 4ccd46bb3f5f`."""
+        """Return, for example, `blink val, folder, sha256 4ccd46bb3f5f`."""
         facts = [
             str(value) if key == "kind" else f"{key} {str(value)[:SHOWN_SHA256] if key == 'sha256' else value}"
             for key, value in self.facts.items()
@@ -58,10 +58,10 @@ class Data:
 def check_same(
     name_a: str, a: tuple[Data, Questions], name_b: str, b: tuple[Data, Questions], relabelled: Collection[str] = ()
 ) -> None:
-    """Raise `UsageError`, with both fingerprints, where the two solvers answered different questions of one id.
+    """Raise `UsageError`, with both fingerprints, if two solvers answered different questions under one id.
 
-    Of one benchmark and the same data, an id is proof where settings say how pictures are made, else their sha256.
-    Questions of tasks that are `relabelled` may differ in their target.
+    For the same data, equal ids suffice if the settings that determine the images differ; with equal settings the
+    images' sha256 must match. Questions of tasks in `relabelled` may differ in their target.
     """
     (data_a, of_a), (data_b, of_b) = a, b
     sources = f"{name_a}: {data_a}\n  {name_b}: {data_b}"
@@ -69,19 +69,19 @@ def check_same(
         raise UsageError(
             f"two benchmarks cannot be compared:\n  {sources}\nname runs of one of them; `hybrid report` takes both"
         )
-    # Both are known to be the same data.
+    # Whether both are known to be the same data.
     same = bool(data_a.facts) and (data_a.split, data_a.facts) == (data_b.split, data_b.facts)
     if of_a is of_b or (same and data_a.settings != data_b.settings):
         return
     shared = [identity for identity in of_a if identity in of_b]
     strict, different = data_a.generated != data_b.generated, {}
     for identity in shared:
-        # What two files hold in the same bytes needs no reading.
+        # Lines with equal bytes need no parsing.
         if isinstance(of_a, Records) and isinstance(of_b, Records) and of_a.line(identity) == of_b.line(identity):
             continue
         question, other = of_a[identity], of_b[identity]
         part = None if same else unlike(question, other, strict=strict)
-        # The fingerprint of the same data is of its tables: pictures in files of their own may have changed.
+        # The fingerprint covers the tables; pictures in separate files may have changed.
         if same and isinstance(question, Question) and isinstance(other, Question) and question.images != other.images:
             part = "images"
         if part and not (part == "target" and question.task in relabelled):
@@ -95,11 +95,11 @@ def check_same(
 
 
 def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict: bool = False) -> str | None:
-    """The first difference between two questions of one id, as far as both sides know it; None where there is none.
+    """Return the first difference between two questions of one id, as far as both sides know it; None if none.
 
-    Predictions may hold no text and no images of their questions: then choices (their number) and target decide.
-    Harnesses save a part of the text, so one text may hold the other. `strict` asks for the images of both, because
-    targets and texts agree by chance.
+    Predictions may lack their questions' texts and images; then the number of choices and the target decide. Harnesses
+    save a part of the text, so one text may contain the other. `strict` requires the images of both, because targets
+    and texts may agree by chance.
     """
     if isinstance(a, BrokenQuestion) or isinstance(b, BrokenQuestion):
         return None if a.task == b.task else "task"
@@ -113,6 +113,6 @@ def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict
         "choices": not (texts and any(a.choices) and any(b.choices)) or a.choices == b.choices,
         "text": not texts or text_a in text_b or text_b in text_a,
         "images": not (images_a and images_b) or images_a == images_b,
-        "images, which one side does not tell": not strict or bool(images_a and images_b),
+        "images, which are unknown on one side": not strict or bool(images_a and images_b),
     }
     return next((part for part, same in checks.items() if not same), None)

@@ -1,4 +1,4 @@
-"""The rows of a statistic over questions that solvers share: one `Part` for all of them, then one for each group.
+"""The rows of a statistic over shared questions: one `Part` for all of them, then one for each group.
 
 for part in parts(found, NAME, group.hybrid, group.alone):
     hybrid, alone = part.seen.right
@@ -31,49 +31,49 @@ Sides = tuple[Scored, Scored] | None
 
 @dataclass(frozen=True)
 class Part:
-    """Some questions that all of some solvers answered, and the row that those of a statistic are made from."""
+    """The questions that all of some solvers answered, and a template for a statistic's rows."""
 
     shared: Overlap
     row: Result
 
     @cached_property
     def seen(self) -> Overlap:
-        """The answered questions alone."""
+        """The overlap restricted to the answered questions."""
         return self.shared.at(np.flatnonzero(self.shared.kept))
 
     def __len__(self) -> int:
         return len(self.seen)
 
     def noted(self, *notes: str) -> Part:
-        """The part whose rows have these notes besides."""
+        """Return the part with these notes added to its rows."""
         return replace(self, row=self.row.noted(*notes))
 
     def only(self, flags: Flags) -> Part:
-        """The answered questions that a flag is of."""
+        """Return the part restricted to the flagged questions."""
         return replace(self, shared=self.seen.at(np.flatnonzero(flags)))
 
     def gated(self, *rows: Result) -> Iterator[Result]:
-        """The rows, without interval and p value where nothing is tested."""
+        """Yield the rows, without interval and p value if nothing is tested."""
         yield from gated(rows, self.shared.untested())
 
     def number(self, quantity: str, value: float | None, **fields: Any) -> Result:
-        """A number over these questions."""
+        """Return a row with a number over these questions."""
         return replace(self.row, quantity=quantity, value=value, **{"n": len(self), **fields})
 
     def count(self, quantity: str, amount: Floats | Flags, **fields: Any) -> Result:
-        """How many questions, each by how much of it counts, with the ids of those that do."""
+        """Return a row with the sum of `amount` over the questions, and the ids of those above 0."""
         ids = tuple(self.seen.ids[np.asarray(amount, float) > 0])
         return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
 
     def share(self, quantity: str, above: Floats, below: Floats | None = None, **fields: Any) -> Result:
-        """A ratio of sums, or a mean, with interval; `n` counts the questions with anything below the line."""
+        """Return a row with a ratio of sums, or a mean, with interval; `n` counts positive denominators."""
         row = replace(self.row, quantity=quantity, unit=FRACTION)
         return replace(with_interval(row, self.shared.ratio(quantity, above, below)), **fields)
 
     def open_ratio(self, quantity: str, above: Floats, below: Floats, near_zero: str) -> Result:
-        """A ratio of sums that may be any number, with Fieller's interval.
+        """Return a row with a ratio of sums that may be any number, with Fieller's interval.
 
-        Neither is given where the denominator does not differ from 0 (95 %): `near_zero` is the note that says so.
+        If the denominator does not differ from 0 (95 %), value and interval are missing and the note is `near_zero`.
         """
         row = replace(self.row, quantity=quantity, unit=FRACTION, n=len(self))
         estimate = ratio_interval(above, below, self.seen.unit.tolist())
@@ -83,7 +83,7 @@ class Part:
 
 
 def total(amount: Floats | Flags) -> float:
-    """The sum, correctly rounded."""
+    """Return the sum, correctly rounded."""
     return math.fsum(np.asarray(amount, float).tolist())
 
 
@@ -95,7 +95,7 @@ def parts(
     repeated: bool = True,
     notes: bool = True,
 ) -> Iterator[Part]:
-    """All questions that the solvers share, noting what is left out, then each group with a question that counts.
+    """Yield the part of all shared questions, with a note on those left out, then each group's part.
 
     The rows name `sides`, by default the first two solvers.
     """
@@ -111,7 +111,7 @@ def parts(
 def contrasts(
     comparison: Comparison, section: str, solvers: Sequence[Scored], of: Mapping[str, tuple[int, int]]
 ) -> Iterator[Result]:
-    """Differences of these solvers by quantity: of the headline metric over all, and of accuracy in each group."""
+    """Yield differences of these solvers: in the headline metric over all questions, in accuracy for each group."""
     for part in parts(comparison, section, *solvers):
         metrics = part.shared.accuracy(comparison.rule) if part.row.group else part.shared.headline(comparison.rule)
         if metrics is None:

@@ -1,4 +1,4 @@
-"""The paths that `hybrid score`, `hybrid compare` and `hybrid report` take, and the scored solvers behind them.
+"""The path arguments of `hybrid score`, `hybrid compare` and `hybrid report`, and their scored solvers.
 
 A path is a run (all of its solvers), one solver's folder in it, or predictions that another program saved.
 """
@@ -61,7 +61,7 @@ class CompareArguments(TableArguments, total=False):
 
 
 def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
-    """The name of a group of questions. Raises `UsageError` where there are scores and none has such a group."""
+    """Return the name of a group of questions. Raises `UsageError` if there are scores, but none has the group."""
     scores = [score for solver in solvers for score in solver.scores]
     groups = {name for score in scores for name in score.groups}
     if by is not None and scores and by not in groups:
@@ -71,7 +71,7 @@ def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
 
 
 def margin_of(value: float | None) -> float:
-    """The margin of non-inferiority, 0.05 by default. Raises `UsageError` unless 0 < margin < 1."""
+    """Return the margin of non-inferiority, 0.05 by default. Raises `UsageError` unless 0 < margin < 1."""
     margin = ComparisonOptions().margin if value is None else value
     if not 0 < margin < 1:
         raise UsageError(f"--margin {margin}: a difference in accuracy, larger than 0 and smaller than 1")
@@ -79,18 +79,18 @@ def margin_of(value: float | None) -> float:
 
 
 def refuse_unknown(options: Mapping[str, object], allowed: type) -> None:
-    """Raise `TypeError` for a keyword that is no option of these arguments."""
+    """Raise `TypeError` for a keyword that is not an option of these arguments."""
     if unknown := sorted(set(options) - set(allowed.__annotations__)):
         raise TypeError(f"there is no option {', '.join(unknown)}; there are: {', '.join(allowed.__annotations__)}")
 
 
 def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tuple[Path, ...], ...]:
-    """The paths, with the files of one model's predictions together; the first of each names it.
+    """Return the paths, grouping prediction files of one model; the first of each group names it.
 
-    A note names the options for predictions where all paths are runs. Raises `UsageError` where one is
+    Prints a note if options for predictions are unused because all paths are runs. Raises `UsageError` if a path is
     given twice.
     """
-    # A run that is given twice, itself or as a solver of it, would be compared with itself.
+    # A run given twice, as itself or by one of its solvers, would be compared with itself.
     seen: dict[Path, Path] = {}
     for path in map(Path, paths):
         if (other := seen.setdefault(path.resolve(), path)) is not path:
@@ -100,9 +100,7 @@ def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tupl
             raise UsageError(f"{path} is given twice, for {seen[real.parent]} is its run: name one of them")
     unused = [f"--{name}" for name in ("benchmark", "data", "field") if options.get(name) is not None]
     if unused and all(_run_of(Path(path)) is not None for path in paths):
-        tell(
-            f"note: {', '.join(unused)} not used: a run knows its questions, and only saved predictions are told theirs"
-        )
+        tell(f"note: {', '.join(unused)} not used: they are for saved predictions, and a run knows its questions")
     benchmark = options.get("benchmark")
     if benchmark is None:
         return tuple((Path(path),) for path in paths)
@@ -114,7 +112,7 @@ def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tupl
 
 
 def _run_of(path: Path) -> Path | None:
-    """The run that a path names, or whose solver it names; None for predictions, and for nothing that is known."""
+    """Return the run that a path names or whose solver it names; None for predictions and unknown paths."""
     if (path / MANIFEST).is_file():
         return path
     return path.parent if path.is_dir() and (path.parent / MANIFEST).is_file() else None
@@ -123,10 +121,10 @@ def _run_of(path: Path) -> Path | None:
 def scored_at(
     path: Path, options: TableArguments, more: Sequence[Path] = (), verdicts: str | Path | None = None
 ) -> tuple[Scored, ...]:
-    """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
+    """Return the scored solvers of a path: a run, a solver's folder in it, or saved predictions.
 
-    `more` are further files of the predictions at `path` (`by_model`). For a run whose answers are hidden the
-    submission files are written, and there is nothing to return.
+    `more` lists further files of the predictions at `path` (`by_model`). For a run with hidden answers, writes the
+    submission files and returns nothing.
     """
     source: Path | Literal["judge"] | None = None
     if verdicts is not None:
@@ -148,7 +146,7 @@ def scored_at(
     if name is None:
         if runs := runs_near(path):
             raise UsageError(f"{path} is not a run{runs}")
-        raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
+        raise UsageError(f"{path} is not a run; for saved predictions name their benchmark with --benchmark NAME")
     if verdicts is not None:
         raise UsageError(
             f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
@@ -161,25 +159,25 @@ def scored_at(
 
 
 def tell_unkept(scored: tuple[Scored, ...]) -> tuple[Scored, ...]:
-    """The solvers of a run, after one note for each reason why their scores are not on disk."""
+    """Return the solvers of a run, after printing one note for each reason why their scores were not saved."""
     for line in dict.fromkeys(solver.not_kept for solver in scored if solver.not_kept):
         tell(f"note: {line}")
     return scored
 
 
 def options_for(options: TableArguments, folder: RunFolder | None = None) -> ScoreOptions:
-    """The options by which replies are scored: the run's own protocol unless another is named."""
+    """Return the options for scoring replies: the run's own protocol unless another is given."""
     default: Parse = "strict" if folder is None else protocol_of(folder)
     return ScoreOptions(options.get("protocol") or default, options.get("unanswered") or DEFAULT_RULE)
 
 
 def protocol_of(folder: RunFolder) -> Parse:
-    """The protocol by which a run was made: the default for reading its replies."""
+    """Return the protocol by which a run was made, the default for reading its replies."""
     protocol: Parse = folder.manifest["identity"].get("protocol", "strict")
     return protocol
 
 
 def tell_origin(origin: Origin | None) -> None:
-    """Print which format was recognised, how its rows were joined, and what is missing or extra."""
+    """Print the recognised format, how its rows were joined, and what is missing or extra."""
     for line in origin.lines() if origin is not None else ():
         tell(line)

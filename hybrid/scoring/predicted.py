@@ -1,4 +1,4 @@
-"""Scores of predictions that other programs saved, and a run made of them that every later command reads like ours.
+"""Scores of predictions that other programs saved, and imported runs that every later command can read.
 
 hybrid score PREDICTIONS --benchmark blink --field stored
 hybrid score PREDICTIONS --benchmark blink -o RUN
@@ -26,13 +26,13 @@ from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.score import Scored, counted_twice
 from hybrid.scoring.tally import Replies, tally_replies
 
-# As a run over generated questions has it (`hybrid/running/state.py`).
+# The same label as a run over generated questions has (`hybrid/running/state.py`).
 LABEL = "generated questions"
 Field = Literal["stored", "text"]
 
 
 def _name_of(path: Path) -> str:
-    """The name of predictions: the folder's whole name (`llava-v1.6-34b`), or a file's without its suffix."""
+    """Return the name of predictions: the full folder name (`llava-v1.6-34b`), or a file's name without suffix."""
     return path.resolve().name if path.is_dir() else path.stem
 
 
@@ -44,13 +44,13 @@ def score_predictions(
     data: str | None = None,
     more: Sequence[Path] = (),
 ) -> Scored:
-    """Score predictions that another program saved; by default their stored answers, or their texts if one stores none.
+    """Score predictions that another program saved, by default their stored answers if every row has one, else texts.
 
-    `more` are further files of the same model (`sets_of`).
+    `more` lists further files of the same model (`sets_of`).
 
     Raises:
-        UsageError: the layout is not one this benchmark knows.
-        DataError: a row that cannot be used, or ids that the data does not have.
+        UsageError: the benchmark does not know the layout.
+        DataError: an unusable row, or ids that the data does not have.
     """
     joined = join_predictions(path, benchmark, data, more)
     pairs, chosen_field = joined.pairs, field or _field_of(joined)
@@ -60,7 +60,7 @@ def score_predictions(
     replies_tally = tally_replies(benchmark, _replies(pairs, chosen_field), options)
     by_rule = counted_twice(benchmark, questions, replies_tally, options.unanswered)
     if chosen_field == "text":
-        # How often our parse says what the authors' extraction stored, and how often it does not decide.
+        # How often the parser agrees with the authors' stored extraction, and how often it finds no answer.
         same = tuple(
             Cell("", score.unit, float(score.answer == benchmark.score_stored(question, prediction.stored).answer), 1.0)
             for (question, prediction), score in zip(pairs, replies_tally.scores, strict=True)
@@ -86,19 +86,19 @@ def score_predictions(
 
 
 def _facts(joined: Joined) -> dict[str, Json]:
-    """What a manifest says of the data of predictions: that they are of generated questions, also without the data."""
+    """Return the manifest's facts about the data; generated questions are marked even without the data."""
     if any(question.id.startswith(ID_PREFIX) for question, _ in joined.pairs):
         return {"kind": "sample", **joined.data}
     return dict(joined.data)
 
 
 def _field_of(joined: Joined) -> Field:
-    """The field scored by default: stored answers, where every prediction has one."""
+    """Return the default field to score: stored answers if every prediction has one."""
     return "stored" if all(prediction.stored is not None for _, prediction in joined.pairs) else "text"
 
 
 def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Replies:
-    """Recorded replies in the shape of attempts of our own."""
+    """Return recorded replies as attempts."""
     attempts = {}
     for item, saved in pairs:
         prompt = Prompt((item.text,) if item.text else (), item.kind, item.choices, route=item.route)
@@ -110,10 +110,10 @@ def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Repl
 def import_run(
     path: Path, benchmark: Benchmark, field: Field | None, out: Path, data: str | None = None, more: Sequence[Path] = ()
 ) -> RunFolder:
-    """Make a run out of predictions that another program saved; `more` are further files of the same model.
+    """Make a run from predictions that another program saved; `more` lists further files of the same model.
 
     Raises:
-        UsageError: `out` is taken, or as `score_predictions`.
+        UsageError: `out` is not empty, or as in `score_predictions`.
     """
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"-o {out}: the folder is not empty")

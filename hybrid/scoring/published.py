@@ -1,7 +1,7 @@
 """Numbers that papers printed, as data: `hybrid/benchmarks/NAME/published.csv`, shown by `hybrid benchmarks show NAME`.
 
-A row is one cell of one printed table. It says which table, on how many questions of which split it was measured, and
-what keeps it from being compared with our own runs.
+Each row is one cell of a printed table. It names the table, the split and number of questions, and what limits a
+comparison with runs of this project.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ class Published:
     who: str
     # model | specialist | human | chance
     kind: str
-    # The metric or task of the cell, in the words of the benchmark's own metrics where they exist.
+    # The metric or task of the cell, named as in the benchmark's own metrics where they exist.
     metric: str
     value: float
-    # The table, such as "Table 4".
+    # The table, for example "Table 4".
     source: str
     split: str
-    # Number of questions behind the cell; empty where the paper does not say.
+    # Number of questions behind the cell; empty if the paper does not say.
     n: str
-    # Subset, checkpoint and whatever limits comparison; empty for nothing.
+    # Subset, checkpoint and other limits of a comparison; may be empty.
     note: str
 
 
 def published(benchmark: str) -> tuple[Published, ...]:
-    """The printed cells of a benchmark, in the order of its file; none where it has no file.
+    """Return the printed cells of a benchmark, in the order of its file; empty without a file.
 
     Raises:
-        DataError: a row that is not of this form, naming file and line.
+        DataError: an invalid row; the message names file and line.
     """
     if recipe_of("hybrid.benchmarks", benchmark) is not None:
-        # A row of a recipe, whose values are fractions, in percent.
+        # Rows of a recipe hold fractions; convert to percent.
         return tuple(
             Published(row.who, row.kind, row.metric, round(100 * row.value, 4), row.source, row.split, row.n, row.note)
             for row in load("hybrid.benchmarks", benchmark).recipe.published

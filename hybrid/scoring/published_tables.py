@@ -1,4 +1,4 @@
-"""Printed cells as the paper has them: one table for each source table, in blocks that fit a terminal.
+"""Printed cells as in the paper: one table for each source table, split into blocks that fit a terminal.
 
 hybrid benchmarks show blink
 """
@@ -14,7 +14,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.label_changes import is_concerned, printed_otherwise
 from hybrid.scoring.published import Published, published
 
-# Columns of numbers in one block.
+# Maximum columns of numbers in one block.
 WIDEST = 8
 
 # Metric and split of a column.
@@ -22,9 +22,9 @@ Head = tuple[str, str]
 
 
 def cells_of(comparison: Comparison) -> list[Published]:
-    """The printed cells of the metrics and tasks that were measured, less those of labels that were corrected since.
+    """Return the printed cells of the measured metrics and tasks, without those whose labels were corrected since.
 
-    None where questions were generated.
+    Returns none if questions were generated.
     """
     if any(solver.data.generated for solver in comparison.solvers):
         return []
@@ -39,22 +39,22 @@ def cells_of(comparison: Comparison) -> list[Published]:
 
 
 def published_below(comparison: Comparison) -> tuple[Table, ...]:
-    """The cells of `cells_of` as tables, with what limits comparison.
+    """Return the cells of `cells_of` as tables, with notes on what limits comparison.
 
     Raises:
-        UsageError: the questions were generated, or nothing of this kind is printed anywhere.
+        UsageError: the questions were generated, or no number is printed for these metrics.
     """
     if any(solver.data.generated for solver in comparison.solvers):
-        raise UsageError("--published: the questions were generated; no paper printed a number of them")
+        raise UsageError("--published: the questions were generated, so no paper has a number for them")
     cells = cells_of(comparison)
     notes = tuple(
-        f"{correction.task} and means over all tasks are left out: they were printed of the labels before "
-        f"{correction.on}, which these are not known to be (--other-labels compare shows them)"
+        f"{correction.task} and means over all tasks are left out: papers used the labels before "
+        f"{correction.on}, and these labels may differ (--other-labels compare shows them)"
         for correction in printed_otherwise(comparison)
     )
     if not cells:
         name = comparison.benchmark.card.name
-        raise UsageError("; ".join((f"--published: nothing is printed of these metrics of {name}", *notes)))
+        raise UsageError("; ".join((f"--published: no paper has a number for these metrics of {name}", *notes)))
     note = (
         "As printed: percent, unless a note says fraction. Other subsets, checkpoints and prompts than yours are noted."
     )
@@ -63,10 +63,10 @@ def published_below(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
-    """The cells with a row for each model, specialist, human or chance, in the order of the file.
+    """Return tables with a row for each model, specialist, human or chance, in the order of the file.
 
-    A second row of the same name in one table stays a row of its own. What limits comparison is noted below, numbered:
-    the number is at the name where it holds for the whole row, else at the cell.
+    A second row of the same name in one table stays separate. Limits of comparison become numbered notes below the
+    table; the number is at the name if the note holds for the full row, else at the cell.
     """
     tables: list[Table] = []
     for source in dict.fromkeys(cell.source for cell in cells):
@@ -80,7 +80,7 @@ def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
 
 
 def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Table:
-    # The cells by row; a cell that would be in a row twice begins another.
+    # Group the cells by row; a second cell in the same column starts another row.
     by_who: list[tuple[str, dict[Head, Published]]] = []
     for cell in cells:
         head = (cell.metric, cell.split)
@@ -95,7 +95,7 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
     columns = (Column("who", "left"), *map(Column, names))
     decimals = max(len(f"{cell.value:.6f}".rstrip("0").partition(".")[2]) for cell in cells)
     notes: dict[str, int] = {}
-    # The number of questions behind a column, where most of its cells name the same one.
+    # The number of questions of each column, if its cells agree on one.
     question_counts = [
         {row[head].n for row in rows if head in row and row[head].n and row[head].kind != "human"} for head in heads
     ]
@@ -115,5 +115,5 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
 
 
 def _mark(note: str, notes: dict[str, int]) -> str:
-    """The number of a note, which it gets where it is met first."""
+    """Return the mark of a note, numbered in order of first appearance."""
     return f" [{notes.setdefault(note, len(notes) + 1)}]" if note else ""

@@ -1,9 +1,9 @@
-"""A judge's readings of replies that our parser could not read: `RUN/SOLVER/verdicts.jsonl`, written by `hybrid judge`.
+"""A judge's readings of replies that the parser could not read: `RUN/SOLVER/verdicts.jsonl`, from `hybrid judge`.
 
     hybrid score RUN --verdicts judge
 
-A reading says which offered answer a reply gives, or none. Scoring with readings puts the answer where the reply was
-and scores that, so that every benchmark's own rules hold; what was scored without them stays next to it.
+A reading names the offered answer that a reply gives, or none. Scoring with readings replaces the reply by that answer
+and scores it, so that every benchmark's own rules hold; the scores without readings are kept too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hybrid.core.types import Attempt, Exchange, Kind, Outcome
 from hybrid.log.folder import read_lines
 
 VERDICTS = "verdicts.jsonl"
-# Share of readable replies that a judge has to read as the parser does.
+# Minimum share of readable replies that a judge must read as the parser does.
 AGREEMENT = 0.9
 
 # Kinds of ask whose answers can be listed.
@@ -30,9 +30,9 @@ JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
 class ReplyReading:
     """One line of `verdicts.jsonl`.
 
-    `letter` is the answer that the reply gives in the form of its kind (`B`, `yes`, `3`, `BCA`), None where it gives
-    none; `text` is what the judge wrote, `reply_sha256` belongs to the reply that it read. `known` is what our parser
-    reads in a reply that was mixed in to see how far the judge agrees: such a reading is no part of any score.
+    `letter` is the answer that the reply gives, in the form of its kind (`B`, `yes`, `3`, `BCA`), None if it gives
+    none; `text` is what the judge wrote, and `reply_sha256` identifies the reply that it read. `known` is the parser's
+    answer for a reply that was mixed in to measure agreement; such a reading never enters a score.
     """
 
     id: str
@@ -49,10 +49,10 @@ Readings = Mapping[tuple[str, int], ReplyReading]
 
 
 def read_readings(path: Path) -> Readings:
-    """The readings of a file; the first line of an ask counts. None where there is no such file.
+    """Return the readings in a file, the first line for each ask; empty if there is no such file.
 
     Raises:
-        DataError: a line that is none.
+        DataError: an invalid line.
     """
     readings: dict[tuple[str, int], ReplyReading] = {}
     for reading in read_lines(path, ReplyReading):
@@ -61,13 +61,13 @@ def read_readings(path: Path) -> Readings:
 
 
 def agreement(readings: Readings) -> tuple[int, int]:
-    """The number of readable replies that a judge reads as our parser does, and the number that it was given."""
+    """Return how many mixed-in replies the judge reads as the parser does, and how many it was given."""
     mixed = [reading for reading in readings.values() if reading.known is not None]
     return sum(reading.letter == reading.known for reading in mixed), len(mixed)
 
 
 def refuse_disagreement(path: Path, readings: Readings) -> None:
-    """Raise `UsageError` for readings of a judge that reads too few readable replies as our parser does."""
+    """Raise `UsageError` if a judge agrees with the parser on too few readable replies."""
     agreeing, mixed = agreement(readings)
     if agreeing < AGREEMENT * mixed:
         raise UsageError(
@@ -77,7 +77,7 @@ def refuse_disagreement(path: Path, readings: Readings) -> None:
 
 
 def can_be_judged(exchange: Exchange) -> bool:
-    """Whether somebody said something to an ask whose answers can be listed: an empty reply is never judged."""
+    """Return whether the ask's answers can be listed and its reply has text; empty replies are never judged."""
     prompt, reply = exchange.prompt, exchange.reply
     has_options = prompt.kind not in (Kind.CHOICE, Kind.ORDER) or bool(prompt.choices)
     has_text = reply.outcome in (Outcome.ANSWERED, Outcome.UNPARSED) and bool(reply.text.strip())
@@ -85,15 +85,15 @@ def can_be_judged(exchange: Exchange) -> bool:
 
 
 def unread(exchange: Exchange) -> bool:
-    """Whether our parser finds no answer in the reply."""
+    """Return whether the parser finds no answer in the reply."""
     return parse(exchange.reply.text, exchange.prompt.kind, exchange.prompt.choices).value is None
 
 
 def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] | None:
-    """The exchanges with the answers that readings read, instead of the replies; None where no reading decides.
+    """Return the exchanges with readings in place of replies; None if no reading gives an answer.
 
     Raises:
-        DataError: a reading that belongs to another reply, or names an answer that was not offered.
+        DataError: a reading of another reply, or of an answer that was not offered.
     """
     exchanges = list(attempt.exchanges)
     for number, exchange in enumerate(attempt.exchanges):
@@ -111,5 +111,5 @@ def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] 
 
 
 def reply_sha256(exchange: Exchange) -> str:
-    """Hex sha256 of a reply's text."""
+    """Return the hex sha256 of a reply's text."""
     return hashlib.sha256(exchange.reply.text.encode("utf-8", "replace")).hexdigest()

@@ -1,6 +1,6 @@
-"""Recorded tool calls that answer a rule's calls: when two calls of a tool ask the same.
+"""Matches a rule's tool calls to recorded calls with equivalent arguments.
 
-as_asked(call, {"labels": ["A", "B"]})         # the finding of the recorded call, or None
+as_asked(call, {"labels": ["A", "B"]})         # the output of the recorded call, or None
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from hybrid.scoring.traces import TracedCall
 from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
 
-# Overlap over union from which two boxes are one: a model writes coordinates with few digits.
+# Minimum intersection over union of two boxes that count as one; a model writes coordinates with few digits.
 SAME_BOX = 0.75
 
-# The argument of a tool that looks for drawn letters, by their letters.
+# The argument of tools that look for drawn letters.
 LABELS = "labels"
 
-# The argument of a tool that looks for things, by their names: its findings carry these names.
+# The argument of tools that look for named things; their output uses these names.
 NAMES = "names"
 
 
 def recorded_tools(tools: Iterable[str], calls: Sequence[TracedCall]) -> CallTool:
-    """Tools that return the findings of recorded calls, the last first; any other call raises `NoBackend`."""
+    """Return a caller that answers from recorded calls, the last first; any other call raises `NoBackend`."""
     useful = [call for call in reversed(calls) if call.finding is not None and call.tool in tools]
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
@@ -46,15 +46,16 @@ def recorded_tools(tools: Iterable[str], calls: Sequence[TracedCall]) -> CallToo
 
 
 def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
-    """The finding of a call as one about these arguments; None where the call asked something else.
+    """Return the output of a call if it matches these arguments, with the rule's labels; None otherwise.
 
-    What the rule states must be the same, apart from case and spaces of words. What it leaves to the tool may have been
-    chosen by the model, where that only says how to look: numbers, and where the things with these letters are.
+    Arguments that the rule states must be equal, apart from case and spaces of words. The model may have chosen the
+    arguments that the rule leaves to the tool, if they only affect how the tool looks: numbers, and the places of the
+    lettered objects.
 
     - `labels`: the same letters, wherever the call gives them (a list, or the labels of points and boxes), or none.
     - points that the rule does not give: any.
-    - boxes: as many, each overlapping its own by `SAME_BOX`; the finding's text uses the rule's labels.
-    - `names`: the rule's are among the call's.
+    - boxes: the same number, each overlapping its counterpart by `SAME_BOX`; the output uses the rule's labels.
+    - `names`: the call's include the rule's.
     - words, a region, and boxes without letters that the rule does not give: none.
     """
     if call.finding is None or dict(call.args) == dict(args):
@@ -67,7 +68,7 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
     if renamed is None:
         return None
     if not boxes:
-        # The call is about the same letters, or leaves them to the tool.
+        # The call must use the same letters, or leave them to the tool.
         rule_letters, call_letters = _letters(rule_args), _letters({**call_args, LABELS: ()})
         field, labels = _tool(call.tool).args.model_fields.get(LABELS), tuple(call_args.get(LABELS) or ())
         default = None if field is None else field.get_default(call_default_factory=True)
@@ -80,7 +81,7 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
 
 
 def _parsed(name: str, args: Mapping[str, Json]) -> Mapping[str, Any] | None:
-    """Arguments with every default filled in; None where the tool does not take them, or is not there any more."""
+    """Return arguments with defaults filled in; None if the tool rejects them or no longer exists."""
     try:
         dumped: dict[str, Any] = _tool(name).parse(args).model_dump(mode="json")
     except (ToolError, UsageError):
@@ -95,7 +96,7 @@ def _tool(name: str) -> Tool:
 
 
 def _same(key: str, rule_value: Any, call_value: Any, *, stated: bool) -> bool:
-    """Whether one argument of two calls says the same; letters, points and boxes are compared elsewhere."""
+    """Return whether two calls agree in an argument; letters, points and boxes are compared elsewhere."""
     if key == LABELS or _are(_is_region, rule_value) or _are(_is_region, call_value):
         return True
     if any(_is_point(value) or _are(_is_point, value) for value in (rule_value, call_value)):
@@ -108,7 +109,7 @@ def _same(key: str, rule_value: Any, call_value: Any, *, stated: bool) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Words without case and outer or double spaces, also in a list."""
+    """Normalise case and spaces of words, also in a list."""
     if isinstance(value, str):
         return " ".join(value.split()).casefold()
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
@@ -119,17 +120,17 @@ def _is_point(value: Any) -> bool:
 
 
 def _is_region(value: Any) -> bool:
-    """One box of its own, which a list of boxes is not: the part of the picture to look at."""
+    """Return whether a value is a single box, the part of the image to look at; a list of boxes is not."""
     return isinstance(value, Mapping) and "x0" in value
 
 
 def _are(kind: Callable[[Any], bool], value: Any) -> bool:
-    """Whether a value is a list of such things, at least one."""
+    """Return whether a value is a non-empty list of items of this kind."""
     return isinstance(value, list | tuple) and bool(value) and all(map(kind, value))
 
 
 def _listed(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The points and boxes of a call, in order."""
+    """Return the points and boxes of a call, in order."""
     return [
         item
         for value in args.values()
@@ -139,7 +140,7 @@ def _listed(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _boxes(args: Mapping[str, Any]) -> list[tuple[str, Box]]:
-    """The listed boxes of a call, each with the name that a tool gives it: its label, else its number."""
+    """Return the listed boxes of a call, each with the name that a tool gives it: its label, else its number."""
     boxes = (box for box in _listed(args) if _is_region(box))
     named_boxes = ((str(box.get("label") or number), box) for number, box in enumerate(boxes, 1))
     return [(name, Box(*(box[end] for end in ("x0", "y0", "x1", "y1")))) for name, box in named_boxes]
@@ -150,9 +151,9 @@ def _letters(args: Mapping[str, Any]) -> set[str]:
 
 
 def _renamed(rule_boxes: Sequence[tuple[str, Box]], call_boxes: Sequence[tuple[str, Box]]) -> dict[str, str] | None:
-    """By the name of each box of a call the name that the rule has for it; None where the boxes are others.
+    """Map the name of each box of a call to the rule's name; None if the boxes do not match.
 
-    Boxes are paired in order of how much they overlap, so that of two that lie on each other each finds its own.
+    Pairs are formed in descending order of overlap, so overlapping boxes find their own counterparts.
     """
     if len(rule_boxes) != len(call_boxes):
         return None
@@ -174,7 +175,7 @@ def _renamed(rule_boxes: Sequence[tuple[str, Box]], call_boxes: Sequence[tuple[s
 
 
 def _with_labels(data: Any, renamed: Mapping[str, str]) -> Any:
-    """The data with every text that is one of the names replaced by its new name."""
+    """Return the data with every text that equals an old name replaced by the new name."""
     if isinstance(data, Mapping):
         return {key: _with_labels(value, renamed) for key, value in data.items()}
     if isinstance(data, list | tuple):

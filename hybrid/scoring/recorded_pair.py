@@ -1,13 +1,13 @@
-"""Two files of per-question results made elsewhere, without and with tools, as questions of the decomposition.
+"""Two files of per-question results from elsewhere, without and with tools, as questions of the decomposition.
 
     pair = read_pair(Path("without.csv"), Path("with.csv"))
-    pair.questions, pair.missing             # ToolQuestions, and what the files do not tell
+    pair.questions, pair.missing             # ToolQuestions, and what the files lack
 
-A file is CSV with a header or JSON lines. Columns: `id` and `correct` (0 to 1), optionally `calls` (how many tools were
-called; with tools only), `task` and `cluster`. Where every question has a task, tasks weigh the same, as in a run. A
-question whose `correct` or `calls` is empty is left out. `hybrid export RUN/SOLVER --to table` writes such a file. The
-trajectories that MED writes (github.com/GAIR-NLP/Med, `recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward`
-and `tool_call_counts`, and pair by line.
+A file is CSV with a header, or JSON lines. Columns: `id` and `correct` (0 to 1), optionally `calls` (number of tool
+calls; only in the file with tools), `task` and `cluster`. If every question has a task, tasks have equal weight, as in
+a run. A question whose `correct` or `calls` is empty is left out. `hybrid export RUN/SOLVER --to table` writes such a
+file. The trajectories that MED writes (github.com/GAIR-NLP/Med, `recipe/med/analysis_plot/create_csv.py`) have
+`accuracy_reward` and `tool_call_counts`, and pair by line number.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
 from hybrid.scoring.study_tables import decomposition_table
 
-# Columns of MED's trajectories by ours.
+# Column names of MED's trajectories, mapped to the names used here.
 MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}
-# Those of our own tables of questions.
+# Column names of exported question tables, mapped likewise.
 TABLE = {"tool_calls": "calls"}
-# The tools of a question whose calls were only counted.
+# Placeholder tools for a question whose calls were only counted.
 CALLED, NOT_CALLED = ("calls",), ()
 
 Row = Mapping[str, object]
@@ -46,21 +46,21 @@ class RecordedPair:
     questions: tuple[ToolQuestion, ...]
     # Whether gain and harm can be split by whether a tool was called.
     has_calls: bool
-    # Questions that one of the files lacks.
+    # Number of questions that one of the files lacks.
     only_one: int
-    # Questions without a value of `correct` in one of the files, or of `calls` in a file that has the column.
+    # Number of questions without `correct` in a file, or without `calls` in a file with that column.
     empty: int = 0
-    # Questions without a task, where others have one.
+    # Number of questions without a task, if others have one.
     without_task: int = 0
 
     @property
     def how(self) -> Combine:
-        """The mean over tasks where every question has one, else over questions."""
+        """The mean over tasks if every question has one, else over questions."""
         return "mean_of_ratios" if all(question.task for question in self.questions) else "ratio"
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """One sentence for each thing that the files do not contain."""
+        """One sentence for each thing that the files lack."""
         uncounted = "The file with tools has no column calls: gain and harm are not split by calls."
         lacking = f"{how_many(self.only_one, verb=('is', 'are'))} in one of the files alone, and left out."
         empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls, and left out."
@@ -76,31 +76,31 @@ class RecordedPair:
         )
 
 
-# The parts of a file without calls: all questions count as if none had one, and the parts are called so.
+# Quantities of a file without calls: its questions count as having no call, so only two parts remain.
 UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
 
 
 @dataclass(frozen=True, repr=False)
 class RecordedReport(Report):
-    """The decomposition of results made elsewhere: rows of the result table, with the names of the files."""
+    """The decomposition of results from elsewhere: rows of the result table, with the files' names."""
 
     results: tuple[Result, ...]
 
     def tables(self) -> tuple[Table, ...]:
-        """A line a part: its value and interval, then its three shares."""
+        """Return one table: a line per part with value, interval and its three shares."""
         return (decomposition_table(self.results),)
 
     def as_json(self) -> dict[str, Json]:
-        """Every row of the result table."""
+        """Return every row of the result table."""
         return {"results": [row.as_json() for row in self.results]}
 
     def rows(self) -> list[dict[str, Json]]:
-        """A record for each row."""
+        """Return a record for each row."""
         return [asdict(row) for row in self.results]
 
 
 def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedReport:
-    """The decomposition of a pair of files under these names: the mean over tasks where the files have them."""
+    """Return the decomposition of a pair of files under these names, averaged over tasks if the files have them."""
     tasks = len({question.task for question in pair.questions})
     note = f"mean over {tasks} tasks, each weighing the same" if pair.how == "mean_of_ratios" and tasks > 1 else ""
     row = Result(NAME, GAIN, FRACTION, None, without, with_tools, note=note)
@@ -112,11 +112,11 @@ def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedRep
 
 
 def read_pair(without: Path, with_tools: Path) -> RecordedPair:
-    """The questions of two files.
+    """Read the questions of two files.
 
     Raises:
-        DataError: a file that cannot be read, a row without a usable `correct` or `calls`, an id that occurs twice, two
-            files without one id in common, or files without ids and of different lengths.
+        DataError: an unreadable file, a row without a usable `correct` or `calls`, a duplicate id, two files without a
+            common id, or files without ids and of different lengths.
     """
     alone, hybrid = _by_id(without), _by_id(with_tools)
     shared = [identity for identity in alone if identity in hybrid]
@@ -151,7 +151,7 @@ def _is_empty(row: Row, name: str) -> bool:
 
 
 def _shared_cell(identity: str, name: str, alone_row: Row, hybrid_row: Row) -> str:
-    """A text that both files may have; empty where neither has it. Raises `DataError` where they differ."""
+    """Return a text that either file may have; empty if both lack it. Raises `DataError` if they differ."""
     values = {str(row[name]).strip() for row in (alone_row, hybrid_row) if not _is_empty(row, name)}
     if len(values) > 1:
         raise DataError(f"{identity}: its {name} is {' in one file and '.join(sorted(values))} in the other")
@@ -159,7 +159,7 @@ def _shared_cell(identity: str, name: str, alone_row: Row, hybrid_row: Row) -> s
 
 
 def _by_id(path: Path) -> dict[str, Row]:
-    """The rows of a file by id; by the number of the line where the file has none."""
+    """Return the rows of a file by id, or by line number if it has no ids."""
     rows: dict[str, Row] = {}
     for number, raw in enumerate(_rows(path), 1):
         row = {MED.get(name, TABLE.get(name, name)): value for name, value in raw.items()}

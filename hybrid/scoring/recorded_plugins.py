@@ -1,11 +1,11 @@
-"""What a run used from outside of the project, found again where its manifest says it lies.
+"""Plug-ins that a run used, found again in the folders that its manifest names.
 
     missing = find_plugins(folder)
     missing["tools/redness"]       # "there is no folder /home/me/own; --path DIR names another"
 
-Rules lie with their tools, so without the tools nobody can tell whether their output was right. A folder is looked in
-only where the hash of its code is the one that the manifest has: a run made elsewhere cannot name code of its own. What
-`--path` or `$HYBRID_TOOL_PATH` finds comes first, as it is.
+Rules are stored with their tools, so without the tools their output cannot be judged. A folder is searched only if the
+hash of its code equals the hash in the manifest, so a run from elsewhere cannot name code of its own. Whatever `--path`
+or `$HYBRID_TOOL_PATH` finds takes precedence, unchecked.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
 from hybrid.plugins.registry import KINDS, TOOLS, add_search_path, find_origins, folder_hash
 
-# How the keys of routes begin among those of tools.
+# Prefix that distinguishes the keys of routes from those of tools.
 ROUTE = "route "
 _PACKAGES = {kind.folder: kind.package for kind in KINDS}
 
 
 def find_plugins(folder: RunFolder) -> dict[str, str]:
-    """Look in the folders that the run's manifest names; by `folder/name` why a thing of the run is not found."""
+    """Search the folders that the run's manifest names; return by `folder/name` why a plug-in is missing."""
     missing: dict[str, str] = {}
     recorded: Mapping[str, Mapping[str, Any]] = folder.manifest.get(PLUGINS, {})
     for plugin, facts in recorded.items():
@@ -47,7 +47,7 @@ def find_plugins(folder: RunFolder) -> dict[str, str]:
 
 
 def find_lost_rules(folder: RunFolder) -> dict[str, str]:
-    """By name of a tool, and by route of a rule that it had in the run, why that rule is missing."""
+    """Return why rules are missing, by name of their tool and by the routes that it served in the run."""
     recorded = folder.manifest.get(PLUGINS, {})
     missing: dict[str, str] = {}
     for plugin, cause in find_plugins(folder).items():
@@ -65,7 +65,7 @@ def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
         raise UsageError(f"the package {facts.get('package')} is not installed")
     root = Path(str(facts["path"]))
     if not root.is_absolute() or root.resolve().is_relative_to(folder.path.resolve()):
-        raise UsageError(f"{root} is no folder beside the run")
+        raise UsageError(f"{root} is not a folder outside the run")
     if not root.is_dir():
         raise UsageError(f"there is no folder {root}; --path DIR names another")
     if folder_hash(root) != facts.get("sha256"):

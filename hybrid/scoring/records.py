@@ -1,48 +1,48 @@
-"""A row a question and solver: what `hybrid.table`, `--to table` and `--to parquet` hold, from the scores and the log.
+"""One row per question and solver, from scores and log, for `hybrid.table`, `--to table` and `--to parquet`.
 
-- benchmark (string) = whose question
-- split (string) = of which split
+- benchmark (string) = the benchmark of the question
+- split (string) = the split of the question
 - model (string) = the MLLM of the run; null for a run without one
-- solver (string) = who answered
+- solver (string) = the solver that answered
 - tool_output (string) = `real`, or the control in force
-- repetition (int32) = which of several asks, from 1 [table]
+- repetition (int32) = the number of the repeated ask, from 1 [table]
 - id (string) = the question's id with its variant
 - base (string) = the id without the variant
-- rotation (int32) = by how many places its options are turned [table]
-- cluster (string) = questions that statistics resample as one
+- rotation (int32) = the number of places by which the options are rotated [table]
+- cluster (string) = the group of questions that statistics resample together
 - task (string) = the reporting group
-- kind (string) = the form of reply; null for a question that could not be read
+- kind (string) = the form of the reply; null for a question that could not be read
 - question (string) = its text [parquet]
 - choices (list<string>) = the options, in order [parquet]
-- target (string) = what the scorer needs, JSON [parquet]
-- image_sha256 (list<string>) = the images, by the hash of their bytes [parquet]
-- prompts (list<string>) = the text of every ask [parquet]
-- replies (list<string>) = the reply to every ask; empty where there is no answer [parquet]
-- outcome (string) = how it ended; `not_recorded`, `outage` and `broken` are failures
-- answer (string) = what the parser read
-- rule (string) = the rule of the parser that fired [parquet]
-- correct (double) = 0..1, no readable answer counted as wrong; null for a failure
-- correct_or_chance (double) = the same, no readable answer counted as a guess
-- tools (string) = the tools that answered a call, `a + b`; null where no call is known [table]
-- finding (string) = `right`, `wrong`, `none` or `unread`, of the answer that the tools' findings come to; null
-  without a call [table]
-- model_calls (int32) = calls of the MLLM
-- tool_calls (int32) = calls of tools
-- tool_faults (int32) = of these, ended in a timeout or an error
-- tokens (int64) = read and written by the MLLM; null where not known [table]
-- input_tokens (int64) = as the provider counts [parquet]
-- output_tokens (int64) = as the provider counts [parquet]
-- reasoning_tokens (int64) = as the provider counts [parquet]
-- cached_tokens (int64) = of the input tokens, those the provider had [parquet]
-- cost_usd (double) = null where no price is known
-- call_seconds (double) = running time of model and tool calls
-- seconds (double) = from the first ask to the last reply
-- started (timestamp[us, UTC]) = when the first ask began [parquet]
-- group.NAME (string) = the further group NAME, as `--by` takes it
-- value.NAME (double) = the further number NAME of the score [parquet]
+- target (string) = the target for the scorer, as JSON [parquet]
+- image_sha256 (list<string>) = the SHA-256 of the bytes of each image [parquet]
+- prompts (list<string>) = the text of every prompt [parquet]
+- replies (list<string>) = the reply to every prompt; empty if there is no answer [parquet]
+- outcome (string) = how the attempt ended; `not_recorded`, `outage` and `broken` are failures
+- answer (string) = the answer that the parser read
+- rule (string) = the rule of the parser that matched [parquet]
+- correct (double) = 0 to 1; an unreadable answer counts as wrong; null for a failure
+- correct_or_chance (double) = like `correct`, but an unreadable answer counts as a guess
+- tools (string) = the tools that answered a call, as `a + b`; null if no call is known [table]
+- finding (string) = `right`, `wrong`, `none` or `unread`: the answer that follows from the tool output; null without a
+  call [table]
+- model_calls (int32) = number of calls of the MLLM
+- tool_calls (int32) = number of tool calls
+- tool_faults (int32) = number of tool calls that ended in a timeout or an error
+- tokens (int64) = input and output tokens of the MLLM; null if unknown [table]
+- input_tokens (int64) = input tokens, as counted by the provider [parquet]
+- output_tokens (int64) = output tokens, as counted by the provider [parquet]
+- reasoning_tokens (int64) = reasoning tokens, as counted by the provider [parquet]
+- cached_tokens (int64) = input tokens that the provider read from its cache [parquet]
+- cost_usd (double) = cost in US dollars; null if no price is known
+- call_seconds (double) = total duration of the model and tool calls
+- seconds (double) = time from the first prompt to the last reply
+- started (timestamp[us, UTC]) = the time of the first prompt [parquet]
+- group.NAME (string) = the value of the additional grouping NAME, an argument of `--by`
+- value.NAME (double) = the additional number NAME of the score [parquet]
 
-Columns marked `table` or `parquet` are in one of the two alone. The pages of a report read the same list, and add what
-only a person reads. No column is a map, which the library `datasets` cannot read.
+Columns marked `table` or `parquet` are only in that one of the two. The pages of a report read the same list, and add
+columns for people. No column is a map, because the library `datasets` cannot read maps.
 """
 
 from __future__ import annotations
@@ -71,28 +71,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SolverRows:
-    """The rows of a solver, in the order of its questions; `steps` has attempts read with what their asks did."""
+    """The rows of a solver, in the order of its questions; with `steps`, attempts include the steps of their asks."""
 
     scored: Scored
     steps: bool = False
 
     @cached_property
     def heard(self) -> Mapping[str, Heard]:
-        """By question what tools said."""
+        """Verdicts on the tool output, by question."""
         return heard(self.scored)
 
     @cached_property
     def scores(self) -> Mapping[str, Mapping[str, Score]]:
-        """By rule of no answer and id every score."""
+        """Every score, by rule for no answer and by id."""
         return {rule: {score.id: score for score in counts.scores} for rule, counts in self.scored.counted.items()}
 
     @cached_property
     def recorded(self) -> Recorded | None:
-        """The attempts in its run; None for predictions that were scored as they lie on disk."""
+        """The attempts in its run; None for predictions scored directly from their file."""
         return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
 
     def row(self, name: str) -> Row | None:
-        """The row of a question; None where it has no score."""
+        """Return the row of a question; None if it has no score."""
         return Row(self, self.scored.questions[name]) if name in self.scores[self.scored.unanswered] else None
 
     def __iter__(self) -> Iterator[Row]:
@@ -108,14 +108,14 @@ class Row:
 
     @cached_property
     def attempt(self) -> Attempt | None:
-        """The attempt; None where it was not recorded. Raises `DataError` where it cannot be read any more."""
+        """The attempt; None if it was not recorded. Raises `DataError` if it is no longer readable."""
         recorded = self.solver.recorded
         attempts = {} if recorded is None else recorded.by_id if self.solver.steps else recorded.without_steps
         return attempts.get(self.question.id)
 
     @cached_property
     def usage(self) -> Usage | None:
-        """The usage of all asks together."""
+        """The total usage of all asks."""
         return (
             None
             if self.attempt is None
@@ -124,21 +124,21 @@ class Row:
 
     @property
     def heard(self) -> Heard | None:
-        """The findings of its tools; None where none was called."""
+        """The verdict on the tool output; None if no tool was called."""
         verdict = self.solver.heard.get(self.question.id)
         return verdict if verdict is not None and (verdict.calls or verdict.no_trace) else None
 
     def score(self, rule: str = "wrong") -> Score:
-        """The score under a rule of what no answer is worth."""
+        """Return the score under a rule for the worth of no answer."""
         return self.solver.scores[rule][self.question.id]
 
     def correct(self, rule: str) -> float | None:
-        """0..1; None for a failure, and where there is no right and wrong."""
+        """Return the correctness, 0..1; None for a failure or if there is no right and wrong."""
         score = self.score(rule)
         return None if score.outcome.failed else score.correct
 
     def fact(self, name: str) -> Any:
-        """The value of a column."""
+        """Return the value of a column."""
         if compute := MADE.get(name):
             return compute(self)
         if name in OF_QUESTION:
@@ -148,7 +148,7 @@ class Row:
             return [
                 getattr(exchange, part).text for exchange in (() if self.attempt is None else self.attempt.exchanges)
             ]
-        # All that is left is counted by the usage, under its own name there but for one.
+        # The remaining columns are counted by the usage, under the same name but for one.
         field = {"call_seconds": "seconds"}.get(name, name)
         return None if self.usage is None else getattr(self.usage, field)
 
@@ -158,7 +158,7 @@ def _tokens(row: Row) -> int | None:
     return None if tokens is None else sum(tokens)
 
 
-# How a column is made of a row; `NAME` stands for each key of the mapping.
+# How to compute each column from a row; `NAME` stands for each key of the mapping.
 MADE: Mapping[str, Callable[[Row], Any]] = {
     "benchmark": lambda row: row.solver.scored.data.name,
     "split": lambda row: _split(row.solver.scored),
@@ -186,7 +186,7 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "group.NAME": lambda row: row.question.groups,
     "value.NAME": lambda row: row.score().values,
 }
-# Of those that a question which could not be read has not.
+# Columns that a question which could not be read lacks.
 OF_QUESTION: Mapping[str, Callable[[Question], Any]] = {
     "kind": lambda question: question.kind.value,
     "question": lambda question: question.text,
@@ -199,7 +199,7 @@ OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
 @dataclass(frozen=True)
 class RecordColumn:
-    """A column: its name, its type in the words of Arrow, what it holds, and which of the two forms has it alone."""
+    """A column: its name, its Arrow type, a description, and the only form that has it (empty for both)."""
 
     name: str
     type: str
@@ -211,7 +211,7 @@ _ITEM = re.compile(
     r"^- (?P<name>[\w.]+) \((?P<type>[^()]+)\) = (?P<about>.+?)(?: \[(?P<form>\w+)\])?(?=\n- |\n\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-# The columns, in order, as the docstring has them.
+# The columns, in order, parsed from this module's docstring.
 COLUMNS = tuple(
     RecordColumn(match["name"], match["type"], " ".join(match["about"].split()), match["form"] or "")
     for match in _ITEM.finditer(__doc__ or "")
@@ -222,11 +222,11 @@ NAME = "NAME"
 
 
 class QuestionTable(Sequence[Mapping[str, Any]]):
-    """A row a question and solver, over `TABLE` or other columns; a column `group.NAME` is one for each name."""
+    """A row per question and solver, with the columns of `TABLE` or others; `group.NAME` becomes one per group."""
 
     def __init__(self, solvers: Sequence[Scored], columns: Sequence[RecordColumn] = TABLE) -> None:
         rows = [row for scored in solvers for row in SolverRows(scored)]
-        # By column in the file the fact, and where the fact is a mapping the key in it.
+        # Maps each column of the file to its fact and, if the fact is a mapping, the key in it.
         places: dict[str, tuple[str, str | None]] = {}
         self.columns: dict[str, str] = {}  # Name and type
         for column in columns:
@@ -252,24 +252,24 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
         return f"<table of {len(self)} rows: {', '.join(self.columns)}>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame. Raises `UsageError` where pandas is not installed."""
+        """Return a pandas data frame. Raises `UsageError` if pandas is not installed."""
         with needing("pandas"):
             import pandas as pd
         return pd.DataFrame(self._rows, columns=list(self.columns))
 
     def to_polars(self) -> Any:
-        """A data frame of polars. Raises `UsageError` where polars is not installed."""
+        """Return a polars data frame. Raises `UsageError` if polars is not installed."""
         with needing("polars"):
             import polars as pl
         return pl.DataFrame(self._rows, infer_schema_length=None)
 
     def as_csv(self) -> str:
-        """A heading and a line for each row; a name that a spreadsheet would compute gets an apostrophe."""
+        """Return a heading and a line per row; a name that a spreadsheet would evaluate gets an apostrophe."""
         return lines_of(self.columns, (row.values() for row in self._rows))
 
 
 def _split(scored: Scored) -> str | None:
-    """The split that a run asked; None for predictions, which do not say it."""
+    """Return the split that a run asked; None for predictions, which do not name it."""
     if scored.data.generated:
         return scored.data.named_split
     split: str | None = scored.identity.get("split")

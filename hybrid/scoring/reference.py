@@ -1,4 +1,4 @@
-"""Numbers to read a solver's against: chance, people, what a paper printed. The marks of a chart, not contestants.
+"""Reference values for charts: chance, people, and numbers printed in papers. They are not contestants.
 
 for line in reference_lines(comparison, rows):
     line.task, line.label, line.kind, line.value, line.note
@@ -20,33 +20,33 @@ ReferenceKind = Literal["chance", "human", "published"]
 
 LABELS = {GUESS: "uniform guess", FREQUENT: FREQUENT}
 PERCENT = 100
-# How the note of a printed cell begins that is no percentage.
+# Prefix of the note of a printed cell that is not a percentage.
 IN_FRACTIONS = "fraction"
-# Before a task in the name of its accuracy, where a benchmark has it among its metrics.
+# Prefix of a metric that is the accuracy of a task.
 OF_TASKS = "accuracy."
 ORDER: Mapping[ReferenceKind, int] = {"chance": 0, "human": 1, "published": 2}
 
 
 @dataclass(frozen=True)
 class ReferenceLine:
-    """One mark: a value of one task, or of one metric over all tasks, that no solver of the comparison reached."""
+    """A reference value for one task, or for one metric over all tasks, that no compared solver produced."""
 
-    # The task that it is of, or the metric's name where it is over all tasks.
+    # The task, or the metric's name if the value is over all tasks.
     task: str
-    # Who: `uniform guess`, `Human`, `GPT-4o`.
+    # The source: `uniform guess`, `Human`, `GPT-4o`.
     label: str
     kind: ReferenceKind
     # A fraction, 0..1.
     value: float
-    # Whatever limits the comparison, and where it is printed; empty for nothing.
+    # Limits of the comparison, and where the value is printed; may be empty.
     note: str
 
 
 def reference_lines(comparison: Comparison, chance: Sequence[Result]) -> tuple[ReferenceLine, ...]:
-    """Chance by task and by metric, from the rows of section `chance`; then people and what was printed, where it fits.
+    """Return chance by task and by metric, from section `chance`, then matching values of people and papers.
 
-    A printed cell fits where it is of the same split, and of a task or a metric that the comparison has and that is a
-    share. Nothing that was printed fits generated questions.
+    A printed cell matches if it has the same split, and a task or metric of the comparison that is a share. No printed
+    cell matches generated questions.
     """
     shares = [row for row in chance if row.unit == FRACTION and row.quantity in LABELS and row.value is not None]
     lines = [
@@ -59,7 +59,7 @@ def reference_lines(comparison: Comparison, chance: Sequence[Result]) -> tuple[R
 
 
 def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[ReferenceLine]:
-    """The cells that fit; of equal ones of one task the first, which names the table of each."""
+    """Return the matching cells; equal values of one task are merged, with all their tables named."""
     first = comparison.solvers[0]
     if first.data.generated:
         return []
@@ -68,7 +68,7 @@ def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[Reference
     for cell in published(first.benchmark):
         if is_concerned(cell, other, tasks):
             continue
-        # A task before a metric that is its accuracy.
+        # Prefer the task to the metric that is its accuracy.
         task = next((name for name in (cell.metric.removeprefix(OF_TASKS), cell.metric) if name in sizes), None)
         value = cell.value if cell.note.startswith(IN_FRACTIONS) else cell.value / PERCENT
         if task is None or cell.split != first.data.split or not 0 <= value <= 1:

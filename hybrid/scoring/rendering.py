@@ -1,17 +1,17 @@
-"""Rows of the result table as tables for a person, as csv for a spreadsheet, as JSON for a program.
+"""Rows of the result table as tables for people, csv for spreadsheets and JSON for programs.
 
     for made in results(found):
         tables_of(found, made)
     as_csv(found, results(found))
 
-A table has a line for each combination of solvers, metric and group, and a column for each quantity; where that would
-be too wide or mostly empty it has a line for each number. No section is known here: what differs between them stands in
-`Section`.
+A table has a line for each combination of solvers, metric and group, and a column for each quantity; if it would be
+too wide or mostly empty, it has a line for each number instead. This module knows no section by name; `Section` holds
+their differences.
 
-Names of solvers, tasks and groups may come from data, and a spreadsheet takes a cell for a formula that begins with
-`=`, `+`, `-`, `@`, a tab or a line break (OWASP, CSV Injection). Such a name gets an apostrophe in front, which a
-spreadsheet does not show; so does one that has apostrophes before such a sign, so that taking one away gives back
-every name (`named`). Numbers are numbers, negative ones too, and nothing in csv is rounded.
+Names of solvers, tasks and groups may come from data, and a spreadsheet evaluates a cell that begins with `=`, `+`,
+`-`, `@`, a tab or a line break as a formula (OWASP, CSV Injection). Such a name gets a leading apostrophe, which a
+spreadsheet hides; so does a name with apostrophes before such a sign, so that removing one apostrophe restores every
+name (`named`). Numbers, including negative ones, stay numbers, and csv never rounds.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 
-KEYS = ("a", "b", "metric", "group")  # The fields of a row that say what it is of
-# A table with more columns of numbers has a line for each number instead, as has one that would be mostly empty.
+KEYS = ("a", "b", "metric", "group")  # The fields that identify what a row measures
+# A table with more columns of numbers, or one that would be mostly empty, has a line for each number instead.
 WIDEST = 13
 
 
 def tables_of(comparison: Comparison, result: SectionResult) -> tuple[Table, ...]:
-    """The tables of a section: one over all questions, one by task, and so on.
+    """Return the tables of a section: one over all questions, one by task, and so on.
 
-    A section that could not be made is a table that says why.
+    A section that failed becomes a table with the reason.
     """
     section = result.section
     if result.fault is not None:
@@ -50,27 +50,27 @@ def tables_of(comparison: Comparison, result: SectionResult) -> tuple[Table, ...
     tested = any(row.p_holm is not None for row in result.rows)
     for row in result.rows:
         if not row.detail:
-            # What is adjusted together stands in one table: the headline metric is a family of its own.
+            # Tables follow the families of tests: the headline metric is a family by itself.
             head = tested and row.metric == comparison.headline
             parts.setdefault((tuple(key for key in KEYS if getattr(row, key)), head), []).append(row)
     tables = [_table(comparison, section, keys, rows) for (keys, _), rows in parts.items()]
-    # The explanation stands below the first.
+    # Put the explanation below the first table.
     about = [replace(table, notes=(*table.notes, *section.about.splitlines())) for table in tables[:1]]
     return (*about, *tables[1:])
 
 
 def title_of(comparison: Comparison, section: Section) -> str:
-    """Benchmark, failures and labels: what must be known of every number below."""
+    """Return benchmark, section, failures and labels, which qualify every number below."""
     failed = [
         f"{solver.solver}: {solver.failed} of {len(solver.scores)} failed"
         for solver in comparison.solvers
         if solver.failed
     ]
-    # Those that belong to every number.
+    # Labels that all solvers share.
     labels = [
         label for label in comparison.solvers[0].labels if all(label in solver.labels for solver in comparison.solvers)
     ]
-    # Those of some solvers that their names do not say, and whose they are.
+    # Labels of some solvers that are not part of their names, with those solvers.
     whose: dict[str, list[str]] = {}
     for solver in comparison.solvers:
         for label in solver.labels:
@@ -82,14 +82,14 @@ def title_of(comparison: Comparison, section: Section) -> str:
 
 
 def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: Sequence[Result]) -> Table:
-    """Rows that all are of the same things: of a solver and a metric, of a pair and a task."""
+    """Return a table of rows with the same key fields: of a solver and a metric, of a pair and a task."""
     metrics = {row.metric for row in rows}
     shown_keys = [key for key in keys if key != "metric" or len(metrics) > 1]
     of = f": {metrics.pop()}" if "metric" in keys and "metric" not in shown_keys else ""
     title = f"{title_of(comparison, section)}{of}" + (f", by {comparison.grouping}" if "group" in keys else "")
     names = {"group": comparison.grouping, **section.headings}
     columns = [Column(names.get(key, key), "left") for key in shown_keys]
-    # By what it is of each line, and in it by quantity each row.
+    # Rows by their keys, and within a line by quantity.
     lines: dict[tuple[str, ...], dict[str, Result]] = {}
     for row in rows:
         lines.setdefault(tuple(getattr(row, key) for key in keys), {}).setdefault(row.quantity, row)
@@ -99,7 +99,7 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     notes: dict[str, int] = {}
 
     def value(row: Result, n: int | None) -> str:
-        """The value, over how many where that is not the n of its line, and the number of its note."""
+        """Return the value, its n if that differs from the line's, and the number of its note."""
         over = f" ({row.n})" if row.n is not None and row.n != n else ""
         mark = f" [{notes.setdefault(row.note, len(notes) + 1)}]" if row.note else ""
         return printed(section, row) + over + mark
@@ -134,7 +134,7 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
 
 
 def _extras(rows: Sequence[Result]) -> tuple[str, ...]:
-    """Of interval and p values those that any of these rows has; one p value alone needs no adjustment."""
+    """Return which of interval and p values any row has; a single p value needs no adjustment."""
     present = {
         "interval": any(row.low is not None for row in rows),
         "p": any(row.p is not None for row in rows),
@@ -145,12 +145,12 @@ def _extras(rows: Sequence[Result]) -> tuple[str, ...]:
 
 
 def _families(rows: Sequence[Result]) -> list[str]:
-    """Names of the families of tests that these rows belong to."""
+    """Return the names of the families of tests that these rows belong to."""
     return [*dict.fromkeys(row.family for row in rows if row.family)]
 
 
 def _heading(extra: str, rows: Sequence[Result]) -> str:
-    """Heading of what a number has besides its value; an adjusted p value names its family."""
+    """Return the heading of an extra column; an adjusted p value names its family."""
     if extra != "p_holm":
         return {"interval": "95 %"}.get(extra, extra)
     families = _families(rows)
@@ -166,7 +166,7 @@ def _extra(section: Section, row: Result, extra: str) -> str:
 
 
 def printed(section: Section, row: Result) -> str:
-    """The value of a row as tables print it: rounded by its unit, with a sign where it may be below 0."""
+    """Return the value as tables print it: rounded by its unit, with a sign if the quantity may be below 0."""
     value = row.value
     if value is None:
         return NONE
@@ -188,17 +188,17 @@ def printed(section: Section, row: Result) -> str:
 
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
-# The last is the rule of the whole output, also of rows in which it makes no difference (`none`).
+# The last column is the rule of the full output, also for rows that it does not affect (`none`).
 COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "unanswered")
 
-# Some spreadsheets skip blanks and invisible characters in front, and take full-width and small signs for the others.
+# Some spreadsheets skip leading blanks and invisible characters, and accept full-width and small signs.
 _SIGN = r"(?:[\s\u200b-\u200d\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]| *[\t\r\n])"
 _FORMULA = re.compile(f"'*{_SIGN}")
 _NAMED = re.compile(f"'+{_SIGN}")
 
 
 def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
-    r"""A heading and a line for each row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
+    r"""Return a heading and a line per row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
     benchmark, rule = (solvers[0].benchmark, solvers[0].unanswered) if solvers else ("", "")
     origins = {solver.solver: origin_of(solver) for solver in solvers}
 
@@ -210,7 +210,7 @@ def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
 
 
 def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A heading and a line for each row: names that a spreadsheet would compute made harmless, numbers not rounded."""
+    """Return a heading and a line per row; names that a spreadsheet would evaluate are escaped, numbers unrounded."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -220,7 +220,7 @@ def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 @contextmanager
 def needing(package: str) -> Iterator[None]:
-    """Inside, a package that makes frames is imported. Raises `UsageError` where it is not installed."""
+    """Context in which a data frame package is imported. Raises `UsageError` if it is not installed."""
     try:
         yield
     except ImportError as error:
@@ -229,23 +229,23 @@ def needing(package: str) -> Iterator[None]:
 
 
 def sides(origins: Mapping[str, Mapping[str, str | None]], row: Result) -> dict[str, str | None]:
-    """`model_a`, `run_a`, `model_b` and `run_b` of a row: the origins (`origin_of`) of the solvers that it names."""
+    """Return `model_a`, `run_a`, `model_b` and `run_b` of a row from the origins (`origin_of`) of its solvers."""
     pair = (("a", row.a), ("b", row.b))
     return {f"{key}_{side}": value for side, name in pair for key, value in origins.get(name, {}).items()}
 
 
 def neutral(name: str) -> str:
-    """A name that no spreadsheet takes for a formula."""
+    """Return a name escaped so that no spreadsheet evaluates it."""
     return f"'{name}" if _FORMULA.match(name) else name
 
 
 def named(cell: str) -> str:
-    """The name that a cell was written for: `neutral` the other way round."""
+    """Return the name behind an escaped cell, the inverse of `neutral`."""
     return cell[1:] if _NAMED.match(cell) else cell
 
 
 def _cell(value: str | float | None) -> str:
-    """A name made harmless; a number with all its digits, a whole one without a point."""
+    """Return an escaped name, or a number with all digits, an integer without a decimal point."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -263,7 +263,7 @@ class Block:
     tables: tuple[Table, ...]
 
 
-# The heading above the tables of a section, by form.
+# How to write the heading of a section, by form.
 HEADINGS: Mapping[str, Callable[[str], str]] = {
     "text": lambda heading: f"{heading}\n{'=' * len(heading)}\n",
     "narrow": lambda heading: "\n".join([*filled(heading, NARROW), "=" * min(len(heading), NARROW), ""]),
@@ -273,7 +273,7 @@ HEADINGS: Mapping[str, Callable[[str], str]] = {
 
 
 def pieces(block: Block, form: str) -> Iterator[str]:
-    """Heading, conclusion and tables of one section."""
+    """Yield heading, conclusion and tables of one section."""
     yield HEADINGS[form](block.heading)
     if block.lead and form in ("text", "narrow", "markdown"):
         yield "\n".join(filled(block.lead, NARROW if form == "narrow" else NOTE_WIDTH)) + "\n"

@@ -58,26 +58,26 @@ if TYPE_CHECKING:
 
 
 class Report(ABC):
-    """Numbers of solvers in every form: `str` gives tables as text, notebooks show them as such."""
+    """Numbers of solvers in every form: `str` gives tables as text, notebooks show them as markdown."""
 
     @abstractmethod
     def tables(self) -> tuple[Table, ...]:
-        """The tables in the order printed."""
+        """Return the tables in the order printed."""
 
     @abstractmethod
     def as_json(self) -> dict[str, Json]:
-        """The object that the command prints with `--json`."""
+        """Return the object that the command prints with `--json`."""
 
     @abstractmethod
     def rows(self) -> list[dict[str, Json]]:
-        """A flat record for each number, with its interval."""
+        """Return a flat record for each number, with its interval."""
 
     def render(self, form: str = "text") -> str:
-        """The tables as text (narrow: within 80 columns), markdown, csv or latex, an empty line between two."""
+        """Render the tables as text (narrow: within 80 columns), markdown, csv or latex, separated by empty lines."""
         return "\n".join(map(RENDERERS[form], self.tables()))
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a data frame. Raises `UsageError` where pandas is not installed."""
+        """Return the rows as a data frame. Raises `UsageError` if pandas is not installed."""
         with needing("pandas"):
             import pandas as pd
         return pd.DataFrame(self.rows())
@@ -93,17 +93,17 @@ class Report(ABC):
 
 @dataclass(frozen=True, repr=False)
 class ScoreReport(Report):
-    """The scored solvers behind some paths, as `hybrid score` prints them."""
+    """The scored solvers of some paths, as `hybrid score` prints them."""
 
-    paths: Mapping[Path, tuple[Scored, ...]]  # None behind a run whose answers are hidden
+    paths: Mapping[Path, tuple[Scored, ...]]  # Empty for a run whose answers are hidden
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
-    unanswered: UnansweredRule = DEFAULT_RULE  # The worth of no answer, in every form
-    published: bool = False  # Whether tables end with what papers printed
-    in_run: bool = False  # Whether JSON names the solver even where there is only one, as `hybrid run` does
+    unanswered: UnansweredRule = DEFAULT_RULE  # Worth of no answer, in every form
+    published: bool = False  # Whether tables end with the numbers that papers printed
+    in_run: bool = False  # Whether JSON names the solver even if there is only one, as `hybrid run` does
 
     @property
     def solvers(self) -> tuple[Scored, ...]:
-        """All solvers, by the rule of the tables."""
+        """All solvers, scored by the rule of the tables."""
         return tuple(solver for scored in self._ruled.values() for solver in scored)
 
     @property
@@ -112,22 +112,22 @@ class ScoreReport(Report):
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """A line for each thing that is wrong with a run."""
+        """One line per problem with a run."""
         return damage_of(self.solvers)
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why each failed question, or question without a score, failed, by `ID (SOLVER)`."""
+        """Reason why each failed or unscored question failed, by `ID (SOLVER)`."""
         return failures_of(self.solvers)
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """A line for each thing that is wrong with a run, then for each question that failed."""
+        """One line per problem with a run, then one per failed question."""
         return (*self.damage, *(f"{question}: {reason}" for question, reason in self.failures.items()))
 
     @cached_property
     def comparisons(self) -> Mapping[Path, ComparisonReport]:
-        """The comparison behind each path; solvers with a judge's readings stand there twice, without and with them."""
+        """The comparison for each path; solvers with a judge's readings appear without and with them."""
         return {
             path: ComparisonReport(
                 with_judged(scored), self.options, self.published, more=f"More: hybrid compare {path} --all"
@@ -137,9 +137,9 @@ class ScoreReport(Report):
         }
 
     def render(self, form: str = "text") -> str:
-        """Of each path the conclusion and its two tables; where nothing was answered one statement instead.
+        """Render each path's conclusion and two tables, or a single message if nothing was answered.
 
-        csv has a line for each metric of each solver, nothing rounded.
+        csv has a line for each metric of each solver, unrounded.
         """
         if form == "csv":
             return lines_of(COLUMNS_OF_SCORES, (row.values() for row in self.rows()))
@@ -148,11 +148,11 @@ class ScoreReport(Report):
         return "\n".join(comparison.render(form) for comparison in self.comparisons.values())
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables of each path."""
+        """Return the tables of each path."""
         return tuple(table for comparison in self.comparisons.values() for table in comparison.tables())
 
     def as_json(self) -> dict[str, Json]:
-        """One object for a path, for several one under each."""
+        """Return one object for a single path, or one object per path."""
         by_path: dict[str, dict[str, Json]] = {}
         for path, solvers in self._ruled.items():
             scored = {solver.solver: solver.as_json(self.options.by) for solver in solvers}
@@ -161,7 +161,7 @@ class ScoreReport(Report):
         return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))
 
     def rows(self) -> list[dict[str, Json]]:
-        """A record for each metric of each solver, with its 95 % interval."""
+        """Return a record for each metric of each solver, with its 95 % interval."""
         records: list[dict[str, Json]] = []
         for path, scored in self.paths.items():
             for solver in with_judged(scored):
@@ -176,16 +176,16 @@ class ScoreReport(Report):
 class ComparisonReport(Report):
     """Solvers side by side on the same questions, as `hybrid compare` prints them.
 
-    Nothing is computed before it is asked for, and the comparison and its sections once for every form. Sections from
-    outside are imported then, first in a process of their own.
+    Everything is computed on demand, and the comparison and its sections only once for all forms. Plug-in sections are
+    imported then, first in a separate process.
     """
 
     solvers: tuple[Scored, ...]
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
     published: bool = False
-    only: tuple[str, ...] = ()  # Names of the sections that are printed instead of the conclusion with its two tables
-    every: bool = False  # Whether all sections are printed
-    more: str = ""  # The line that says what else can be asked; by default the options of `hybrid compare`
+    only: tuple[str, ...] = ()  # Names of the sections to print instead of the conclusion with its two tables
+    every: bool = False  # Whether to print all sections
+    more: str = ""  # The line that names further options; by default the options of `hybrid compare`
     headed: bool = False  # Whether text begins with models, benchmark, questions and date
 
     @cached_property
@@ -202,7 +202,7 @@ class ComparisonReport(Report):
     @cached_property
     @described_by(describer)
     def conclusion(self) -> tuple[Sentence, ...]:
-        """At most six sentences on what the tools bring."""
+        """At most six sentences on the effect of the tools."""
         return conclusion(self.comparison) if self.solvers else ()
 
     @property
@@ -212,16 +212,16 @@ class ComparisonReport(Report):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """A line for each thing that is wrong with a run, and for each section asked for that could not be made."""
+        """One line per problem with a run, and one per computed section that failed."""
         computed = self.comparison.computed.values() if self.solvers else ()
         return (*damage_of(self.solvers), *(f"{result.name}: {result.fault}" for result in computed if result.fault))
 
     @described_by(describer)
     def blocks(self) -> tuple[Block, ...]:
-        """The sections that were asked for, all by default, in order, then what papers printed.
+        """Return the requested sections (default: all) in order, then the numbers that papers printed.
 
         Raises:
-            UsageError: `only` names a section that is not there, or see `published_below`.
+            UsageError: `only` names a section that does not exist, or as in `published_below`.
         """
         if not self.solvers:
             return ()
@@ -245,7 +245,7 @@ class ComparisonReport(Report):
 
     @described_by(describer)
     def tables(self) -> tuple[Table, ...]:
-        """The table of solvers and that of tasks; of each section, where sections were asked for."""
+        """Return the table of solvers and that of tasks, or the tables of the requested sections."""
         if not self.solvers:
             return ()
         if not (self.only or self.every):
@@ -257,10 +257,10 @@ class ComparisonReport(Report):
 
     @described_by(describer)
     def render(self, form: str = "text") -> str:
-        """Warnings, conclusion and two tables within 80 columns, or the sections asked for, each under its heading.
+        """Render warnings, conclusion and two tables within 80 columns, or the requested sections under headings.
 
-        `form` is text, narrow, markdown or latex; csv has one number a line and every section. Where nothing was
-        answered one statement stands instead.
+        `form` is text, narrow, markdown or latex; csv has one number per line and every section. If nothing was
+        answered, a single message replaces them.
         """
         if form == "csv":
             return as_csv(self.solvers, self.results)
@@ -277,7 +277,7 @@ class ComparisonReport(Report):
         return "\n".join([first + short, *(piece for block in self._published() for piece in pieces(block, form))])
 
     def _first_line(self, form: str) -> str:
-        """Models, benchmark, questions and date in one line; empty where it is not asked for."""
+        """Return models, benchmark, questions and date in one line; empty if `headed` is False."""
         if not (self.headed and self.solvers):
             return ""
         line = HEAD_SEPARATOR.join(map(one_line, head_of(self.solvers)))
@@ -287,10 +287,10 @@ class ComparisonReport(Report):
 
     @described_by(describer)
     def as_json(self) -> dict[str, Json]:
-        """Solvers as `hybrid score --json` prints them, and every row of the result table.
+        """Return solvers as `hybrid score --json` prints them, and every row of the result table.
 
-        `conclusion` has the sentences of the whole, `conclusions` what each section concludes, `faults` the sections
-        that could not be made, and why, `plugins` the hash of the code of those from outside.
+        `conclusion` has the overall sentences, `conclusions` each section's conclusion, `faults` the sections that
+        failed with reasons, and `plugins` the code hashes of plug-in sections.
         """
         faults: dict[str, Json] = {
             section.name: section.fault for section in self.sections if section.fault is not None
@@ -310,7 +310,7 @@ class ComparisonReport(Report):
         }
 
     def rows(self) -> list[dict[str, Json]]:
-        """A record for each row of the result table, with model and run of its solvers."""
+        """Return a record for each row of the result table, with model and run of its solvers."""
         origins = self._origins()
         return [{**asdict(row), **sides(origins, row)} for row in self.results]
 
@@ -318,19 +318,19 @@ class ComparisonReport(Report):
         return {solver.solver: origin_of(solver) for solver in self.solvers}
 
 
-# The records of `ScoreReport`; `unanswered` is the rule that holds for all its numbers.
+# Keys of the records of `ScoreReport`; `unanswered` is the rule for all its numbers.
 COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
 HEAD_SEPARATOR = " | "
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
 def damage_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """A line for each damage of the solvers' runs, and for each tool that never ran."""
+    """Return one line per problem with the solvers' runs, and one per tool that never ran."""
     return tuple(dict.fromkeys(line for solver in solvers for line in (*solver.damage, *broken_tools(solver))))
 
 
 def failures_of(solvers: Sequence[Scored]) -> dict[str, str]:
-    """Why each failed question, or question without a score, failed, by `ID (SOLVER)`."""
+    """Return the reason why each failed or unscored question failed, by `ID (SOLVER)`."""
     return {
         f"{score.id} ({solver.solver})": solver.reasons.get(score.id, score.outcome.value)
         for solver in solvers
@@ -344,8 +344,8 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
     """Score runs, or predictions that another program saved; the arguments are the options of `hybrid score`.
 
     Raises:
-        UsageError: a path that is neither, options that do not go together, or replies that this protocol cannot read.
-        DataError: a file that cannot be used.
+        UsageError: an invalid path, options that exclude each other, or replies that this protocol cannot read.
+        DataError: an unusable file.
     """
     refuse_unknown(options, ScoreArguments)
     benchmark, out = options.get("benchmark"), options.get("out")
@@ -369,8 +369,8 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     """Put solvers side by side; the arguments are the options of `hybrid compare`.
 
     Raises:
-        UsageError: as `score_paths`, two benchmarks, or different questions under the same ids.
-        DataError: a file that cannot be used.
+        UsageError: as in `score_paths`, two benchmarks, or different questions under the same ids.
+        DataError: an unusable file.
     """
     refuse_unknown(options, CompareArguments)
     sets = by_model(paths, options)
@@ -385,10 +385,10 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
 def side_by_side(
     scored: Sequence[tuple[Scored, str]], options: CompareArguments
 ) -> tuple[tuple[Scored, ...], ComparisonOptions]:
-    """The solvers under distinct names, each given with its origin, and how they are compared.
+    """Return the solvers under distinct names, each given with its origin, and the options of their comparison.
 
     Raises:
-        UsageError: as `compare_paths`.
+        UsageError: as in `compare_paths`.
     """
     labels: OtherLabels = options.get("other_labels") or "refuse"
     distinct = unique([solver for solver, _ in scored], [origin for _, origin in scored])

@@ -1,10 +1,10 @@
-"""The result table: the one form in which scoring hands a number on.
+"""The result table: the common form of all numbers that scoring produces.
 
     Result("differences", "difference", FRACTION, 0.12, a="mllm", b="controller", low=0.05, high=0.19, n=120)
 
-A statistic is a file of `sections/` that exports `SECTION`: its title, its quantities and a function from a comparison
-to rows. `rendering.py` turns the rows of any section into tables and csv, `hybrid/report` into charts; neither knows a
-section by name.
+A statistic is a module of `sections/` that exports `SECTION`: its title, its quantities and a function from a
+comparison to rows. `rendering.py` turns the rows of any section into tables and csv, `hybrid/report` into charts;
+neither knows a section by name.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, ends
 if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
 
-# The unit of a share; of a metric that is none (pixels, degrees, counts); of a count of questions.
+# The unit of a share; of another metric (pixels, degrees, counts); of a count of questions.
 FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 
-LEVEL = 0.05  # Two-sided error of a test
+LEVEL = 0.05  # Two-sided significance level of a test
 
-# How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that open their questions,
-# parts that add up, one quantity by another, steps from the accuracy of `a` to that of `b`.
+# How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that link to their questions,
+# parts that add up, one quantity against another, steps from the accuracy of `a` to that of `b`.
 ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter", "waterfall"]
 
 
@@ -35,11 +35,11 @@ ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter", "waterfal
 class Result:
     """One number of a comparison.
 
-    `quantity` names it (`difference`, `kappa`, `over-trust rate`) in `unit`. `a` and `b` are the solvers that it is of
-    (a difference is b minus a), `metric` is what was measured, `group` the task or value of `--by`, empty for all.
-    `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` adjusted within its `family`. `n`
-    says how many units the number is over; `none` is what a question without a readable answer counts, empty where that
-    makes no difference. `note` says in words what limits it; `ids` are the questions behind a count.
+    `quantity` names it (`difference`, `kappa`, `over-trust rate`), `unit` is its unit. `a` and `b` are the solvers that
+    it describes (a difference is b minus a), `metric` is the measured metric, `group` the task or value of `--by`,
+    empty for all. `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` is adjusted within its
+    `family`. `n` is the number of units behind the number; `none` is the rule for questions without a readable answer,
+    empty if it makes no difference. `note` says what limits the number; `ids` are the questions behind a count.
     """
 
     section: str
@@ -55,30 +55,30 @@ class Result:
     high: float | None = None
     p: float | None = None
     p_holm: float | None = None
-    family: str = ""  # Name of the family of tests that `p_holm` is adjusted within (`families.py`)
+    family: str = ""  # Name of the family of tests within which `p_holm` is adjusted (`families.py`)
     none: UnansweredRule | Literal[""] = ""
     note: str = ""
     ids: tuple[str, ...] = ()
-    detail: bool = False  # Whether tables leave it out; JSON and csv have every row
+    detail: bool = False  # Whether tables omit the row; JSON and csv have every row
 
     def as_json(self) -> dict[str, Json]:
-        """The fields with a value; `section`, `quantity`, `unit` and `value` always."""
+        """Return the fields that have a value; `section`, `quantity`, `unit` and `value` always."""
         always = ("section", "quantity", "unit", "value")
         return {
             name: list(value) if isinstance(value, tuple) else value
-            # Not `asdict`, which copies every value deeply: a comparison has thousands of rows.
+            # `asdict` would copy every value deeply, and a comparison has thousands of rows.
             for name, value in ((name, getattr(self, name)) for name in self.__dataclass_fields__)
-            # A 0 is a value: an interval may begin there, and a p value may be one.
+            # A 0 is a value: an interval may begin at 0, and a p value may be 0.
             if name in always or not (value is None or value is False or value in ("", ()))
         }
 
     def noted(self, *notes: str) -> Result:
-        """The row with these notes besides its own; empty ones are left out."""
+        """Return the row with these notes added; empty notes are skipped."""
         return replace(self, note="; ".join(filter(None, (self.note, *notes))))
 
     @property
     def interval(self) -> Interval | None:
-        """The interval, its method not kept."""
+        """The interval, without its method."""
         return None if self.low is None or self.high is None else Interval(self.low, self.high, "")
 
     @property
@@ -93,7 +93,7 @@ class Result:
 
 
 class Family(NamedTuple):
-    """A family of tests: its name in the heads of tables, and what tells it from others of that name."""
+    """A family of tests: its name in table headings, and a key that distinguishes families of the same name."""
 
     name: str
     key: Hashable = ()
@@ -104,55 +104,55 @@ Lead = Callable[["Comparison", Sequence[Result]], str]
 
 
 def no_lead(*_: object) -> str:
-    """The conclusion of a section that draws none."""
+    """Return the conclusion of a section that has none."""
     return ""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A statistic: which question it answers, of which quantities, and how its rows are made."""
+    """A statistic: the question that it answers, its quantities, and how its rows are computed."""
 
-    name: str  # The stem of its file: the key in `--json`, the word of `--only`
+    name: str  # The stem of its file: the key in `--json` and the argument of `--only`
     title: str  # The question that it answers, as a heading
-    quantities: tuple[MetricCard, ...]  # How each quantity is reckoned; every row has one of these
-    rows: Rows  # No row where the comparison lacks what the section needs: a blank control, traces, repetitions
-    lead: Lead = no_lead  # The conclusion in one or two sentences; empty for none
-    about: str = ""  # Whole sentences that explain the table, printed below it; each line is a paragraph
-    # Headings of the columns `a`, `b`, `metric` and `group`, where they hold something else than their names say.
+    quantities: tuple[MetricCard, ...]  # Definition of each quantity; every row has one of these
+    rows: Rows  # Yields nothing if the comparison lacks what the section needs: a blank control, traces, repetitions
+    lead: Lead = no_lead  # The conclusion in one or two sentences; may be empty
+    about: str = ""  # Full sentences that explain the table, printed below it; each line is a paragraph
+    # Headings of the columns `a`, `b`, `metric` and `group`, if they hold something else than their names say.
     headings: Mapping[str, str] = field(default_factory=dict)
     chart: ChartKind | None = None
-    charted: tuple[str, ...] = ()  # The quantities that the chart shows; all that tables show where it is empty
-    # Of a waterfall: how each of `charted` enters, 0 the accuracy that it starts from, 1 a step up, -1 a step down.
+    charted: tuple[str, ...] = ()  # The quantities that the chart shows; if empty, all that tables show
+    # For a waterfall, the role of each of `charted`: 0 the initial accuracy, 1 a step up, -1 a step down.
     signs: tuple[int, ...] = ()
-    order: int = 100  # Sections are read in this order, equal ones by name
+    order: int = 100  # Sections are sorted by this number, then by name
 
     def card(self, quantity: str) -> MetricCard | None:
-        """How a quantity is reckoned."""
+        """Return the definition of a quantity."""
         return next((card for card in self.quantities if card.describes(quantity)), None)
 
     def signed(self, quantity: str) -> bool:
-        """Whether a quantity may be below 0 and is printed with its sign."""
+        """Return whether a quantity may be below 0 and is printed with its sign."""
         card = self.card(quantity)
         return card is not None and card.values.startswith("-")
 
 
 @dataclass(frozen=True)
 class SectionResult:
-    """The rows of one section, or why they could not be computed."""
+    """The rows of one section, or the reason why they could not be computed."""
 
     section: Section
     rows: tuple[Result, ...]
     lead: str = ""
-    fault: str | None = None  # A trace that is damaged, a file that cannot be read
+    fault: str | None = None  # For example a damaged trace or an unreadable file
 
     @property
     def name(self) -> str:
-        """The section's."""
+        """The section's name."""
         return self.section.name
 
 
 def unit_of(metrics: Iterable[Metric]) -> str:
-    """`FRACTION` where the metrics are shares, every cluster worth 0 to 1 of 1; else `OWN_UNIT`."""
+    """Return `FRACTION` if the metrics are shares, every cluster between 0 and 1; else `OWN_UNIT`."""
     with_cells = [metric for metric in metrics if metric.cells]
     shares = all(metric.share and metric.combine != "root_of_ratio" for metric in with_cells)
     cells = (cell for metric in with_cells for cell in metric.cells)
@@ -161,7 +161,7 @@ def unit_of(metrics: Iterable[Metric]) -> str:
 
 
 def with_interval(row: Result, metric: Metric) -> Result:
-    """The row with value, n and 95 % interval of a metric."""
+    """Return the row with value, n and 95 % interval of a metric."""
     low, high = ends_of(interval(metric))
     return replace(row, value=metric.value, n=metric.n, low=low, high=high)
 
@@ -169,7 +169,7 @@ def with_interval(row: Result, metric: Metric) -> Result:
 # The note of a row by the reason why nothing was tested.
 UNTESTED: Mapping[str, str] = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
-    "waiting": "not tested: a mean over tasks, of which questions are not finished yet",
+    "waiting": "not tested: a mean over tasks with questions that are not finished yet",
     "unanswered": "not tested: one of the solvers answered nothing",
     "units": "not tested: the metric does not count the same units for both",
 }
@@ -182,9 +182,9 @@ EXACTLY = (
 
 
 def contrasted(row: Result, a: Metric, b: Metric, untested: str | None) -> tuple[Result, Result, Result]:
-    """Three rows: the difference b minus a, the value of a, the value of b.
+    """Return three rows: the difference b minus a, the value of a, the value of b.
 
-    The difference has interval and p value unless it is not to be tested; its note says how, or why not.
+    The difference has interval and p value unless `untested` gives a reason; its note names the test or the reason.
     """
     if untested is None:
         estimate = contrast(a, b)
@@ -200,7 +200,7 @@ def contrasted(row: Result, a: Metric, b: Metric, untested: str | None) -> tuple
 
 
 def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
-    """The rows as they are, or where nothing is to be tested without intervals and p values, with the reason."""
+    """Yield the rows, or if nothing may be tested, the rows without intervals and p values, with the reason."""
     for row in rows:
         if untested is None or (row.low is None and row.p is None):
             yield row
@@ -209,7 +209,7 @@ def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
 
 
 def adjusted(rows: Sequence[Result], family: Callable[[Result], Family]) -> list[Result]:
-    """The rows with p values adjusted after Holm among the rows of one family, whose name they get."""
+    """Return the rows with p values adjusted after Holm within each family; rows get their family's name."""
     places: dict[Family, dict[int, float]] = {}
     for place, row in enumerate(rows):
         if row.p is not None:

@@ -11,12 +11,12 @@ from hybrid.stats import combine
 
 
 def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """The metrics of the rotations; none if no question was rotated.
+    """Return the metrics of the rotations; none if no question was rotated.
 
-    `rotation.accuracy` over all rotations, `rotation.consistency` (the same option chosen in every one),
-    `rotation.all_correct`, `rotation.says.LETTER` (the share of asks with this answer), and `rotation.excluded`:
-    the number of questions without rotations, also for each task that has none. A question is left out if one of its
-    rotations failed.
+    `rotation.accuracy` is over all rotations, `rotation.consistency` is the share of questions with the same option
+    chosen in every rotation, `rotation.all_correct` the share right in every rotation, `rotation.says.LETTER` the share
+    of asks with this answer, and `rotation.excluded` the number of questions without rotations, also for each task that
+    has none. A question is left out if one of its rotations failed.
     """
     groups: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
@@ -44,7 +44,7 @@ def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores:
     choice_counts = {
         len(question.choices) for question in map(questions.get, answered_groups) if isinstance(question, Question)
     }
-    # Without cells: solvers are not compared by the letters they choose.
+    # These metrics have no cells, because solvers are not compared by the letters they choose.
     shares = {f"says.{letter}": letter_counts[letter] / len(asks) for letter in LETTERS[: max(choice_counts)]}
     tasks, moved = (Counter(members[0].task for members in grouping.values()) for grouping in (groups, multiples))
     still = {f"excluded_in.{task}": float(n) for task, n in sorted(tasks.items()) if task not in moved}

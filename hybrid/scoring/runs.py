@@ -1,8 +1,8 @@
-"""Scores of a run: attempts on disk to verdicts and metrics; no model is called, and it can be repeated for ever.
+"""Scores of a run: from attempts on disk to verdicts and metrics. No model is called, so scoring can be repeated.
 
     hybrid score RUN [--verdicts judge] [--json]
 
-`tally.py` makes the scores, or reads them back; a judge's readings (`readings.py`) only add numbers.
+`tally.py` computes the scores, or reads saved ones; a judge's readings (`readings.py`) only add numbers.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def score_run(
     *,
     keep: bool = True,
 ) -> tuple[Scored, ...]:
-    """Score the solvers of a run (all by default), unless the scores on disk hold, and write their scores.
+    """Score the solvers of a run (default: all) and save their scores; valid saved scores are reused.
 
-    Without `keep` nothing is written: for a run that goes on.
+    With `keep` False nothing is written, for a run that is still going on.
 
-    With `verdicts`, a file or "judge" for each solver's own, there are also metrics `judged.*`, which count the replies
-    that our parser could not read as a judge read them. The scores on disk stay without them.
+    With `verdicts`, a file or "judge" for each solver's own readings, metrics `judged.*` are added, which count replies
+    that the parser could not read as the judge read them. The saved scores do not include them.
 
     Raises:
-        UsageError: the answers are hidden, a solver has no attempts there, or there are no verdicts.
+        UsageError: the answers are hidden, a solver has no attempts, or there are no verdicts.
         DataError: a verdict that does not belong to the run.
     """
     identity = folder.manifest["identity"]
@@ -67,14 +67,14 @@ def _scored(
     solver_tally: Tally,
     rule: UnansweredRule,
 ) -> Scored:
-    """The tally of one solver with what the manifest says of it."""
+    """Return the tally of one solver with the manifest's facts about it."""
     identity = folder.manifest["identity"]
     imported, model = "imported" in identity, identity.get("model")
     tools = {name: facts.get("tools", {}) for name, facts in folder.manifest["solvers"].items()}
     all_tools = {tool for of_solver in tools.values() for tool in of_solver}
     labels = []
     for label in folder.manifest.get("labels", ()):
-        # A label KIND: TOOL, TOOL concerns those solvers that may call the tools.
+        # A label "KIND: TOOL, TOOL" applies only to solvers that may call these tools.
         kind, _, words = label.partition(": ")
         label_tools = words.split(", ")
         own_tools = ", ".join(tool for tool in label_tools if tool in tools.get(solver, {}))
@@ -101,7 +101,7 @@ def _scored(
 
 
 def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
-    """The named solvers of a run, all without a name. Raises `UsageError` for one without attempts."""
+    """Return the named solvers of a run, by default all. Raises `UsageError` for one without attempts."""
     available = folder.solvers()
     for name in solvers:
         if name not in available:
@@ -142,7 +142,7 @@ def refuse_hidden(benchmark: Benchmark, split: str) -> None:
 def _judged(
     scored: Scored, folder: RunFolder, benchmark: Benchmark, options: ScoreOptions, readings: Readings
 ) -> Scored:
-    """The solver with metrics `judged.*`, in which unreadable replies count as the judge read them."""
+    """Return the solver with metrics `judged.*`, in which unreadable replies count as the judge read them."""
     questions = scored.questions
     unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
     attempts = folder.recorded(scored.solver).without_steps
@@ -168,7 +168,7 @@ def _judged(
 
 
 def write_submission(folder: RunFolder, solver: str) -> Path:
-    """The file that the benchmark's server takes, from one solver's attempts."""
+    """Write the file for the benchmark's submission server, from one solver's attempts; return its path."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
     answers: dict[str, str | None] = {question.id: None for question in questions.sound}
@@ -183,5 +183,5 @@ def write_submission(folder: RunFolder, solver: str) -> Path:
 
 
 def data_of(identity: Mapping[str, Any]) -> Data:
-    """Where the questions of a run come from, as its manifest says it."""
+    """Return the source of a run's questions, from the manifest's identity."""
     return Data(identity["benchmark"], identity["split"], identity.get("data") or {}, identity.get("settings", {}))

@@ -1,8 +1,8 @@
-"""One solver's scores: its verdicts and metrics under both rules of what no answer is worth.
+"""One solver's scores: its verdicts and metrics under both rules for the worth of no answer.
 
-Every number exists twice, and an output follows one rule: a question without a readable answer is wrong, as the papers
-count, or a guess, alike for a specialist that abstains and a model whose reply cannot be parsed. A failed question is
-in neither: it is missing, and `with_failed.*` counts it as wrong.
+Every number exists under both rules, and an output follows one: a question without a readable answer counts as wrong,
+as in the papers, or as a guess, both for a specialist that abstains and for a model whose reply cannot be parsed. A
+failed question counts in neither: it is missing, and only `with_failed.*` counts it as wrong.
 
 `runs.py` scores runs, `predicted.py` predictions that other programs saved.
 """
@@ -27,32 +27,32 @@ from hybrid.stats import interval
 
 T = TypeVar("T")
 
-# Questions by id, broken rows among them.
+# Questions by id, including broken rows.
 AnyQuestions = Mapping[str, Question | BrokenQuestion]
 
-# How the metrics that count a failed question as wrong begin.
+# Prefix of metrics that count a failed question as wrong.
 WITH_FAILED = "with_failed."
-# How the metrics that count what a judge read begin.
+# Prefix of metrics that count a judge's readings.
 JUDGED = "judged."
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Scores under one rule of what no answer is worth, and the metrics that they add up to."""
+    """Scores under one rule for the worth of no answer, and their metrics."""
 
     scores: tuple[Score, ...]
     metrics: tuple[Metric, ...]
 
     def values(self) -> dict[str, Json]:
-        """The metrics by name, those with dots nested."""
+        """Return the metrics by name, those with dots nested."""
         return nested({metric.name: rounded(metric.value) for metric in self.metrics})
 
     def tasks(self, by: str | None) -> dict[str, Json]:
-        """Questions and accuracy of each task, or of each value of the group `by`."""
+        """Return the number of questions and the accuracy of each task, or of each value of the group `by`."""
         tasks: dict[str, Json] = {}
         for name, members in grouped(self.scores, lambda score: group_of(score, by)).items():
             failed = sum(score.outcome.failed for score in members)
-            # `n` counts all questions; failed ones are named where there are some and are not in the accuracy.
+            # `n` counts all questions; failed ones are reported if there are any, and are not in the accuracy.
             counts: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
             tasks[name] = {**counts, "failed": failed} if failed else counts
         return tasks
@@ -60,7 +60,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Scored:
-    """One solver's scores, under both rules of what no answer is worth."""
+    """One solver's scores, under both rules for the worth of no answer."""
 
     benchmark: str
     solver: str
@@ -69,69 +69,69 @@ class Scored:
     unanswered: UnansweredRule
     questions: Mapping[str, Question | BrokenQuestion]
     data: Data
-    # Questions of the run that this solver has not been asked yet: no part of any number.
+    # Number of questions that this solver has not been asked yet; they count in no number.
     open: int = 0
-    # The cost of the asks; None where it was not recorded.
+    # The cost of the asks; None if not recorded.
     usage: Usage | None = None
-    # Seconds during which at least one question was being asked; None where it was not recorded.
+    # Seconds during which at least one question was being asked; None if not recorded.
     wall_s: float | None = None
     labels: tuple[str, ...] = ()
-    # A line for each thing that is wrong with what the run holds of this solver.
+    # One line per problem with the run's records of this solver.
     damage: tuple[str, ...] = ()
-    # Why an answered question has no score, by id.
+    # Reason why an answered question has no score, by id.
     reasons: Mapping[str, str] = field(default_factory=dict)
-    # Why the scores are not on disk now.
+    # Reason why the scores were not saved; None if they were.
     not_kept: str | None = None
-    # Where asked for, the scores in which unreadable replies count as a judge read them.
+    # On request, the scores in which unreadable replies count as a judge read them.
     judged: Mapping[UnansweredRule, Counted] = field(default_factory=dict)
-    # The format of predictions, and the rows that did not fit.
+    # The format of predictions, and the rows that did not match.
     origin: Origin | None = None
-    # The solver's own name in its run, which `solver` may add to; the name of predictions.
+    # The solver's name in its run, which `solver` may extend; or the name of predictions.
     recorded: str = ""
-    # The run, with its traces; None for predictions that were scored as they lie on disk.
+    # The run with its traces; None for predictions scored directly from their file.
     folder: RunFolder | None = None
-    # The MLLM of the run as it is called everywhere (`openai:gpt-4o`); of predictions and imports their name.
+    # The MLLM of the run, for example `openai:gpt-4o`; for predictions and imports their name.
     model: str | None = None
-    # The output of the run's tool calls: `real`, or the control in force.
+    # The source of tool output in the run: `real`, or the control in force.
     tool_output: str = "real"
-    # Whether these are the scores of another one here, with a judge's readings: no solver of its own.
+    # Whether these scores duplicate another solver's, with a judge's readings.
     read_by_judge: bool = False
 
     @property
     def in_batches(self) -> bool:
-        """Whether its model was asked in batches, so that its seconds tell no latency."""
+        """Whether its model was asked in batches, so that its seconds are not latencies."""
         asks = self.folder is not None and self.usage is not None and self.usage.model_calls > 0
         return asks and any("batch" in way for way in self.manifest.get("connection", ()))
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
-        """The manifest of its run (`folder`), read once: a comparison asks for it with every row."""
+        """The manifest of its run (`folder`), cached because a comparison uses it for every row."""
         assert self.folder is not None  # noqa: S101 - predictions on disk have no manifest
         return self.folder.manifest
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What the manifest says that the run is; empty for predictions on disk."""
+        """The identity in the run's manifest; empty for predictions scored from their file."""
         return {} if self.folder is None else self.manifest["identity"]
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """The scores by the chosen rule."""
+        """The scores under the chosen rule."""
         return self.counted[self.unanswered].scores
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics by the chosen rule."""
+        """The metrics under the chosen rule."""
         return self.counted[self.unanswered].metrics
 
     @property
     def failed(self) -> int:
-        """The number of questions that failed."""
+        """Number of questions that failed."""
         return sum(score.outcome.failed for score in self.scores)
 
     @property
     def without_prediction(self) -> int:
-        """The number of the data's questions that predictions leave out; 0 for a run of our own."""
+        """Number of the data's questions that the predictions omit; 0 for a run by hybrid."""
         if self.origin is not None:
             return len(self.origin.missing)
         predictions = self.manifest.get("predictions") if self.folder is not None else None
@@ -143,14 +143,14 @@ class Scored:
         return nothing_answered(self.scores)
 
     def under(self, rule: UnansweredRule) -> Scored:
-        """These scores with another rule of what no answer is worth."""
+        """Return these scores under another rule for the worth of no answer."""
         return replace(self, unanswered=rule)
 
     def as_json(self, by: str | None = None) -> dict[str, Json]:
-        """The object of `hybrid score --json` for one solver; `by` is a group to report by instead of tasks.
+        """Return the object of `hybrid score --json` for one solver; `by` is a group to report by instead of tasks.
 
-        All follow the rule `unanswered`. Accuracies are over the questions that did not fail; `intervals` are 95 %:
-        low, high, method.
+        All numbers follow the rule `unanswered`. Accuracies cover the questions that did not fail; `intervals` are 95
+        %: low, high, method.
         """
         report: dict[str, Json] = {
             "benchmark": self.benchmark,
@@ -177,7 +177,7 @@ class Scored:
 
 
 def with_judged(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
-    """Every solver, followed by its scores with a judge's readings where there are some."""
+    """Return every solver, each followed by its scores with a judge's readings if it has them."""
     expanded = []
     for solver in solvers:
         expanded.append(solver)
@@ -189,17 +189,17 @@ def with_judged(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
 
 
 def nothing_answered(scores: Sequence[Score]) -> bool:
-    """Whether none of these has a readable answer."""
+    """Return whether no score has a readable answer."""
     return all(score.answer is None for score in scores)
 
 
 def group_of(score: Score, by: str | None) -> str:
-    """The task of a score, or its value of the group `by`; "-" where it has none."""
+    """Return the task of a score, or its value of the group `by`; "-" if it has none."""
     return score.task if by is None else score.groups.get(by, "-")
 
 
 def grouped(items: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
-    """The items by name, the names sorted; those of one name in their order."""
+    """Group the items by name, with names sorted and the items of a name in their order."""
     parts = defaultdict[str, list[T]](list)
     for item in items:
         parts[name(item)].append(item)
@@ -207,12 +207,12 @@ def grouped(items: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
 
 
 def rounded(value: float | None) -> float | None:
-    """Twelve digits: enough for every comparison, and no noise of the last bit in a file."""
+    """Round to twelve digits, enough for every comparison, so that files have no last-bit noise."""
     return None if value is None else round(value, 12)
 
 
 def nested(flat: Mapping[str, Json]) -> dict[str, Json]:
-    """`{"qAcc.low": x}` as `{"qAcc": {"low": x}}`."""
+    """Turn `{"qAcc.low": x}` into `{"qAcc": {"low": x}}`."""
     tree: dict[str, Json] = {}
     for name, value in flat.items():
         head, dot, tail = name.partition(".")
@@ -228,7 +228,7 @@ def nested(flat: Mapping[str, Json]) -> dict[str, Json]:
 def counted_twice(
     benchmark: Benchmark, questions: Mapping[str, Question | BrokenQuestion], tally: Tally, rule: UnansweredRule
 ) -> dict[UnansweredRule, Counted]:
-    """The scores and metrics under the rule by which a tally was made, and under the other one."""
+    """Return the scores and metrics under the tally's rule and under the other rule."""
     by_other_rule = {score.id: score for score in tally.by_other_rule}
     if not by_other_rule:
         return dict.fromkeys((rule, OTHER[rule]), Counted(tally.scores, metrics_of(benchmark, questions, tally.scores)))
@@ -238,7 +238,7 @@ def counted_twice(
 
 
 def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """The metrics of the benchmark and of rotations, without failures; those of `with_failed.*` count them as wrong."""
+    """Return the metrics without failed questions, then `with_failed.*`, which count failed ones as wrong."""
     metrics = summary(benchmark, questions, scores)
     if not any(score.outcome.failed for score in scores):
         return metrics
@@ -247,5 +247,5 @@ def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[S
 
 
 def summary(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """The benchmark's metrics, and those of `--rotate` where there are rotations; what failed is missing."""
+    """Return the benchmark's metrics, plus those of rotations if there are any; failed questions are missing."""
     return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))

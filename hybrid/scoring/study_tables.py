@@ -1,9 +1,9 @@
-"""The tables of a study, within 80 columns: the gain, the effects, and what tools, calls and specialists come to.
+"""The tables of a study, within 80 columns: gain, effects, and results on tools, calls and specialists.
 
     for table in study_tables(sections):
         print(as_text(table))
 
-They are a view of the result table over all questions; every number, by task and by tool, is in the sections.
+They show the result table over all questions; the sections have every number, by task and by tool.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PART_COLUMNS = (
     Column("part", "left"),
     *map(Column, ("value", "95 %", "questions", "of these called", "of these changed")),
 )
-# An effect by its quantity, in the order of a study.
+# Names of the effects by quantity, in the order of a study.
 WORDS = {
     gain.PRESENCE: "presence: blank tools - alone",
     gain.CONTENT: "content: with tools - blank tools",
@@ -37,11 +37,11 @@ WORDS = {
 
 
 def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
-    """The tables that these sections have rows for."""
+    """Return the tables for which these sections have rows."""
     rows = {section.name: [row for row in section.rows if not row.group] for section in sections}
     by_solver = defaultdict[str, list[Result]](list)
     for row in rows.get(decomposition.NAME, ()):
-        # Over all tools.
+        # Rows with a metric are for single sets of tools; keep those over all tools.
         if not row.metric:
             by_solver[row.b].append(row)
     return (
@@ -54,7 +54,7 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
 
 
 def decomposition_table(rows: Sequence[Result]) -> Table:
-    """A line a part of the gain of one solver: value and interval, then the three shares that it is the product of."""
+    """Return a line per part of one solver's gain: value and interval, then its three factors."""
     numbers = {row.quantity: row.value for row in rows}
     factors = {term.part: term.factors for term in decomposition.TERMS}
     lines = []
@@ -72,7 +72,7 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
 
 
 def _effects(rows: Sequence[Result]) -> Iterator[Table]:
-    """A line an effect."""
+    """Yield a table with a line per effect."""
     selected = [row for row in rows if row.quantity in WORDS]
     selected.sort(key=lambda row: [*WORDS].index(row.quantity))
     if selected:
@@ -94,7 +94,7 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
 
 
 def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:
-    """A line a quantity: its value, its interval, and of how many questions it is."""
+    """Yield a table with a line per quantity: value, interval, and number of questions."""
     selected = [row for row in rows if not row.detail]
     if selected:
         columns = (Column("quantity", "left"), Column("value"), Column("95 %"), Column("of"))

@@ -1,4 +1,4 @@
-"""The answers of a solver as columns (numpy), one a fact, made from its scores once, when they are asked for."""
+"""The answers of a solver as numpy columns, one per fact, computed from its scores on first use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Objects = NDArray[np.object_]
 
 
 class Answers:
-    """The columns of one solver, in the order of its scores; a repetition has its own.
+    """The columns of one solver, in the order of its scores; each repetition has its own.
 
-    The last entry is that of no question, so that a place of -1 is of a question which the solver lacks.
+    The last entry stands for no question, so that index -1 denotes a question that the solver lacks.
     """
 
     def __init__(self, scored: Scored) -> None:
@@ -34,7 +34,7 @@ class Answers:
         self.tasks_by_metric: Mapping[str, Sequence[str]] = {}
 
     def correct(self, rule: UnansweredRule) -> Floats:
-        """How right by a rule, 0..1; nan where there is no right and wrong."""
+        """Return the correctness under a rule, 0..1; nan if there is no right and wrong."""
         if rule not in self._correct:
             scores = self.scored.counted[rule].scores
             self._correct[rule] = np.array(
@@ -43,25 +43,25 @@ class Answers:
         return self._correct[rule]
 
     def right(self, rule: UnansweredRule) -> Floats:
-        """1 for a right answer, 0 for any other, and for no answer what its rule gives."""
+        """Return 1 for a right answer, 0 for any other, and the rule's value for no answer."""
         correct = self.correct(rule)
         return np.where(answered(self.answer), correct == 1, np.nan_to_num(correct))
 
     def metrics(self, benchmark: Benchmark, questions: AnyQuestions, rule: UnansweredRule) -> tuple[Metric, ...]:
-        """The metrics of all its questions."""
+        """Return the metrics over all its questions."""
         if rule not in self._metrics:
             self._metrics[rule] = summary(benchmark, questions, self.scored.counted[rule].scores)
         return self._metrics[rule]
 
 
 def answered(answers: Objects) -> Flags:
-    """Where there is a readable answer."""
+    """Mark the positions with a readable answer."""
     return np.fromiter((answer is not None for answer in answers), bool, len(answers))
 
 
 def objects(values: Sequence[Any]) -> Objects:
-    """A column of any values."""
-    # Of answers of equal length numpy would make a table of their parts.
+    """Return a column of arbitrary values."""
+    # numpy would turn answers of equal length into a table of their parts.
     array = np.empty(len(values), object)
     array[:] = values
     return array

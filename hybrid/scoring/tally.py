@@ -1,13 +1,13 @@
-"""One solver's scores: made from its replies, or read from `RUN/SOLVER/scores.jsonl` while these still hold.
+"""One solver's scores: computed from its replies, or read from `RUN/SOLVER/scores.jsonl` while still valid.
 
     tally(folder, benchmark, "mllm", folder.questions(), ScoreOptions())
 
-Scores on disk hold while all that they were made from is the same: replies, questions, the scorer's code and words,
-protocol and rule (`scores.json` next to them). Where something differs, is missing or is
-damaged, the replies are scored and both files written again. What a judge read is no part of them.
+Saved scores are valid while all their inputs are the same: replies, questions, the scorer's code and texts, protocol
+and rule (`scores.json` next to them). If anything differs, is missing or damaged, the replies are scored again and both
+files rewritten. They never include a judge's readings.
 
-A folder that cannot be written is scored all the same. Where answers were recorded and are lost, every question without
-an answer counts as failed: it is unknown which were lost.
+A folder that is not writable is scored too. If recorded answers were lost, every question without an answer counts as
+failed, because it is unknown which answers were lost.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hybrid.log.questions import RecordedQuestions
 from hybrid.plugins.prompt_texts import text_hash
 from hybrid.serving.sources import ours
 
-# The other rule of what no answer counts.
+# The other rule for the worth of no answer.
 OTHER: Mapping[UnansweredRule, UnansweredRule] = {"guess": "wrong", "wrong": "guess"}
 
 
@@ -44,35 +44,35 @@ class Replies:
 
     asked: Iterable[Question | BrokenQuestion]
     attempts: Mapping[str, Attempt]
-    # Ids that were asked and not finished.
+    # Ids of questions that were asked and not finished.
     failed: Collection[str] = frozenset()
-    # Whether the replies are answers that somebody else's extraction stored: these are compared as they are.
+    # Whether the replies are answers that another program extracted, which are compared without parsing.
     stored: bool = False
 
 
 @dataclass(frozen=True)
 class Tally:
-    """One solver's scores before they are summed, in the order of the questions."""
+    """One solver's scores before they are summarised, in the order of the questions."""
 
     scores: tuple[Score, ...]
-    # The unanswered questions once more, scored by the other rule.
+    # The unanswered questions again, scored by the other rule.
     by_other_rule: tuple[Score, ...]
-    # Questions that the solver has not been asked yet.
+    # Number of questions that the solver has not been asked yet.
     open: int
     usage: Usage
-    # Seconds during which at least one question was being asked; None where it was not recorded.
+    # Seconds during which at least one question was being asked; None if not recorded.
     wall_s: float | None
-    # A line for each thing that is wrong with the file of the attempts.
+    # One line per problem with the file of attempts.
     damage: tuple[str, ...] = ()
-    # By id why an answered question has no score.
+    # Reason why an answered question has no score, by id.
     reasons: Mapping[str, str] = field(default_factory=dict)
-    # Why the scores are not on disk now.
+    # Reason why the scores were not saved; None if they were.
     not_kept: str | None = None
 
 
 @dataclass(frozen=True)
 class _Basis:
-    """The basis of scores; `inputs` are the sha256 of the run's files, by name."""
+    """The inputs of scores; `inputs` are the sha256 of the run's files, by name."""
 
     inputs: Mapping[str, str]
     scorer: str
@@ -82,7 +82,7 @@ class _Basis:
 
 @dataclass(frozen=True)
 class _ScoresBasis:
-    """`scores.json`: what the scores next to it were made from, their own sha256, and the rest of the tally."""
+    """`scores.json`: the inputs of the scores next to it, their sha256, and the rest of the tally."""
 
     basis: _Basis
     scores_sha256: str
@@ -103,16 +103,16 @@ def tally(
     *,
     keep: bool = True,
 ) -> Tally:
-    """A score of every question of the run that this solver was asked or could not be asked.
+    """Score every question of the run that this solver was asked or could not be asked.
 
-    The scores are written next to the answers, unless `keep` says not to: while a run goes on, its folder is its own.
+    The scores are saved next to the answers unless `keep` is False, for a run that is still going on.
 
     Raises:
-        UsageError: the official parse cannot read replies to our format line.
+        UsageError: the official parse cannot read replies to hybrid's format line.
         DataError: there are answers to questions that the run does not have.
     """
     refuse_our_line(folder, benchmark, questions, options)
-    # Before the replies are read: what is written meanwhile belongs to the next scoring.
+    # Hash the files before reading replies, so that anything written meanwhile invalidates these scores.
     identity, extent = folder.manifest["identity"], folder.extent(attempts_of(solver))
     inputs = {
         "identity": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
@@ -143,7 +143,7 @@ def tally(
 
 
 def recorded_of(folder: RunFolder, solver: str, questions: RecordedQuestions) -> Recorded:
-    """A solver's recorded attempts at these questions. Raises `DataError` where it answers others."""
+    """Return a solver's attempts at these questions. Raises `DataError` if it answers other questions."""
     recorded = folder.recorded(solver)
     unknown = [identity for identity in recorded.by_id if identity not in questions.by_id]
     if unknown:
@@ -156,7 +156,7 @@ def recorded_of(folder: RunFolder, solver: str, questions: RecordedQuestions) ->
 
 
 def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions) -> Tally:
-    """Every question scored, those without an answer under both rules of what that counts."""
+    """Score every question, those without an answer under both rules."""
     scores: list[Score] = []
     by_other_rule: list[Score] = []
     reasons: dict[str, str] = {}
@@ -165,7 +165,7 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
     waiting = 0
     known_groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
     for original in replies.asked:
-        # Questions of the same groups get one mapping of them, which their scores keep.
+        # Questions with equal groups share one mapping, which their scores keep.
         question = replace(original, groups=known_groups.setdefault(tuple(original.groups.items()), original.groups))
         attempt = replies.attempts.get(question.id)
         if attempt is not None:
@@ -177,9 +177,9 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
             try:
                 score, *others = _scored(benchmark, replies, question, attempt, options)
             except UsageError:
-                # It is about the command: every other question has it too.
+                # The error is about the command and would occur for every question.
                 raise
-            # A scorer that cannot live with one answer costs this question, and what was paid for all others stays.
+            # A scorer that fails on one answer costs only this question, and all other paid answers are kept.
             except Exception as error:
                 score, others = _unasked(question, Outcome.BROKEN), []
                 reasons[question.id] = f"cannot be scored: {redact(in_one_line(error))}"
@@ -196,7 +196,7 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
 def _scored(
     benchmark: Benchmark, replies: Replies, question: Question, attempt: Attempt, options: ScoreOptions
 ) -> list[Score]:
-    """The score of an answer, and where it holds none, that by the other rule as well."""
+    """Return the score of an answer and, if it has no readable answer, the score by the other rule."""
 
     def score(options: ScoreOptions) -> Score:
         if replies.stored:
@@ -210,18 +210,18 @@ def _scored(
 
 
 def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
-    """The score of a question without an attempt."""
+    """Return the score of a question without an attempt."""
     return Score(question.id, question.task, 0.0, outcome, groups=question.groups, cluster=question.cluster)
 
 
-# When an attempt began, in seconds since 1970 (None where it does not say), and how many seconds it took.
+# Start of an attempt in seconds since 1970 (None if unknown), and its duration in seconds.
 Span = tuple[float | None, float]
 
 
 def wall_seconds(attempts: Sequence[Span]) -> float | None:
-    """Seconds during which at least one of the attempts was under way; None where one does not say when it began.
+    """Return the seconds during which at least one attempt was running; None if a start is unknown.
 
-    Questions asked side by side count once, and a pause between two commands that fill one run does not count.
+    Parallel questions count once, and a pause between two commands that continue one run does not count.
     """
     spans = sorted((start, start + max(0.0, lasted)) for start, lasted in attempts if start is not None)
     if len(spans) < len(attempts):
@@ -236,9 +236,9 @@ def wall_seconds(attempts: Sequence[Span]) -> float | None:
 def refuse_our_line(
     folder: RunFolder, benchmark: Benchmark, questions: RecordedQuestions, options: ScoreOptions
 ) -> None:
-    """Raise `UsageError` where the official parse cannot read what the run's own format line asked for.
+    """Raise `UsageError` if the official parse cannot read the replies that the run's format line asked for.
 
-    Predictions that somebody else saved carry no line of ours.
+    Predictions that another program saved have no such format line.
     """
     prompts = folder.manifest["identity"].get("prompts")
     if options.parse != "official" or prompts is None or not prompts.get("format_line", True):
@@ -253,7 +253,7 @@ def refuse_our_line(
 
 
 def scorer_of(benchmark: Benchmark) -> str:
-    """Hex sha256 of the code, the card and the words by which a benchmark's replies are scored, imports included."""
+    """Return the hex sha256 of the code (with imports), card and texts by which a benchmark's replies are scored."""
     facts = f"{_code(benchmark.card.name)} {text_hash(benchmark.texts)} {benchmark.card.metrics!r}"
     return hashlib.sha256(facts.encode()).hexdigest()
 
@@ -271,7 +271,7 @@ def _sha256(path: Path) -> str:
 
 
 def _tally_on_disk(folder: RunFolder, solver: str, basis: _Basis, questions: RecordedQuestions) -> Tally | None:
-    """The tally on disk; None where it is damaged, or has another basis."""
+    """Return the saved tally; None if it is damaged or has other inputs."""
     path = folder.path / solver / SCORES
     try:
         data = path.with_name(SCORES_BASIS).read_bytes()

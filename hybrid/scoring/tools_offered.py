@@ -1,8 +1,8 @@
-"""Words for runs that offer different tools: `without depth`, `only depth`, `no tools`, `tools depth, crop`.
+"""Names for runs that offer different tools: `without depth`, `only depth`, `no tools`, `tools depth, crop`.
 
     tools_words([full, without_depth])        # [(), ("without depth",)]
 
-Only a solver that offers a model tools differs by them: the MLLM alone is the same in all of these runs.
+Only solvers that offer a model tools get such names: the MLLM alone is the same in all of these runs.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from hybrid.plugins.registry import load_solver, solver_names
 from hybrid.scoring.groups import is_imported, word
 from hybrid.scoring.score import Scored
 
-# So many missing tools are named as missing; where more are, the tools offered are named.
+# Up to this many missing tools are named; if more are missing, the offered tools are named.
 FEW = 2
 
 
 def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
-    """For each solver the words for its tools among those of the same name; none where all offer the same tools."""
-    # None for a solver that offers none or whose tools were not recorded.
+    """Return for each solver the words for its tools among solvers of its name; none if all offer the same tools."""
+    # None for a solver that offers no tools or whose tools were not recorded.
     offers: list[tuple[str, ...] | None] = []
     for solver in solvers:
         tools = (
@@ -27,7 +27,7 @@ def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
         )
         offers.append(tuple(tools) if tools is not None and load_solver(word(solver)).offers_tools else None)
     keys = [(solver.benchmark, word(solver)) for solver in solvers]
-    # Of each solver every tool that it or another of its name offers.
+    # For each solver, every tool that any solver of its name offers.
     all_tools = [
         [tool for other, tools in zip(keys, offers, strict=True) if other == name for tool in tools or ()]
         for name in keys

@@ -1,4 +1,4 @@
-"""The tool calls of an ask, read back from its steps.
+"""The tool calls of an ask, reconstructed from its steps.
 
 attempt = folder.recorded("controller").by_id["val_Jigsaw_1"]
 calls_of(attempt.exchanges[0])
@@ -15,7 +15,7 @@ from hybrid.log.folder import RunFolder
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A tool call as the attempt has it: images and arguments as the tool got them; no finding after a fault."""
+    """A recorded tool call: images and arguments as the tool got them; no output after a fault."""
 
     tool: str
     images: tuple[str, ...]
@@ -26,7 +26,7 @@ class TracedCall:
 
 
 def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
-    """The tool calls of one ask, in order."""
+    """Return the tool calls of one ask, in order."""
     calls = []
     for step in (step for step in exchange.reply.steps if step.kind == "tool"):
         images, args = step.data.get("images"), step.data.get("args")
@@ -43,7 +43,7 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
 
 
 def lacks_pictures(folder: RunFolder, solver: str) -> bool:
-    """Whether tools answered a solver of a run and none of them made a picture; False where no tool answered."""
+    """Return whether tools answered a solver and none made a picture; False if no tool answered."""
     answered = False
     for attempt in folder.recorded(solver).by_id.values():
         for exchange in attempt.exchanges:

@@ -1,10 +1,10 @@
-"""Questions whose answer was voted on: the score of the vote, and of every sample as if it alone had been the reply.
+"""Questions that were voted on: the score of the vote, and of every sample as if it alone were the reply.
 
     voted_questions(scored)[0].samples
 
-Each sample is scored by the benchmark's own dialogue and scorer; its sum over the questions is what one run at the same
-temperature would have given. A dialogue that would have gone on otherwise after a sample (another part of a picture, a
-question asked again) was never asked that way: such a sample has no verdict and is counted.
+Each sample is scored by the benchmark's own dialogue and scorer; the total over questions is what one run at the same
+temperature would have given. If the dialogue would have continued differently after a sample (another part of a
+picture, a repeated question), that prompt was never sent: such a sample has no verdict and is counted.
 """
 
 from __future__ import annotations
@@ -29,42 +29,42 @@ class VotedQuestion:
 
     # The solver's own score.
     vote: Score
-    # The score of each sample as the reply; None where the dialogue would have gone on otherwise.
+    # The score of each sample as the reply; None if the dialogue would have continued differently.
     samples: tuple[Score | None, ...]
-    # Samples of the last vote, which is about the answer.
+    # Number of samples in the last vote, which decides the answer.
     last: int
-    # Those of them without a readable answer.
+    # Number of those samples without a readable answer.
     unreadable: int
-    # Model calls of all votes that ended in a refusal.
+    # Number of model calls of all votes that ended in a refusal.
     refused: int
-    # Samples of all votes.
+    # Number of samples in all votes.
     drawn: int
-    # Of the readable samples of the last vote those for its winner, 0..1; None where there is no such share.
+    # The winner's share of the readable samples in the last vote, 0..1; None if there are none.
     share: float | None
     # Probability, 0..1, that the vote claims for its winner.
     confidence: float | None
 
     @property
     def known(self) -> tuple[Score, ...]:
-        """The samples with a verdict."""
+        """The samples that have a verdict."""
         return tuple(score for score in self.samples if score is not None and score.correct is not None)
 
     @property
     def single(self) -> float | None:
-        """Mean verdict of a single sample."""
+        """Mean verdict of the samples."""
         return fmean(score.correct or 0.0 for score in self.known) if self.known else None
 
     @property
     def best(self) -> float | None:
-        """The best verdict of any sample."""
+        """Best verdict of any sample."""
         return max((score.correct or 0.0 for score in self.known), default=None)
 
 
 def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
-    """The questions of a solver that were voted on; none where its run did not sample, or it samples of its own accord.
+    """Return the questions of a solver that were voted on; none if its run did not sample or it samples itself.
 
     Raises:
-        DataError: attempts that cannot be read.
+        DataError: unreadable attempts.
     """
     folder = scored.folder
     if folder is None or is_imported(scored) or word(scored) not in solver_names():
@@ -114,7 +114,7 @@ def _voted(
 
 
 class _Elsewhere(Exception):
-    """A prompt that was not put."""
+    """Raised for a prompt that was never sent."""
 
 
 def _alone(
@@ -124,7 +124,7 @@ def _alone(
     sample_lists: Sequence[Sequence[Step]],
     number: int,
 ) -> tuple[Exchange, ...] | None:
-    """The dialogue with one sample of every vote as the reply; None where it would have asked something else."""
+    """Return the dialogue with sample `number` of every vote as the reply; None if it would ask something else."""
     place = -1
 
     async def ask(prompt: Prompt) -> Reply:
@@ -146,5 +146,5 @@ def _alone(
 
 
 def _seen(prompt: Prompt) -> tuple[object, ...]:
-    """A key of a prompt within its dialogue, independent of its wording."""
+    """Return a key of a prompt within its dialogue that does not depend on its wording."""
     return (prompt.kind, prompt.choices, tuple(ref.image.sha256 for ref in prompt.images))

@@ -1,1 +1,1 @@
-"""Where tools run: service, batching, worker, loader, weights, known answers, cache."""
+"""The service that runs tools: executors, batching, worker process, loader, weights, known answers, cache."""

@@ -1,11 +1,11 @@
-"""The queue of a tool that batches: what is of one form and waits runs as one batch.
+"""The queue of a batching tool: waiting items of one form run as one batch.
 
-    lane = Lane(8, run, form=shape_of)               # run(items) gives one result, or error, an item
-    async with lane.room:                            # so that only a few batches of items are in memory
-        result = await lane.submit(prepare(item))    # for an item that is being made
+    lane = Lane(8, run, form=shape_of)               # run(items) returns one result, or error, per item
+    async with lane.room:                            # limits the items in memory to a few batches
+        result = await lane.submit(prepare(item))    # `prepare` may still be running
 
-The form that fills a batch best goes first. A batch that is not full waits for the items that are being made. A full
-one is handed over while another runs, so that the device finds it at once.
+The form that fills a batch best goes first. A batch that is not full waits for items in preparation. A full one is
+handed over while another runs, so that the device never waits for it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Generic, TypeVar
 from hybrid.config import COMING_WAIT_S
 from hybrid.core.errors import HybridError, Outage, ToolError
 
-# How long a request waits for company: well under the time of any tool, longer than a burst of requests takes.
+# Seconds that a request waits for others: far below the time of any tool, longer than a burst of requests.
 BATCH_WAIT_S = 0.004
-# Items in a lane of several forms, at least: of few items hardly two are alike.
+# Minimum capacity, in items, of a lane with several forms: among few items hardly two have the same form.
 MIXED_ROOM = 64
-# Batches that may go before an item that came earlier.
+# Number of later batches that may overtake an item.
 MAX_OVERTAKEN = 24
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, eq=False)
 class _Waiting(Generic[T, R]):
-    """An item that waits, its place among all that came, and how many batches had gone then."""
+    """A waiting item, its arrival number, and the number of batches started before it."""
 
     item: T
     answer: asyncio.Future[R]
@@ -40,9 +40,9 @@ class _Waiting(Generic[T, R]):
 
 
 class Lane(Generic[T, R]):
-    """One queue, used from one event loop. An error that `run` raises is an `Outage` for each item of the batch.
+    """A queue used from one event loop. If `run` raises, every item of the batch gets an `Outage`.
 
-    `workers` is how many batches can run at once; only items of one `form` share a batch.
+    `workers` is the number of batches that can run at once; only items of equal `form` share a batch.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Lane(Generic[T, R]):
         form: Callable[[T], Hashable] = lambda item: None,
     ) -> None:
         self._wait_s, self._coming_s = wait_s, coming_s
-        # Besides the batches that run, one waits for a worker and one is being prepared or drawn.
+        # Besides the running batches, one waits for a worker and one is being prepared or drawn.
         room = (workers + 2) * size
         self.room = asyncio.Semaphore(room)
         self._room_for_forms = max(0, MIXED_ROOM - room) if size > 1 else 0
@@ -71,7 +71,7 @@ class Lane(Generic[T, R]):
         self._pump: asyncio.Task[None] | None = None
 
     async def submit(self, coming: Awaitable[T]) -> R:
-        """The result of an item that is being made. Raises what making it raises, and what `run` gave for it."""
+        """Return the result of an item in preparation. Raises the error of its preparation or of `run`."""
         awaited = object()
         self._coming.add(awaited)
         try:
@@ -84,7 +84,7 @@ class Lane(Generic[T, R]):
         group = self._waiting.setdefault(self._form(item), [])
         group.append(_Waiting(item, answer, self._came, self._gone))
         if len(self._waiting) > 1:
-            # Several forms wait: once, let in what it takes to fill batches of each.
+            # When several forms wait for the first time, admit enough items to fill batches of each.
             for _ in range(self._room_for_forms):
                 self.room.release()
             self._room_for_forms = 0
@@ -98,7 +98,7 @@ class Lane(Generic[T, R]):
 
     async def _drain(self) -> None:
         while self._waiting:
-            # Wait until a batch is full, or no item that is being made can fill it.
+            # Wait until a batch is full, or no item in preparation can fill it.
             if not self._full:
                 await asyncio.sleep(self._wait_s)
             try:
@@ -108,12 +108,12 @@ class Lane(Generic[T, R]):
                         await self._changed.wait()
             except TimeoutError:
                 self._coming.clear()
-            # Only a full batch may wait behind one that runs: any other may still grow.
+            # Only a full batch may wait behind a running one; any other may still grow.
             while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
                 await self._changed.wait()
-            # The form with most items goes first, of several the one whose first item came first; or the form of the
-            # first item of all, where that was overtaken too often.
+            # Start the form with most items, on a tie the one with the earliest item; or the form of the earliest item
+            # of all, if it was overtaken too often.
             first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
             if self._gone - self._waiting[first][0].gone < MAX_OVERTAKEN:
                 first = max(
@@ -136,7 +136,7 @@ class Lane(Generic[T, R]):
         except HybridError as error:
             results = [error for _ in batch]
         except (Exception, asyncio.CancelledError) as error:
-            # A thread pool that is closed cancels its work; its callers must hear of that.
+            # Closing a thread pool cancels its work; tell the callers.
             reason = "it was stopped" if isinstance(error, asyncio.CancelledError) else error
             results = [Outage(f"the tool could not be run: {reason}") for _ in batch]
         if len(results) != len(batch):

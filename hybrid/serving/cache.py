@@ -1,8 +1,8 @@
-"""Findings on disk, by everything that decides them: shared by all solvers, runs and processes.
+"""Tool outputs on disk, keyed by everything that affects them, and shared by all solvers, runs and processes.
 
-A key holds tool, the hash of its code (`sources.py`), backend, version (with the hash of the weights), device kind,
-precision, arguments, image hashes and the same of the tools it needs. An entry is one small JSON file, written
-atomically; its pictures lie in the image store. Both folders can be copied to another machine as they are.
+A key covers the tool, the hash of its code (`sources.py`), backend, version (with the hash of the weights), device
+kind, precision, arguments, image hashes, and the same for the tools it needs. An entry is one small JSON file, written
+atomically; its pictures are in the image store. Both folders can be copied to another machine.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from hybrid.log.codec import codec
 log = logging.getLogger(__name__)
 
 DAY_S = 86_400.0
-# Names that the pictures of a kept finding may give the input that they show: its number, from 0.
+# Names that pictures of a cached output may use for the input that they show: its number, from 0.
 INPUT = frozenset(map(str, range(1000)))
 
 
 def finding_of(data: bytes) -> Finding:
-    """The finding in a file of the cache, checked: another program may have written the file.
+    """Parse and validate a file of the cache, which another program may have written.
 
     Raises:
-        ValueError: it is none, an image in it is none (`hybrid.core.types.StoredImage`), a picture shows no input, or a
-            number is not finite.
+        ValueError: it is not a tool output, an image in it is invalid (`hybrid.core.types.StoredImage`), a picture
+            shows no input, or a number is not finite.
     """
     finding: Finding = codec(Finding).validate_json(data)
-    # Values that are not finite or no UTF-8 would make another finding when written again.
+    # Values that are not finite or not UTF-8 would change when written again.
     json.dumps(finding.data, allow_nan=False, ensure_ascii=False).encode()
     finding.text.encode()
     if not 0.0 <= finding.confidence <= 1.0:
@@ -53,7 +53,7 @@ def finding_of(data: bytes) -> Finding:
 
 
 class FindingCache:
-    """A folder of findings; `None` as the folder keeps nothing."""
+    """A folder of tool outputs; with `None` as the folder nothing is cached."""
 
     def __init__(self, folder: Path | None, store: ImageStore) -> None:
         self.folder = folder
@@ -61,9 +61,9 @@ class FindingCache:
         self._told_damage = False
 
     def get(self, key: str) -> Finding | None:
-        """The finding of that key, or None when it, or a picture of it, is not there or not as it was written.
+        """Return the cached output of a key, or None if it or one of its pictures is missing or damaged.
 
-        The first damaged picture of a process is named in a note: the tool is asked again, which writes it again.
+        A note reports the first damaged picture in a process; the tool is then called again and rewrites it.
         """
         finding = self.find(key)
         for ref in finding.images if finding else ():
@@ -75,7 +75,7 @@ class FindingCache:
         return finding
 
     def find(self, key: str) -> Finding | None:
-        """The finding of that key, whose pictures are not read, or None when it is not there or not readable."""
+        """Return the cached output of a key without reading its pictures, or None if missing or unreadable."""
         if self.folder is None:
             return None
         try:
@@ -85,7 +85,7 @@ class FindingCache:
 
     def _tell_damage(self, image: StoredImage, error: DataError) -> None:
         path = self.store.path(image.sha256)
-        # A picture that was deleted is made again without a word.
+        # A deleted picture is made again silently.
         if not path.exists():
             return
         log.info("%s; the tool is asked again", error)
@@ -94,7 +94,7 @@ class FindingCache:
             tell(f"note: {path} is not the picture that a tool made, so the tool is asked again; others are in log.txt")
 
     def put(self, key: str, finding: Finding) -> None:
-        """Keep a finding. Raises `DataError` for a key that is no sha256: it would be another file."""
+        """Save a tool output. Raises `DataError` for a key that is not a sha256, which could name another file."""
         if self.folder is not None:
             write_atomic(self._path(key), codec(Finding).dump_json(finding))
 
@@ -106,18 +106,18 @@ class FindingCache:
 
 
 def key_of(*parts: Json) -> str:
-    """The sha256 of some JSON, independent of the order of mapping keys."""
+    """Return the sha256 of some JSON, independent of the order of mapping keys."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
 def without_overlays(key: str) -> str:
-    """The key of the same finding without overlays."""
+    """Return the key of the same output without overlays."""
     return key_of(key, "without overlays")
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much a cache holds."""
+    """The size of a cache; bytes for files."""
 
     findings: int
     findings_bytes: int
@@ -126,7 +126,7 @@ class Size:
 
 
 def entries(cache: FindingCache) -> Iterator[Path]:
-    """The files of a cache, sorted by key: regular files under a key of their own, links followed nowhere."""
+    """Yield the files of a cache, sorted by key: only regular files under valid keys; links are not followed."""
     if cache.folder is None:
         return
     for path in sorted(cache.folder.glob("[0-9a-f][0-9a-f]/*.json")):
@@ -135,18 +135,18 @@ def entries(cache: FindingCache) -> Iterator[Path]:
 
 
 def _is_inside(path: Path) -> bool:
-    """Whether a file of a store is a regular one in a real folder, and no link to elsewhere."""
+    """Return whether a file of a store is a regular file in a real folder, not a link."""
     return path.is_file() and not path.is_symlink() and not path.parent.is_symlink()
 
 
 def pictures(cache: FindingCache) -> frozenset[str]:
-    """The sha256 of every picture that a readable finding shows."""
+    """Return the sha256 of every picture that a readable output shows."""
     readable = filter(None, (cache.find(path.stem) for path in entries(cache)))
     return frozenset(ref.image.sha256 for finding in readable for ref in finding.images)
 
 
 def size(cache: FindingCache) -> Size:
-    """Number and bytes of findings, and of the pictures that they show."""
+    """Return number and bytes of outputs, and of the pictures that they show."""
     files = list(entries(cache))
     picture_paths = [path for sha in pictures(cache) if (path := cache.store.path(sha)).exists()]
     findings_bytes, pictures_bytes = (sum(path.stat().st_size for path in paths) for paths in (files, picture_paths))
@@ -154,13 +154,13 @@ def size(cache: FindingCache) -> Size:
 
 
 def prune(cache: FindingCache, older_than_days: float) -> int:
-    """Remove findings written longer ago, and the pictures that only they showed. Returns how many findings."""
+    """Remove outputs written earlier, and pictures that only they showed; return the number of outputs."""
     limit = time.time() - older_than_days * DAY_S
     old_pictures = pictures(cache)
     old = [path for path in entries(cache) if path.stat().st_mtime < limit]
     for path in old:
         path.unlink(missing_ok=True)
-    # Images of questions lie in the same store: only what no finding shows any more may go.
+    # Images of questions are in the same store, so delete only pictures that were in outputs and are in none now.
     for sha in old_pictures - pictures(cache):
         path = cache.store.path(sha)
         if _is_inside(path):

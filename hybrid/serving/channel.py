@@ -1,8 +1,8 @@
-"""The two ends of a socket between a run and the worker process of its tools: messages as lines.
+"""The two ends of a socket between a run and the worker process of its tools; messages are lines.
 
-channel = LoopChannel(sock, on_message, on_end)         # in an event loop, which never waits for the other side
+channel = LoopChannel(sock, on_message, on_end)         # in an event loop; never blocks on the other side
 channel.send(LoadRequest(1, "depth"))
-channel = ThreadChannel(sock)                           # in threads: a line is out when `send` returns
+channel = ThreadChannel(sock)                           # in threads; the line has been sent when `send` returns
 setup = channel.first()
 loop.add_reader(sock, lambda: [do(message) for message in channel.waiting()])
 """
@@ -21,7 +21,7 @@ CHUNK = 1 << 16
 
 
 class ThreadChannel:
-    """One end, read by one thread and written by any. The other side is gone where reading raises `EOFError`."""
+    """One end, read by one thread and written by any. Reading raises `EOFError` when the other side is gone."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -29,19 +29,19 @@ class ThreadChannel:
         self._lines = LineReader()
 
     def send(self, message: Message) -> None:
-        """Send a message: when this returns it is out of the process, whatever happens to that, or the end is gone."""
+        """Send a message; on return it has left this process, or the other side is gone."""
         data = line(message)
         with self._lock, suppress(OSError):
             self._sock.sendall(data)
 
     def first(self) -> Message:
-        """Wait for the first message: the other side sends no more before it has an answer."""
+        """Wait for the first message; the other side sends no more before it has a response."""
         while True:
             for message in self._lines.take(self._received(0)):
                 return message
 
     def waiting(self) -> list[Message]:
-        """The messages that have arrived."""
+        """Return the messages that have arrived."""
         try:
             return list(self._lines.take(self._received(socket.MSG_DONTWAIT)))
         except BlockingIOError:
@@ -61,9 +61,9 @@ class LoopChannel:
     """One end, used in one event loop.
 
     Args:
-        sock: becomes non-blocking.
+        sock: the socket, which becomes non-blocking.
         on_message: called with each message.
-        on_end: called once when the other side is gone, or sends what is no message.
+        on_end: called once when the other side is gone or sends an invalid message.
     """
 
     def __init__(self, sock: socket.socket, on_message: Callable[[Message], None], on_end: Callable[[], None]) -> None:
@@ -74,14 +74,14 @@ class LoopChannel:
         self._loop.add_reader(sock.fileno(), self._receive)
 
     def send(self, message: Message) -> None:
-        """Send a message as soon as the other side takes it."""
+        """Send a message as soon as the other side accepts it."""
         waits = bool(self._out)
         self._out += line(message)
         if not waits:
             self._write()
 
     def close(self) -> None:
-        """Send and receive nothing more. The event loop may have ended."""
+        """Stop sending and receiving. The event loop may already be closed."""
         if not self._open:
             return
         self._open = False
@@ -121,7 +121,7 @@ class LoopChannel:
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
-            # The reader hears of the end as well.
+            # The reader will see the end too.
             sent = len(self._out)
         self._out = self._out[sent:]
         if self._out:

@@ -1,12 +1,12 @@
-"""The contract of every tool, in the project or outside: `hybrid tools check NAME --contract` checks one.
+"""The contract of every tool, built-in or plug-in, checked by `hybrid tools check NAME --contract`.
 
-    breaches("brightness", load("tools", "brightness"), ServiceOptions("classical"))       # () where it owes nothing
+    breaches("brightness", load("tools", "brightness"), ServiceOptions("classical"))       # () if nothing is breached
 
-The card is complete. The same question has the same finding to the byte. Odd images (of one pixel, grey, transparent,
-16 bits a channel, very wide, turned by EXIF), empty and repeated arguments, and places outside of the image get a
-finding or a refusal in clear words. A text is short, a confidence in 0..1, every number in `data` is finite and has
-its unit in a key on the way to it (`UNITS`); numbers without a unit are counts and indices (`COUNTS`, integers only) or
-pure numbers (`PURE`: ratios, cosines, scores, logarithms). Text and booleans need none.
+The card is complete. Equal calls give byte-identical output. Unusual images (one pixel, grey, transparent, 16 bits per
+channel, very wide, rotated by EXIF), empty and repeated arguments, and coordinates outside the image give an output or
+a clearly worded refusal. The text is short, the confidence in 0..1, and every number in `data` is finite and has its
+unit in a key on its path (`UNITS`). Numbers without a unit are counts and indices (`COUNTS`, integers only) or
+dimensionless (`PURE`: ratios, cosines, scores, logarithms). Text and booleans need no unit.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_di
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
 MAX_LINES = 6
 MAX_LINE_LENGTH = 160
-# Characters of a finding's text: what a model reads several of before it answers.
+# Maximum characters of an output's text, since a model reads several before it answers.
 MAX_TEXT_LENGTH = 450
 FAR_PX = 50_000
-# How the service begins to say that a tool broke, instead of refusing.
+# Prefixes of the service's messages for a tool that crashed instead of refusing.
 WRAPPED = ("the tool failed", "the tool could not be run")
 
 
 def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Every number of some JSON with the keys on the way to it."""
+    """Yield every number in some JSON with the keys on its path."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from numbers(inner, (*path, key))
@@ -63,7 +63,7 @@ def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
-    """Breaches of the contract in a finding about these images, one sentence each."""
+    """Return the breaches of the contract by an output about these images, one sentence each."""
     wrong = []
     lines = finding.text.splitlines()
     if not lines or len(lines) > MAX_LINES or max(map(len, lines)) > MAX_LINE_LENGTH:
@@ -89,7 +89,7 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
 
 
 def card_complaints(name: str, tool: Tool) -> list[str]:
-    """Breaches of the contract in the card of the tool of that name, one sentence each."""
+    """Return the breaches of the contract in the card of the tool of that name, one sentence each."""
     card = tool.card
     fewest, most = card.images
     owed = {
@@ -119,7 +119,7 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
 
 
 def scene(width: int, height: int) -> Pixels:
-    """Coloured patches: something to see at every size, cheap to make and to decode."""
+    """Return coloured patches, visible at every size and cheap to make and decode."""
     from PIL import Image
 
     rng = np.random.default_rng(7)
@@ -128,7 +128,7 @@ def scene(width: int, height: int) -> Pixels:
 
 
 def encoded(pixels: Any, mode: str | None = None, **options: Any) -> bytes:
-    """An array as PNG, in the mode of Pillow that it has or in another one."""
+    """Encode an array as PNG, in its own Pillow mode or in another one."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -145,9 +145,9 @@ def _rotated() -> bytes:
     return encoded(scene(160, 120), exif=exif)
 
 
-# Of a transparent image, from left to right.
+# Alpha of a transparent image, increasing from left to right.
 ALPHA = np.tile(np.linspace(0, 255, 160).astype(np.uint8), (120, 1))
-# Files of images that a tool must take or refuse, by what is odd about them.
+# Image files that a tool must accept or refuse, by what is unusual about them.
 ODD: Mapping[str, Callable[[], bytes]] = {
     "grey": lambda: encoded(scene(160, 120), "L"),
     "rgba": lambda: encoded(np.dstack([scene(160, 120), ALPHA])),
@@ -157,15 +157,15 @@ ODD: Mapping[str, Callable[[], bytes]] = {
     "black": lambda: encoded(np.zeros((120, 160, 3), np.uint8)),
     "wide": lambda: encoded(scene(8000, 24)),
     "high": lambda: encoded(scene(24, 8000)),
-    # Longer than any tool of the project works at (2,560 px), and less elongated than one refuses (8 : 1). Encoded
-    # once: compressing it takes longer than most tools.
+    # Larger than any built-in tool's working size (2,560 px), and less elongated than the limit of one (8 : 1). Cached,
+    # because compressing takes longer than most tools.
     "large": functools.cache(lambda: encoded(scene(2600, 330), compress_level=1)),
     "rotated": _rotated,
 }
 
 
 def moved(args: Mapping[str, Json], to: float) -> dict[str, Json]:
-    """The arguments with every number moved by so much: coordinates come to lie outside of the image."""
+    """Return the arguments with every number shifted, so that coordinates are outside the image."""
 
     def shifted(value: Json) -> Json:
         if isinstance(value, Mapping):
@@ -176,7 +176,7 @@ def moved(args: Mapping[str, Json], to: float) -> dict[str, Json]:
 
 
 def empty_or_repeated(args: Mapping[str, Json]) -> tuple[dict[str, Json], ...]:
-    """The arguments left out, emptied, with every item of a list twice, and with one item in the place of all."""
+    """Return variants: no arguments, empty values, every list item twice, and one item replacing all."""
     return (
         {},
         {key: [] if isinstance(value, list | tuple) else "" for key, value in args.items()},
@@ -186,18 +186,18 @@ def empty_or_repeated(args: Mapping[str, Json]) -> tuple[dict[str, Json], ...]:
 
 
 def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, Json] | None = None) -> tuple[str, ...]:
-    """Breaches of the contract by the tool of that name, one line each.
+    """Return the breaches of the contract by a tool, one line each.
 
     Args:
-        name: the name that it is asked for by.
-        tool: the tool; what the backend that answers needs is loaded.
-        options: which backend and weights answer.
-        args: arguments of a plain call. By default those of the tool's first known answer, with its images; none where
-            it has no known answers.
+        name: the name under which it is requested.
+        tool: the tool; its active backend is loaded as needed.
+        options: the permitted backend and weights.
+        args: arguments of a plain call. By default those of the tool's first known answer, with its images; no
+            arguments if it has no known answers.
 
     Raises:
         NoBackend: no backend can answer.
-        UsageError: weights that cannot be used.
+        UsageError: unusable weights.
     """
     wrong = card_complaints(name, tool)
     with tempfile.TemporaryDirectory() as folder:
@@ -212,13 +212,13 @@ def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, 
 
 @dataclass(frozen=True)
 class _Probe:
-    """Puts many requests to a tool."""
+    """Sends many requests to a tool."""
 
     tool: Tool
     service: CachedTools
 
     async def all(self, args: Mapping[str, Json] | None) -> list[str]:
-        """All breaches in its findings and refusals."""
+        """Return all breaches in its outputs and refusals."""
         count, store = max(1, self.tool.card.images[0]), self.service.store
         posed = self.tool.checks[0].pose() if args is None and self.tool.checks else None
         pixels = posed.images if posed else [scene(160 + 8 * place, 120) for place in range(count)]
@@ -234,7 +234,7 @@ class _Probe:
             wrong += (await self._one(_refs([image] * count), args, f"image: {odd}"))[1]
         for arguments in empty_or_repeated(args):
             wrong += (await self._one(refs, arguments, f"arguments {json.dumps(arguments)}"))[1]
-        # Arguments that name points or boxes.
+        # Check coordinates only if the arguments contain points or boxes.
         if '"x' in json.dumps(args):
             answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
             wrong += broken
@@ -246,7 +246,7 @@ class _Probe:
     async def _one(
         self, refs: list[ImageRef], args: Mapping[str, Json], about: str
     ) -> tuple[Finding | HybridError, list[str]]:
-        """The finding or the refusal, and what is wrong with it."""
+        """Return the output or the refusal, and its breaches."""
         try:
             finding = await self.service.call(self.tool, self.tool.parse(args), refs)
         except ToolError as error:

@@ -1,14 +1,14 @@
-"""Modules from outside the project, imported in a worker process first; tools in no other, which describes them.
+"""Plug-in modules are imported in a worker process first; tools only there, where they are described for this one.
 
     with described_by(ProcessDescriber):                  # hybrid.plugins.registry
-        load("tools", "redness")                   # from a folder of the user: a `Tool` with `code`
-        load("baselines", "always_a")              # imported here, after its import there has ended well
+        load("tools", "redness")                   # from the user's folder: a `Tool` with `code`
+        load("baselines", "always_a")              # imported here after a successful import there
 
-The files of the project are trusted; an import of any other that hangs, crashes or ends its process costs that thing
-alone. Of a tool the card and the schema of the arguments cross. Its functions are where its code is: its worker checks
-the arguments of a call, finds out what the tool needs, and runs its rules (`rules.py`). Solvers, benchmarks, models,
-statistics and formats work in this process, so that the trial shows only that they can be imported and are what they
-must be.
+The project's own files are trusted; for any other, an import that hangs, crashes or ends its process costs only that
+plug-in. A tool's card and argument schema are transferred. Its functions stay with its code: its worker validates the
+arguments of a call, determines what the tool needs, and runs its rules (`rules.py`). Solvers, benchmarks, models,
+statistics and formats run in this process, so for them the trial only shows that they can be imported and have the
+right type.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hybrid.tool.card_file import CodeElsewhere
 
 
 class ProcessDescriber:
-    """Imports things by name, each once; its worker process starts with the first and is there until `close`."""
+    """Imports plug-ins by name, each once; its worker process starts with the first and runs until `close`."""
 
     def __init__(self, options: ServiceOptions | None = None) -> None:
         self._worker = ProcessExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
@@ -47,10 +47,10 @@ class ProcessDescriber:
         self._known: dict[tuple[str, str], Tool | UsageError | None] = {}
 
     def __call__(self, package: str, name: str) -> Tool | None:
-        """The tool, with its `code`; None for another thing.
+        """Return a tool, with its `code`; None for another plug-in.
 
         Raises:
-            UsageError: it cannot be imported, or is not what it must be; the same each time.
+            UsageError: it cannot be imported, or has the wrong type; the same error each time.
         """
         with self._lock:
             if (package, name) not in self._known:
@@ -74,13 +74,13 @@ class ProcessDescriber:
             return UsageError(f"{place_of(package, name)}: cannot be imported: {words}{place}")
 
     async def _next_step(self, request: RuleRequest) -> RuleResponse:
-        """As `ProcessExecutor.next_step`, for any event loop."""
+        """Like `ProcessExecutor.next_step`, but for any event loop."""
         if self._closed:
             raise Outage("the process that described the tools has ended")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._worker.next_step(request), self._loop))
 
     def close(self) -> None:
-        """End the worker process."""
+        """Stop the worker process."""
         self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -89,10 +89,10 @@ class ProcessDescriber:
 
 
 def tool_of(response: ImportResponse, next_step: NextStep) -> Tool | None:
-    """The tool that was imported, its code elsewhere and its rules run by `next_step`; None for another thing.
+    """Return an imported tool whose code is elsewhere and whose rules `next_step` runs; None for another plug-in.
 
     Raises:
-        DataError: its card is none.
+        DataError: the card is invalid.
     """
     if response.card is None:
         return None
@@ -104,7 +104,7 @@ def tool_of(response: ImportResponse, next_step: NextStep) -> Tool | None:
 
 
 def _completed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with the defaults of those that are left out. Raises `ValueError` where one has none."""
+    """Return the arguments with defaults for missing ones. Raises `ValueError` if one has no default."""
     if absent := [name for name in schema.get("required", ()) if name not in values]:
         raise ValueError(f"{absent[0]}: Field required")
     fields: Mapping[str, Any] = schema.get("properties", {})
@@ -112,7 +112,7 @@ def _completed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
 
 
 def description_of(number: int, tool: Tool, code: str) -> ImportResponse:
-    """All of a tool that this process has imported but its functions; `code` is the hash of its code."""
+    """Describe a tool imported in this process, without its functions; `code` is the hash of its code."""
     rules = {route: tuple(rule.tools) for route, rule in tool.rules.items()}
     card, checks = as_data(tool.card), tuple(map(as_data, tool.checks))
     return ImportResponse(number, card, checks, rules, tool.args.model_json_schema(), code)

@@ -1,9 +1,9 @@
-"""Questions to which the pictures hold no answer: a tool abstains, and one that claims something has a fault.
+"""Questions whose pictures contain no answer: a tool should abstain, and one that claims something is faulty.
 
     ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
 
-The pictures of the tool's first known answer are replaced: by one colour, by noise, by one or four pixels, all by the
-same picture; or all its points and boxes are moved to one place. `Tool.claims` says what would be a claim.
+The pictures of the tool's first known answer are replaced: by one colour, by noise, by one or four pixels, or all by
+the same picture; or all its points and boxes are moved to one place. `Tool.claims` defines what counts as a claim.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from hybrid.core.types import Json
 from hybrid.serving.contract import scene
 from hybrid.tool import Backend, CheckCase, Claims, Evidence, Pixels, Request, Tool
 
-# Makes a picture of (height, width) px.
+# Makes a picture of the given (height, width) in px.
 Draw = Callable[[int, int], Pixels]
-# Confidence of a tool that names no claims up to which it claims nothing: that of a coin.
+# For a tool without `claims`, an output up to this confidence claims nothing: that of a coin flip.
 UNDECIDED: Final = 0.5
 GREYS: Final[Mapping[str, int]] = {"grey": 128, "black": 0, "white": 255}
 SEEDS: Final = (1, 2, 3)
 TINY: Final = ((1, 1), (2, 2))
 PLAIN_PX: Final = (240, 320)
-# The keys of coordinates in arguments, by the side of the picture that they are measured along.
+# Coordinate keys in arguments, mapped to the picture axis along which they are measured.
 ALONG: Final[Mapping[str, int]] = {"x": 1, "x0": 1, "x1": 1, "y": 0, "y0": 0, "y1": 0}
 
 
 @dataclass(frozen=True)
 class EmptyAnswer:
-    """One empty question: its name, the claim (None: none), the seconds, and how the tool refused it, if it did."""
+    """One empty question: its name, the claim (None for none), the seconds, and the tool's refusal, if any."""
 
     name: str
     claim: str | None
@@ -46,7 +46,7 @@ class EmptyAnswer:
 def ask_empty(tool: Tool, backend: Backend[Any]) -> list[EmptyAnswer]:
     """Put every empty question to a backend that is set up.
 
-    None are asked of a tool that states nothing of its pictures, or that has neither claims nor known answers.
+    Skips tools that state nothing about their pictures, and tools with neither claims nor known answers.
     """
     if not tool.claims.fields if tool.claims is not None else not tool.checks:
         return []
@@ -64,7 +64,7 @@ def _ask(tool: Tool, backend: Backend[Any], name: str, case: CheckCase) -> Empty
 
 
 def claim_of(claims: Claims | None, evidence: Evidence) -> str | None:
-    """What the evidence of a request claims, in words; None if it claims nothing."""
+    """Return what the evidence of a request claims, in words; None if it claims nothing."""
     certainty = f"with confidence {evidence.confidence:.2f}"
     if claims is None:
         return f"an answer {certainty}" if evidence.confidence > UNDECIDED else None
@@ -78,7 +78,7 @@ def _is_zero(value: Json) -> bool:
 
 
 def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
-    """By name the questions to which the pictures of this tool hold no answer."""
+    """Yield by name the questions whose pictures contain no answer for this tool."""
     pose = _pose_of(tool)
     for name, level in GREYS.items():
         yield f"flat {name}", pose(partial(_flat, level))
@@ -121,7 +121,7 @@ def _flat(level: int, height: int, width: int) -> Pixels:
 
 
 def _noise(seed: int) -> Draw:
-    """Unrelated pictures, one after the other: a colour for each pixel, or a grey for an even seed."""
+    """Return a generator of unrelated noise pictures: a colour per pixel, or a grey for an even seed."""
     rng = np.random.default_rng(seed)
     channels = 3 if seed % 2 else 1
 
@@ -133,7 +133,7 @@ def _noise(seed: int) -> Draw:
 
 
 def _shrink(case: CheckCase, height: int, width: int) -> CheckCase:
-    """The question with pictures of (height, width) px and its coordinates scaled with the largest."""
+    """Return the question with pictures of (height, width) px and coordinates scaled by the largest picture."""
 
     def scaled(value: Json) -> Json:
         if isinstance(value, Mapping):
@@ -150,7 +150,7 @@ def _shrink(case: CheckCase, height: int, width: int) -> CheckCase:
 
 
 def _at_one_place(args: Mapping[str, Json], key: str) -> dict[str, Json]:
-    """The arguments with the coordinates of the first item of a list in all its items."""
+    """Return the arguments with all items of a list at the coordinates of its first item."""
     rows = args[key]
     if not isinstance(rows, list | tuple) or not rows or not isinstance(rows[0], Mapping):
         raise ToolError(f"the known answer of the tool has no list of points or boxes named {key}")

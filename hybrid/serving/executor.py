@@ -1,9 +1,9 @@
-"""The seam between a tool service, which asks, and whatever runs the tools: threads, a worker process, Ray actors.
+"""The interface between a tool service and an executor that runs tools: threads, a worker process, or Ray actors.
 
     finding, answering = await executor.find(QueuedCall(...), watch)
 
-The service has parsed the arguments, found no finding in its cache and asked the needed tools first, so an executor
-gets complete calls only.
+The service has parsed the arguments, found no cached output and called the needed tools first, so an executor gets only
+complete calls.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueuedCall:
-    """A complete call: the request that decides a finding, with its tool and its arguments as objects."""
+    """A complete call: the request that determines an output, with its tool and its arguments as objects."""
 
     tool: Tool
     args: Args
@@ -47,46 +47,46 @@ class QueuedCall:
 
 
 class Executor(Protocol):
-    """Runs tools. What it works on goes on when the caller is cancelled; `watch` shows how long it has run."""
+    """Runs tools. Work continues if the caller is cancelled; `watch` measures its running time."""
 
-    # How long a caller lets one call run; infinite where the executor itself ends what runs for too long.
+    # Maximum seconds of a call; infinite if the executor itself ends calls that take too long.
     timeout_s: float
-    # One line for each backend that could not be had or moved, and each tool that was given up, for the user.
+    # One line for the user per backend that was unavailable or moved, and per tool that was given up.
     notices: list[str]
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
-        """Load the backend that answers for a tool. Raises what `Loader.load` raises."""
+        """Load the active backend of a tool. Raises the exceptions of `Loader.load`."""
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
     ) -> Mapping[str, Json] | None:
-        """The arguments for need number `place` of a tool; None where it is not needed."""
+        """Return the arguments for need number `place` of a tool; None if it is not needed."""
 
     async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
-        """The finding of a call, and which backend made it; `parent` of its pictures is the number of their input.
+        """Return the output of a call, and the backend that made it; `parent` of its pictures is the input's number.
 
-        It is kept in the cache, unless another backend than the expected one made it.
+        The output is cached, unless another backend than the expected one made it.
 
         Raises:
             ToolError: the tool cannot answer, hangs, or ends its process.
-            Outage: the tool did not get to run.
+            Outage: the tool was not run.
         """
 
     def warm(self) -> None:
-        """Start now what takes long to start: a call is likely to come."""
+        """Start whatever takes long to start, because a call is likely."""
 
     def close(self) -> None:
-        """End; a caller that still waits gets an `Outage`."""
+        """Stop; a caller that still waits gets an `Outage`."""
 
 
 def needs_of(tool: Tool, backend: BackendName) -> Sequence[Need]:
-    """The tools that a tool needs when this backend answers, in the order in which they are asked."""
+    """Return the tools that a tool needs with this backend, in the order in which they are called."""
     card = tool.backend(backend)
     return (*tool.card.needs, *(card.needs if card else ()))
 
 
 def need_args(need: Need, args: Args, findings: Found) -> Mapping[str, Json] | None:
-    """The arguments for a needed tool; None where it is not needed. Runs code of the tool that needs it."""
+    """Return the arguments for a needed tool; None if not needed. Runs code of the tool that needs it."""
     return need.args(args) if need.given is None else need.given(args, findings)
 
 
@@ -100,39 +100,39 @@ class MessageExecutor(ABC):
 
     @abstractmethod
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """The response to a request, which has no number yet.
+        """Send a request, which has no number yet, and return the response.
 
-        Raises what a `CallFailure` says, or an `Outage` where none arrives.
+        Raises the error of a `CallFailure`, or an `Outage` if no response arrives.
         """
 
     def _name(self, tool: Tool) -> str:
-        """The name under which the other process finds the tool. Raises `UsageError` where it would find another."""
+        """Return the name by which the other process finds the tool. Raises `UsageError` if it would find another."""
         name = tool.card.name
         if not tool.code and loaded("tools", name) is not tool:
             raise UsageError(f"{name} is no file of tools/, which alone can run in a worker process")
         return name
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
-        """As `Executor.load`."""
+        """See `Executor.load`."""
         return cast(LoadResponse, await self.ask(LoadRequest(0, self._name(tool)), watch)).answering
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
     ) -> Mapping[str, Json] | None:
-        """As `Executor.need_args`."""
+        """See `Executor.need_args`."""
         json_args = args.model_dump(mode="json")
         request = NeedRequest(0, self._name(tool), backend, place, json_args, findings)
         return cast(NeedResponse, await self.ask(request, watch)).args
 
     async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
-        """As `Executor.find`."""
+        """See `Executor.find`."""
         request = replace(call.request, tool=self._name(call.tool))
         response = cast(ToolResponse, await self.ask(request, watch))
         return response.finding, response.answering
 
 
 def failure_of(number: int, error: Exception, notices: tuple[str, ...] = ()) -> CallFailure:
-    """An error as a message."""
+    """Convert an error to a message."""
     fault = error.fault if isinstance(error, ToolError) else Fault.TOOL_ERROR
     is_expected = isinstance(error, HybridError)
     words = getattr(error, "marked", str(error)) if is_expected else f"{type(error).__name__}: {error}"
@@ -141,7 +141,7 @@ def failure_of(number: int, error: Exception, notices: tuple[str, ...] = ()) -> 
 
 
 def error_of(failure: CallFailure) -> HybridError:
-    """The error of a message. Only classes of ours are made of it, and only from a text."""
+    """Convert a message to its error. Only hybrid's own error classes are created, and only from a text."""
     if not failure.error:
         return Outage(f"the worker process of the tools failed: {failure.message}")
     error_class = getattr(hybrid.core.errors, failure.error, None)

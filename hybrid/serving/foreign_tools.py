@@ -1,4 +1,4 @@
-"""The tools of other programs in a run, as a plug-in of the entry-point group `hybrid.foreign_tools` offers them.
+"""Tools of other programs in a run, provided by plug-ins of the entry-point group `hybrid.foreign_tools`.
 
 offered = plugin(GROUP, "mcp")(["shapes=python shapes_server.py"], {"shapes_outline": "image"}, names("tools"))
 finding = await offered.runner(store, cache, options).call(offered.tools["shapes_outline"].tool, args, refs)
@@ -17,13 +17,13 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
 
-# The entry-point group of functions that give the `ForeignTools` of the servers that an option names.
+# Entry-point group of functions that return the `ForeignTools` of the servers named by an option.
 GROUP: Final = "hybrid.foreign_tools"
 
 
 @dataclass(frozen=True)
 class ForeignServer:
-    """A server: its name in the run, where it is reached, without secrets, and how it describes itself."""
+    """A server: its name in the run, its address without secrets, and its own description."""
 
     name: str
     address: str
@@ -32,13 +32,13 @@ class ForeignServer:
 
     @property
     def about(self) -> str:
-        """Title and version, as they stand in the manifest and in findings."""
+        """Title and version, in the form used in the manifest and in tool outputs."""
         return f"{self.title} {self.version}".strip()
 
 
 @dataclass(frozen=True)
 class ForeignTool:
-    """A tool of a server. `code` is the hex sha256 of its description, which stands for its code."""
+    """A tool of a server. `code` is the hex sha256 of its description, which replaces its code."""
 
     server: ForeignServer
     tool: Tool
@@ -48,16 +48,16 @@ class ForeignTool:
 
 @dataclass(frozen=True)
 class ForeignTools:
-    """The foreign servers of a run, their tools by name, and by name why a tool is not offered."""
+    """The foreign servers of a run, their tools by name, and the reasons why tools are not offered, by name."""
 
     servers: tuple[ForeignServer, ...] = ()
     tools: Mapping[str, ForeignTool] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
-    # Makes what runs these tools and our own.
+    # Creates the service that runs these tools and the built-in ones.
     runner: Callable[[ImageStore, FindingCache, ServiceOptions], CachedTools] = CachedTools
 
     def as_json(self, used: Collection[str]) -> list[Json]:
-        """The servers of the tools in `used` as the manifest has them, with the hash of each of these tools."""
+        """Return the servers of the tools in `used` as in the manifest, with the hash of each of these tools."""
         rows: list[Json] = []
         for server in self.servers:
             tools = {name: tool.code for name, tool in self.tools.items() if name in used and tool.server is server}

@@ -1,6 +1,6 @@
-"""Pixels of images that were decoded a short while ago: the calls of a question look at the same few images.
+"""A cache of recently decoded pixels, because the calls of a question use the same few images.
 
-One `DecodedImages(store)` is shared by the threads of a service; `pixels(image)` gives an array of the caller's own.
+The threads of a service share one `DecodedImages(store)`; `pixels(image)` returns an array that the caller may modify.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from hybrid.core.types import StoredImage
 if TYPE_CHECKING:
     from hybrid.tool import Pixels
 
-# Pixels that are kept: seventeen images of 640 x 480, or none of a photograph of more than five megapixels.
+# Maximum bytes of pixels: seventeen images of 640 x 480; photographs above five megapixels are not cached.
 KEPT_BYTES: Final = 16_000_000
 
 
 class DecodedImages:
-    """Decodes images of a store, from any thread, and keeps the pixels of those that were wanted last."""
+    """Decodes images of a store, from any thread, and caches the most recently used pixels."""
 
     def __init__(self, store: ImageStore, most_bytes: int = KEPT_BYTES) -> None:
         self._store, self._most = store, most_bytes
@@ -29,7 +29,7 @@ class DecodedImages:
         self._lock = threading.Lock()
 
     def pixels(self, image: StoredImage) -> Pixels:
-        """As `ImageStore.pixels`: an array of the caller's own."""
+        """Like `ImageStore.pixels`, return an array that the caller may modify."""
         with self._lock:
             cached = self._kept.get(image.sha256)
             if cached is not None:
@@ -40,7 +40,7 @@ class DecodedImages:
         if pixels.nbytes <= self._most:
             copy = pixels.copy()
             with self._lock:
-                # Another thread may have decoded it meanwhile.
+                # Another thread may have decoded it in the meantime.
                 self._bytes += 0 if image.sha256 in self._kept else copy.nbytes
                 self._kept.setdefault(image.sha256, copy)
                 while self._bytes > self._most:

@@ -1,4 +1,4 @@
-"""The process in which imports are tried, for code that may never need one: all that it takes is imported with it.
+"""The process for trial imports; the heavy modules are imported only when a trial is needed.
 
 with described_by(describer):                  # hybrid.plugins.registry
     load("baselines", "always_a")
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def describer() -> ProcessDescriber:
-    """Imports what lies outside of the project in a process of its own: none of it can hang or end the program."""
+    """Return an importer that runs plug-in imports in a separate process, so that none can hang or end the program."""
     from hybrid.serving.described import ProcessDescriber
 
     return ProcessDescriber()

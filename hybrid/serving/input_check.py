@@ -1,10 +1,10 @@
-"""Inputs of a network when a backend is shown a picture, and checks that they are right.
+"""Checks of what a backend's networks receive when it is shown a picture.
 
-`run_probes(tool, backend)` asks the tool about a chart of eight colours, of two sizes, and watches every network of the
-backend with forward hooks. The chart's eight colours become eight points (one value a channel) of the input tensor,
-wherever the tool scales, pads or cuts. They are compared with the points that the checkpoint's own processor would give
-(`hybrid.tool.networks.PictureInput`): channels in another order, an inverted picture and another mean or standard
-deviation all move them, each in its own way, so that the error can name what was done.
+`run_probes(tool, backend)` asks the tool about a chart of eight colours, in two sizes, and observes every network of
+the backend with forward hooks. The chart's eight colours become eight points (one value per channel) of the input
+tensor, however the tool scales, pads or crops. They are compared with the points that the checkpoint's own processor
+would give (`hybrid.tool.networks.PictureInput`): another order of channels, an inverted picture and another mean or
+standard deviation all move them, each differently, so that the error can name the mistake.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from hybrid.tool.networks import Network, PictureInput
 
 Values = npt.NDArray[np.float64]
 
-# The two values of each channel of the chart: no two channels, and no channel and an inverted one, are alike.
+# The two values of each channel of the chart: no two channels, and no channel and an inverted one, are equal.
 LEVELS = ((40, 150), (90, 235), (15, 200))
 COLOURS = np.array(list(itertools.product(*LEVELS)), np.uint8)
-# Cells along the shorter side of the chart: each stays flat inside, however a network's input is scaled.
+# Cells along the chart's shorter side; each keeps a flat interior, however a network's input is scaled.
 CELLS = 6
-# Height and width of the charts, pixels; the larger one is reduced by every tool that reduces.
+# Height and width of the charts in pixels; every tool that reduces pictures reduces the larger one.
 SIZES = ((480, 640), (1152, 1536))
-# Greatest distance of a value from its colour's, in units of 0..255: rounding, and what is left of ringing.
+# Maximum distance of a value from its colour, in units of 0..255, to allow for rounding and residual ringing.
 TOLERANCE = 8.0
-# Of the values of a tensor, how many each of the eight colours must have: 0.125 where nothing is padded or blurred.
+# Minimum share of a tensor's values for each of the eight colours; 0.125 without padding or blur.
 MIN_SHARE = 0.02
-# Of a tensor that are looked at, evenly spread.
+# Maximum number of values examined per tensor, evenly spaced.
 MAX_PIXELS = 20_000
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 STATISTICS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -48,14 +48,14 @@ STATISTICS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 
 @dataclass(frozen=True)
 class Seen:
-    """One network of a backend: what is wrong with the pictures that it was given (None: nothing)."""
+    """One network of a backend, and what is wrong with the pictures that it received (None: nothing)."""
 
     network: str
     wrong: str | None
 
 
 def chart(height: int, width: int) -> Pixels:
-    """A picture (height, width, 3) of square cells in eight colours: every combination of the `LEVELS`."""
+    """Return a picture (height, width, 3) of square cells in eight colours: all combinations of the `LEVELS`."""
     side = max(1, min(height, width) // CELLS)
     rows, columns = (np.arange(length) // side for length in (height, width))
     number = (3 * rows[:, None] + columns[None, :]) % 8
@@ -63,10 +63,10 @@ def chart(height: int, width: int) -> Pixels:
 
 
 def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
-    """Show the charts to a backend that is set up; one entry for each of its networks that is given pictures.
+    """Show the charts to a backend that is set up; return one entry per network that receives pictures.
 
     Raises:
-        Exception: the device's own error when its memory does not suffice.
+        Exception: the device's own error if its memory does not suffice.
     """
     watched: list[_Watched] = []
     unreadable: list[Seen] = []
@@ -77,11 +77,11 @@ def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
         try:
             watched.append(_Watched(network.name, network.module, network.wants()))
         except WeightsError as error:
-            # Its checkpoint does not say how it wants them.
+            # The checkpoint does not specify its input.
             unreadable.append(Seen(network.name, str(error)))
     if not watched:
         return unreadable
-    # The pictures are kept that enter each network from outside, wherever the tool enters it.
+    # Record pictures as they enter each network from outside, whichever part the tool calls.
     hooks = [hook for network in watched for hook in _add_hooks(network)]
     try:
         troubles = [trouble for size in SIZES for trouble in _run_probes(tool, backend, chart(*size), watched)]
@@ -93,7 +93,7 @@ def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
 
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """A network, what should become of colours, and the tensors that were given to it."""
+    """A network, the expected input, and the tensors that it received."""
 
     name: str
     module: Any
@@ -102,7 +102,7 @@ class _Watched:
 
 
 def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
-    """Put questions about a picture until every network has been given something; what they raised."""
+    """Ask about a picture until every network has received input; return the errors raised."""
     counts = [len(network.given) for network in watched]
     troubles: list[str] = []
     for check_case in probes(tool, picture):
@@ -111,7 +111,7 @@ def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Seq
         except Exception as error:
             if is_out_of_memory(error):
                 raise
-            # It matters only where no picture reached the network.
+            # An error matters only if no picture reached the network.
             troubles.append(f"{type(error).__name__}: {str(error)[:150]}")
         if all(len(network.given) > count for network, count in zip(watched, counts, strict=True)):
             break
@@ -119,7 +119,7 @@ def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Seq
 
 
 def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
-    """The tool's own probe; without one, its known answers with the picture in the place of every image."""
+    """Yield the tool's own probe, or without one its known answers with the picture replacing every image."""
     if tool.probe is not None:
         yield tool.probe(picture)
     elif not tool.checks:
@@ -147,7 +147,7 @@ def _add_hooks(network: _Watched) -> list[Any]:
 
     parts = list(network.module.modules())
     hooks = [part.register_forward_pre_hook(on_enter, with_kwargs=True) for part in parts]
-    # A pass that fails half-way must not leave the watch believing that it is still inside.
+    # `always_call` keeps the state correct if a forward pass fails halfway.
     return hooks + [part.register_forward_hook(on_leave, always_call=True) for part in parts]
 
 
@@ -160,15 +160,15 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 
 def _is_picture(tensor: Any, channels: int) -> bool:
-    """(..., C, h, w) of pixels, or (1, patches, side * side * 3) of a network that takes patches in a row."""
+    """Return whether a tensor is (..., C, h, w) pixels, or (1, patches, side * side * 3) of a patch network."""
     if tensor.ndim >= 4:
         return bool(tensor.shape[-3] in (channels, 3) and min(tensor.shape[-2:]) >= MIN_SIDE)
     return bool(tensor.ndim == 3 and channels == 3 and int(tensor.shape[-1]) in PATCHES)
 
 
-# Pixels of a tensor that is taken for a picture: a map of 3 features is smaller.
+# Minimum side, in pixels, of a tensor that counts as a picture; feature maps with 3 channels are smaller.
 MIN_SIDE = 24
-# Values of one patch.
+# Possible numbers of values per patch.
 PATCHES = tuple(side * side * 3 for side in (14, 16, 32))
 
 
@@ -187,40 +187,40 @@ def _judged(network: _Watched, troubles: Sequence[str]) -> str | None:
 
 
 def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
-    """The error in the chart's colours; None where its eight colours arrived as they should.
+    """Return the error in the chart's colours; None if all eight arrived as expected.
 
     Args:
-        pixels: of an input tensor, (n, C).
-        wants: what should have become of them.
+        pixels: values of an input tensor, (n, C).
+        wants: the expected transformation.
     """
     pixels = pixels[:: max(1, len(pixels) // MAX_PIXELS)]
     weights, offsets = np.asarray(wants.weights, np.float64), np.asarray(wants.offsets, np.float64)
     expected = f"expected is {_summary(_points(weights, offsets))}"
     shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
-    # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
+    # Use the dominant colour of each channel, whatever its position; a grey channel is mostly green.
     dominant = np.abs(shares).argmax(axis=1)
     normalised = {"": (weights, offsets)}
     for name, (mean, deviation) in STATISTICS.items():
         spread, centre = np.asarray(deviation)[dominant], np.asarray(mean)[dominant]
         normalised[f"with {name}"] = (shares / spread[:, None], -centre / spread)
-    # By no mistake, by one or by two.
+    # Try no mistake, one, or two.
     ways = itertools.product(normalised.items(), CHANGES.items()) if pixels.shape[1] == len(offsets) else ()
     for (range_text, right), (order_text, change) in ways:
         text, transform = " and ".join(filter(None, (order_text, range_text))), change(*right)
         gains = np.abs(transform[0]).sum(axis=1)
         off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(*transform)]
-        # All eight colours are there.
+        # All eight colours are present.
         if all(float((difference * 255 <= TOLERANCE).mean()) >= MIN_SHARE for difference in off):
             return f"the picture reaches the network {text}; {expected}" if text else None
     return f"the picture reaches the network changed: {_summary(pixels)}; {expected}"
 
 
 def _points(weights: Values, offsets: Values) -> Values:
-    """The values (8, C) of the chart's colours in a tensor, by weights (C, 3) and offsets (C,)."""
+    """Return the values (8, C) of the chart's colours in a tensor, for weights (C, 3) and offsets (C,)."""
     return np.asarray(COLOURS / 255 @ weights.T + offsets, np.float64)
 
 
-# Mistakes that a tool may make with weights and offsets.
+# Mistakes that a tool may make, as changes of weights and offsets.
 CHANGES: Mapping[str, Callable[[Values, Values], tuple[Values, Values]]] = {
     "": lambda weights, offsets: (weights, offsets),
     "with red and blue exchanged (BGR)": lambda weights, offsets: (weights[:, ::-1], offsets),

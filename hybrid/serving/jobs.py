@@ -1,4 +1,4 @@
-"""The jobs of a worker process of the tools, and when one of them, or the process itself, has to be ended.
+"""The jobs of a tool worker process, and the decision when a job or the process must be ended.
 
 if (end := judge(worker, options, passed_s, time.monotonic())) is not None: ...
 """
@@ -15,26 +15,26 @@ from hybrid.serving.pipeline import IMPORT, LOAD
 from hybrid.serving.protocol import JobStart, Request, Response
 from hybrid.serving.worker_process import WorkerProcess
 
-# How long a worker may take to begin.
+# Maximum seconds for a worker to start.
 START_S = 120.0
 # The error of a job that takes too long, by its stage.
 LATE = {
     IMPORT: "did not finish its import within {:g} s",
     LOAD: "could not be loaded within {:g} s (--max-load-seconds says how long that may take)",
 }
-# A worker silent for this part of the time that it may be is not judged by how long its jobs take.
+# A worker silent for this fraction of its limit is not judged by the time of its jobs.
 DOUBTED = 3
 
 
 @dataclass(eq=False)
 class PendingRequest:
-    """A request that has no response yet."""
+    """A request without a response so far."""
 
     request: Request
     watch: Stopwatch
     response: asyncio.Future[Response]
     sent: bool = False
-    # It ran when a worker ended: it is sent alone, and if that ends a worker too it is the culprit.
+    # Whether it was running when a worker ended; it is then sent alone, and is the culprit if that ends a worker too.
     suspect: bool = False
 
     @property
@@ -49,16 +49,16 @@ class Job:
 
     start: JobStart
     requests: tuple[PendingRequest, ...]
-    # How long no caller has waited for it.
+    # Seconds during which no caller has waited for it.
     alone_s: float = 0.0
 
     @property
     def prepares(self) -> bool:
-        """Whether it is no part of a call."""
+        """Whether it prepares the tool (import or load) and is not part of a call."""
         return self.start.stage in (IMPORT, LOAD)
 
     def begin(self) -> None:
-        """Let the watches of its calls run; loading is charged to no call."""
+        """Start the watches of its calls; loading is charged to no call."""
         if not self.prepares:
             rate, free_s = 1 / max(1, len(self.start.requests)), FREE_LOAD_S if self.start.first else 0.0
             for request in self.requests:
@@ -77,19 +77,19 @@ class WorkerEnd:
 
     how: str
     fault: Fault = Fault.TOOL_ERROR
-    # The jobs that were killed with it for being late; None where each that ran may have caused the end.
+    # The late jobs that were killed with it; None if any running job may have caused the end.
     jobs: tuple[Job, ...] | None = None
-    # Whether a single request that ran then has caused it: a process that just dies may have been killed by others.
+    # Whether a single running request must be the cause; a process that just dies may have been killed from outside.
     certain: bool = False
 
     def sentence(self, tool: str) -> str:
-        """The end in a sentence about the tool."""
+        """Describe the end in a sentence about the tool."""
         return f"{tool} {self.how}" if self.jobs is not None else f"{tool} cost its worker process: {self.how}"
 
 
 @dataclass
 class Worker:
-    """A worker process and what is known of it."""
+    """A worker process and its state."""
 
     process: WorkerProcess
     up: bool = False
@@ -98,17 +98,17 @@ class Worker:
 
 
 def judge(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-    """Why a worker has to be killed; None where it may go on.
+    """Return why a worker must be killed; None if it may continue.
 
     Args:
-        worker: a process that runs; how long it was silent, and its jobs had no caller, is added up.
-        options: how long anything may take.
-        passed_s: seconds since the last look in which its messages could be heard.
-        now: as `time.monotonic` says.
+        worker: a running process; its silent time and its jobs' time without a caller are updated.
+        options: the time limits.
+        passed_s: seconds since the last check during which its messages could be received.
+        now: the current `time.monotonic`.
     """
     worker.silent_s += passed_s
     silence_s = options.silence_s if worker.up else max(START_S, options.silence_s)
-    # A library on a slow disk stops all others.
+    # A library on a slow disk may block everything else.
     limits = {IMPORT: options.import_s, LOAD: options.load_s}
     jobs = [(job, limits.get(job.start.stage, options.timeout_s)) for job in worker.jobs.values()]
     silence_s = max(silence_s, *(most_s for job, most_s in jobs if job.prepares), 0.0)
@@ -118,7 +118,7 @@ def judge(worker: Worker, options: ServiceOptions, passed_s: float, now: float) 
     if used is not None and used > options.process_bytes:
         return WorkerEnd(f"{used / 1e9:.3g} GB of memory, where {options.process_bytes / 1e9:.3g} GB is the most")
     if worker.silent_s > options.silence_s / DOUBTED:
-        # One of the jobs may be stopping all others, which are then late through no fault of theirs.
+        # One job may be blocking the others, which are then late through no fault of their own.
         return None
     for job, most_s in jobs:
         job.alone_s = (

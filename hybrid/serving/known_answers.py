@@ -1,9 +1,8 @@
-"""Known answers: easy questions that any sound weights answer, asked when weights are new to this home, or by hand.
+"""Known answers: easy questions that any sound weights answer, asked for new weights or on request.
 
-The questions are easy ones whose answers the tool knows (`Tool.checks`); what is wrong with the colours, the places or
-the training of a network shows in its answers.
-`hybrid tools check depth` prints them; `check_once(tool, backend, version, device, folder)` raises for weights that
-fail one and remembers those that pass under `home()/checked`, so that a set of weights costs this once.
+The tool knows the answers (`Tool.checks`); mistakes in colours, coordinates or training of a network show in its
+answers. `hybrid tools check depth` prints them; `check_once(tool, backend, version, device, folder)` raises for weights
+that fail one, and records those that pass under `home()/checked`, so that each set of weights is checked once.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from hybrid.tool import Backend, CheckSeries, KnownAnswer, Request, Stages, Tool
 
 @dataclass(frozen=True)
 class Checked:
-    """One known answer: its name, what is wrong (None: nothing), and the seconds of the backend's work.
+    """One known answer: its name, the mistake (None: none), and the backend's seconds.
 
-    `unasked` says why these weights do not take the question (a checkpoint that only takes words): nothing is wrong.
-    What is wrong with one of a `series` counts only where too few of that series are right.
+    `unasked` says why these weights do not support the question (a checkpoint that only takes words), which is not a
+    mistake. Mistakes within a `series` count only if too few of that series are right.
     """
 
     name: str
@@ -44,12 +43,12 @@ class Checked:
 
 
 def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
-    """Put every known-answer image of a tool to a backend that is set up.
+    """Put every known-answer question of a tool to a backend that is set up.
 
-    What the backend raises is what is wrong with it.
+    An exception of the backend counts as its mistake.
 
     Raises:
-        Exception: the device's own error when its memory does not suffice, which says nothing about the weights.
+        Exception: the device's own error if its memory does not suffice, which says nothing about the weights.
     """
     one_opencv_thread()
     return [_run(tool, backend, check) for check in tool.checks]
@@ -58,25 +57,25 @@ def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
 def check_once(
     tool: Tool, backend: Backend[Any], version: str, device: str, weights: Path | None, precision: str = FLOAT32
 ) -> None:
-    """Check learned weights, unless the same code has passed the same checks with them on this kind of device before.
+    """Check learned weights, unless the same code has already passed the same checks with them on this kind of device.
 
     Args:
-        tool: whose checks are run.
-        backend: that of the weights, set up.
-        version: of the backend, as findings say it.
+        tool: the tool whose checks are run.
+        backend: the backend with the weights, set up.
+        version: the backend's version, as in tool outputs.
         device: `cpu` or `cuda:0`; only its kind counts.
-        weights: the directory they were loaded from; None where the backend has none of its own.
-        precision: of the network, as findings say it.
+        weights: the directory they were loaded from; None if the backend has no weights of its own.
+        precision: the precision of the network, as in tool outputs.
 
     Raises:
-        WeightsError: the first checks that failed, by name, and what was wrong.
+        WeightsError: the failed checks by name, with the mistakes.
     """
     if not tool.checks:
         return
     names = [check.name for check in tool.checks]
     digest = ""
     if weights is not None:
-        # Over the configuration too: a wrong normalisation is in a JSON file next to the weights.
+        # Include the configuration, because a normalisation is set in a JSON file next to the weights.
         total = hashlib.sha256(weights_sha256(weights).encode())
         for path in sorted(weights.rglob("*.json")):
             total.update(f"{path.relative_to(weights).as_posix()}\x1f".encode() + path.read_bytes() + b"\x1e")
@@ -96,7 +95,7 @@ def check_once(
 
 
 def failures(checked: Sequence[Checked]) -> list[str]:
-    """The failures, one line each: single answers by name and what was wrong, series by how many were right."""
+    """Return the failures, one line each: single answers by name and mistake, series by the number right."""
     lines = [
         f"{result.name}: {result.wrong}" for result in checked if result.series is None and result.wrong is not None
     ]
@@ -104,7 +103,7 @@ def failures(checked: Sequence[Checked]) -> list[str]:
         of_series = [result for result in checked if result.series == series]
         missed = [result for result in of_series if result.wrong is not None]
         right = len(of_series) - len(missed)
-        # Of questions that do not apply none is missed, and enough are right.
+        # Questions that do not apply count as right, so fewer than `least` right answers imply a missed one.
         if right < series.least:
             first = f"{missed[0].name}: {missed[0].wrong}"
             lines.append(f"{series.name}: {right} of {len(of_series)} right, at least {series.least} wanted ({first})")
@@ -112,7 +111,7 @@ def failures(checked: Sequence[Checked]) -> list[str]:
 
 
 def questions(checked: Sequence[Checked]) -> int:
-    """How many could have failed: single answers, and series."""
+    """Return the number of possible failures: single answers and series."""
     return sum(result.series is None for result in checked) + len(_series(checked))
 
 
@@ -129,12 +128,12 @@ def _run(tool: Tool, backend: Backend[Any], check: KnownAnswer) -> Checked:
             (evidence,) = backend.run([request])
             wrong = check_case.wrong(evidence)
         else:
-            # The output of the network before what is made of it.
+            # Check the network's raw output before it is processed.
             prepared = backend.prepare(request)
             (output,) = backend.compute([prepared])
             wrong = check_case.output(output) or check_case.wrong(backend.finish(request, prepared, output))
     except Exception as error:
-        # Whatever a wrong network makes of an easy image is the result of its check; a full device is no result.
+        # An exception on an easy image is a failed check of the network, unless the device ran out of memory.
         if is_out_of_memory(error):
             raise
         seconds = time.perf_counter() - start

@@ -1,15 +1,15 @@
-"""Which backend of a tool answers, loaded once a device: fallback, memory budget, and the way out of a full GPU.
+"""The active backend of a tool, loaded once per device: fallbacks, memory budget, and eviction from a full GPU.
 
     loader = Loader(BackendChoice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0,cuda:1"))
-    ready = loader.load(tool, "cuda:1")     # in the thread of that device; may evict what was used longest ago
+    ready = loader.load(tool, "cuda:1")     # in the thread of that device; may evict the least recently used tool
 
-A tool may have a copy on each of its `homes`, which are all devices until the memory of one does not suffice. Then what
-was used longest ago leaves that device, then the tool itself; what has left all lives on the CPU.
+A tool may have a copy on each of its `homes`, initially all devices. When the memory of a device does not suffice, the
+least recently used tool leaves it, then the tool itself; a tool that has left all devices runs on the CPU.
 
-`auto` takes the learned backend where its weights are on disk. Absent weights fall back to the weight-free backend with
-a notice; weights that are there and do not load are an error, and so are weights that fail a known-answer image the
-first time that they are loaded (`known_answers.py`). An absent package is no absent weights: where weights are on disk
-and torch is not installed, that is an error as well, never another backend.
+`auto` uses the learned backend if its weights are on disk. Missing weights fall back to the weight-free backend with a
+notice. Weights that exist and fail to load are an error, as are weights that fail a known answer when first loaded
+(`known_answers.py`). A missing package differs from missing weights: if weights are on disk and torch is not installed,
+that is an error too, never another backend.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ CUDA = "cuda"
 
 @dataclass(frozen=True, slots=True)
 class BackendIdentity:
-    """Which backend of a tool answers, as its findings and their keys say it; the device has no number."""
+    """The active backend of a tool, as in its outputs and cache keys; the device has no number."""
 
     backend: BackendName
     version: str
     device: str
-    # Numbers that its networks compute in, and whether these are compiled: float32, tf32, bfloat16 compiled.
+    # Numeric precision of its networks, and whether they are compiled: float32, tf32, bfloat16 compiled.
     precision: str = FLOAT32
 
 
 @dataclass(frozen=True)
 class LoadedBackend:
-    """A backend that is set up: where and in which numbers it runs, the version of its findings, its weights."""
+    """A backend that is set up: its device and precision, the version for its outputs, its weights."""
 
     card: BackendCard
     backend: Stages[Any, Any, Any]
@@ -69,35 +69,35 @@ class LoadedBackend:
 
     @property
     def answering(self) -> BackendIdentity:
-        """Its name, version, device and precision, as findings say them."""
+        """Its name, version, device and precision, as in tool outputs."""
         return BackendIdentity(self.card.name, self.version, self.device.partition(":")[0], self.precision)
 
 
 class Loader:
-    """The backends that are loaded. What loads or moves one runs in the thread of its device, with `loading` held."""
+    """The loaded backends. Code that loads or moves one runs in the thread of its device and holds `loading`."""
 
     def __init__(self, choice: BackendChoice) -> None:
         self.choice = choice
-        # One line for each backend that could not be had or moved, as shown to the user.
+        # One line for the user per backend that was unavailable or moved.
         self.notices: list[str] = []
-        # One backend is loaded at a time: libraries change what is global meanwhile.
+        # Backends are loaded one at a time, because libraries change global state meanwhile.
         self.loading = threading.RLock()
         # By tool, least recently used first, the copy on each device.
         self._loaded: dict[str, dict[str, LoadedBackend]] = {}
-        # Of tools that had to leave a device.
+        # Remaining devices of tools that had to leave one.
         self._homes: dict[str, tuple[str, ...]] = {}
-        # By tool, device and form of input how many the device takes at once, where it did not take a batch.
+        # Maximum inputs at once by tool, device and form of input, if a full batch did not fit.
         self._most: dict[tuple[str, str, Hashable], int] = {}
         self._sound: set[str] = set()
         self._lock = threading.Lock()
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
-        """Those of this machine that `--device` means: for `cuda` all of them, for `auto` those, MPS, or the CPU."""
+        """The devices meant by `--device`: for `cuda` all GPUs; for `auto` all GPUs, else MPS, else the CPU."""
         requested = self.choice.device
         if requested not in (AUTO, CUDA):
             return tuple(dict.fromkeys(requested.split(",")))
-        # A backend that needs no torch, such as one of ONNX, runs on the CPU.
+        # A backend without torch, such as an ONNX one, runs on the CPU.
         if requested == AUTO and not importable("torch"):
             return (CPU,)
         import torch
@@ -108,13 +108,13 @@ class Loader:
         return ("mps",) if torch.backends.mps.is_available() else (CPU,)
 
     def homes(self, name: str) -> tuple[str, ...]:
-        """The devices on which the learned backend of a tool may have a copy."""
+        """Return the devices on which the learned backend of a tool may have a copy."""
         return self._homes.get(name) or self.devices
 
     def get(self, name: str, device: str | None = None) -> LoadedBackend | None:
-        """The loaded backend of a tool on that device, or on any; the tool is now the one used last.
+        """Return the loaded backend of a tool on that device, or on any, and mark the tool as most recently used.
 
-        None where it is not loaded there. A backend without weights is at home everywhere.
+        Returns None if it is not loaded there. A backend without weights counts as loaded on every device.
         """
         with self._lock:
             if (copies := self._loaded.pop(name, None)) is None:
@@ -124,13 +124,13 @@ class Loader:
             return first if device is None or first.card.name == "classical" else copies.get(device)
 
     def load(self, tool: Tool, device: str | None = None) -> LoadedBackend:
-        """Set up the backend that answers for this tool on a device, or give the one that is set up.
+        """Return the active backend of this tool on a device, setting it up if necessary.
 
-        It is on another device than the one asked for where the memory of that one does not suffice.
+        It may be on another device than requested if that one's memory does not suffice.
 
         Raises:
             NoBackend: there are no weights and the tool has no weight-free backend.
-            WeightsError: weights that were asked for are absent, or weights do not load or fail a known answer.
+            WeightsError: requested weights are missing, or weights fail to load or fail a known answer.
         """
         name = tool.card.name
         with self.loading:
@@ -142,17 +142,17 @@ class Loader:
             return ready
 
     def most(self, name: str, device: str, form: Hashable) -> int | None:
-        """How many inputs of a form the device takes at once, where that is less than a batch."""
+        """Return the maximum inputs of a form at once on the device, if less than a batch; else None."""
         return self._most.get((name, device, form))
 
     def halve(self, name: str, device: str, form: Hashable, most: int) -> None:
-        """Remember that a device takes no more than so many at once."""
+        """Record that a device accepts at most `most` inputs at once."""
         with self._lock:
             self._most[name, device, form] = most
         _free()
 
     def tell_halved(self, name: str, device: str) -> None:
-        """Tell the user, once, where a device takes less than a batch."""
+        """Tell the user, once, if a device accepts less than a batch."""
         with self._lock:
             halved = any(key[:2] == (name, device) for key in self._most)
         line = f"{name}: the memory of {device} does not suffice for full batches; they are halved"
@@ -160,7 +160,7 @@ class Loader:
             self._notice(line)
 
     def make_room(self, name: str, device: str) -> bool:
-        """Move the tool that was used longest ago, other than this one, off a device; whether there was one."""
+        """Move the least recently used other tool off a device; return whether there was one."""
         with self.loading:
             with self._lock:
                 on_it = (other for other, copies in self._loaded.items() if device in copies and other != name)
@@ -171,7 +171,7 @@ class Loader:
             return True
 
     def leave(self, name: str, device: str, reason: str = "") -> None:
-        """Take a tool off a device for good: its memory does not suffice."""
+        """Move a tool off a device permanently, because the device's memory does not suffice."""
         with self.loading:
             homes = tuple(home for home in self.homes(name) if home != device) or (CPU,)
             self._homes[name] = homes
@@ -189,7 +189,7 @@ class Loader:
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """The tools whose backend is loaded, least recently used first."""
+        """The tools with a loaded backend, least recently used first."""
         with self._lock:
             return tuple(self._loaded)
 
@@ -198,7 +198,7 @@ class Loader:
         learned = tool.backend("learned")
         if requested == "classical" or learned is None:
             return _weight_free(tool, f"{name} has no weight-free backend")
-        # A download is only started for weights that were asked for by name or by --backend learned.
+        # Download only weights that were requested by name or by --backend learned.
         may_download = name in choice.weights or requested == "learned"
         try:
             weights = weights_of(tool, learned, choice.weights, download=may_download)
@@ -216,7 +216,7 @@ class Loader:
             except Exception as error:
                 if device == CPU or not is_out_of_memory(error):
                     raise
-            # Not while the error is handled: it holds what was loaded so far.
+            # Free memory only now: while the error was handled, it referenced what had been loaded.
             _free()
             if not self.make_room(name, device):
                 self.leave(name, device)
@@ -224,7 +224,7 @@ class Loader:
         return backend
 
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
-        """Weights that are set up on a device and have passed their known-answer images."""
+        """Set up weights on a device and check them with their known answers."""
         try:
             ready = _start(learned, weights, device, self.choice)
         except ModuleNotFoundError as error:
@@ -235,7 +235,7 @@ class Loader:
             raise WeightsError(f"{needed}{other}") from error
         if ready.precision.endswith(COMPILED):
             warm_up(tool, ready.backend, learned.batch)
-        # A copy of what was believed on another device is believed.
+        # A copy of weights that passed on another device needs no check.
         if not self.choice.unchecked and tool.card.name not in self._sound:
             check_once(tool, ready.backend, ready.version, device, weights, ready.precision)
         self._sound.add(tool.card.name)
@@ -262,10 +262,10 @@ class Loader:
 
 
 def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
-    """The weight-free backend. Raises `NoBackend`, beginning with `otherwise` where the tool has none."""
+    """Return the weight-free backend. Raises `NoBackend`, beginning with `otherwise`, if the tool has none."""
     classical = tool.backend("classical")
     if classical is None:
-        # Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself.
+        # For a tool without own weights, name the tool that it needs as the one to get weights for.
         learned = tool.backend("learned")
         name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
         remedy = f"give weights with --weights {name}=DIR_OR_ID"
@@ -285,7 +285,7 @@ def _start(card: BackendCard, weights: Path | None, device: str, choice: Backend
         refuse_unfilled(instance, weights)
     version = str(getattr(instance, "version", card.version))
     backend = staged(instance)
-    # Without a network of torch there is nothing to say: ONNX computes in float32.
+    # Without a torch network precision does not apply: ONNX computes in float32.
     precision = FLOAT32
     if networks := networks_of(instance):
         precision = precision_of(choice, card, device, weights)
@@ -297,7 +297,7 @@ def _start(card: BackendCard, weights: Path | None, device: str, choice: Backend
 
 
 def refuse_absent(devices: str) -> None:
-    """Raise `UsageError` for a device, or one of several, that torch does not know or this machine does not have."""
+    """Raise `UsageError` for any device that torch does not know or this machine does not have."""
     for device in devices.split(","):
         if device in (AUTO, CPU):
             continue
@@ -310,7 +310,7 @@ def refuse_absent(devices: str) -> None:
         except RuntimeError as error:
             raise UsageError(f"--device {device}: torch knows no such device") from error
         if target.type == "cuda":
-            # Asked without a tensor, which would take memory of the device for as long as this process lives.
+            # Query without a tensor, which would occupy device memory for the lifetime of this process.
             count = torch.cuda.device_count() if torch.cuda.is_available() else 0
             if count == 0:
                 raise UsageError(f"--device {device}: torch sees no CUDA device on this machine")
@@ -328,7 +328,7 @@ def _size(weights: Path | None) -> int:
 
 
 def _free() -> None:
-    """Give freed GPU memory back, where torch holds any."""
+    """Release freed GPU memory, if torch holds any."""
     import sys
 
     torch = sys.modules.get("torch")

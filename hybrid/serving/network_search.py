@@ -1,11 +1,11 @@
-"""The networks of a backend that does not list them itself, as a tool of one's own may not: found among its attributes.
+"""Finds the networks of a backend that does not list them itself, such as a custom tool's, among its attributes.
 
-    networks_of(backend)                    # those that it lists, else the torch modules that it holds
+    networks_of(backend)                    # the listed ones, else the torch modules that it holds
     refuse_unfilled(backend, folder)        # raises for a tensor that no weight file holds
 
-`from_pretrained` and `load_state_dict(strict=False)` leave tensors that a file lacks, or has in another shape, as the
-initialiser drew them, so that a damaged checkpoint answers like a sound one. Tensors are compared by value, because
-their names change on the way in.
+`from_pretrained` and `load_state_dict(strict=False)` leave tensors that a file lacks, or has in another shape, at their
+random initial values, so that a damaged checkpoint looks like a sound one. Tensors are compared by value, because their
+names may change during loading.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from hybrid.core.errors import WeightsError
 from hybrid.tool import Backend
 from hybrid.tool.networks import Network
 
-# Attributes of attributes, or items of containers, that are looked into.
+# Maximum depth of nested attributes and container items that are searched.
 DEPTH = 4
-# Of a container; longer ones hold data.
+# Maximum items searched per container; longer ones hold data.
 MAX_ITEMS = 100
-# Values of a tensor that are compared, evenly spread.
+# Number of compared values per tensor, evenly spaced.
 SAMPLED = 256
-# How many tensor names an error lists.
+# Maximum tensor names listed in an error.
 SHOWN = 5
 
 
 def networks_of(backend: Backend[Any]) -> tuple[Network, ...]:
-    """The networks that a backend lists, else the torch modules found in it, named by where they were found.
+    """Return the networks that a backend lists, else the torch modules found in it, named by their path.
 
-    How a found one wants its pictures is not known: `wants` is None.
+    The expected pictures of a found network are unknown: its `wants` is None.
     """
     networks = tuple(getattr(backend, "networks", ()))
     if networks or "torch" not in sys.modules:
@@ -43,10 +43,10 @@ def networks_of(backend: Backend[Any]) -> tuple[Network, ...]:
 
 
 def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
-    """Compare the networks found in a backend with the weight files that it was to load.
+    """Compare the networks found in a backend with the weight files that it should have loaded.
 
-    Nothing is compared for a backend that lists its networks, which has loaded and checked them itself, or for a folder
-    without safetensors.
+    Skips a backend that lists its networks, because it has loaded and checked them itself, and a folder without
+    safetensors.
 
     Raises:
         WeightsError: parameters have values that no tensor of these files has.
@@ -59,13 +59,13 @@ def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
             names = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
             raise WeightsError(
                 f"{folder} does not fit the network {network.name}: {len(missing)} of its tensors are in no weight "
-                f"file ({names}); a backend that makes tensors of others lists its `networks` itself "
+                f"file ({names}); a backend that derives these from other tensors must list its `networks` itself "
                 "(hybrid/tool/networks.py)"
             )
 
 
 def _modules(root: Any, place: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Torch modules with their places, outermost only, each once."""
+    """Yield torch modules with their paths, only the outermost, each once."""
     import torch
 
     if id(root) in seen or isinstance(root, type | torch.Tensor):
@@ -87,7 +87,7 @@ def _modules(root: Any, place: str, depth: int, seen: set[int]) -> Iterator[tupl
 
 
 def _unfilled(module: Any, folder: Path) -> Iterator[str]:
-    """The names of parameters whose values no tensor of the files has, as many and in this order."""
+    """Yield the names of parameters whose values no tensor of the same size in the files has."""
     import torch
     from safetensors import safe_open
 
@@ -104,6 +104,6 @@ def _unfilled(module: Any, folder: Path) -> Iterator[str]:
 
 
 def _sampled(tensor: Any) -> Any:
-    """Some values of a tensor, in order; a copy, so that the rest of it is not kept."""
+    """Return some values of a tensor, in order; copied, so that the rest is not kept in memory."""
     flat = tensor.reshape(-1)
     return flat[:: max(1, flat.numel() // SAMPLED)].clone()

@@ -1,12 +1,12 @@
-"""Runs tools in threads of this process: loads their backends, and batches, computes and finishes complete calls.
+"""Runs tools in threads of this process: loads their backends, and prepares, batches, computes and finishes calls.
 
     pipeline = ThreadExecutor(cache, options, timed)
     finding, answering = await pipeline.find(call, token)
 
-A call is decoded and prepared in a worker thread, waits in the lane of its tool for a batch, is computed, and finished
-in a worker thread. Learned backends compute in the thread of a device, which runs one batch at a time, with a copy on
-each device; weight-free ones in the worker threads, several at once. `timed` is entered around every stretch of a
-tool's own code, with the tokens of the calls that it runs for.
+A call is decoded and prepared in a worker thread, waits in its tool's lane for a batch, is computed, and finished in a
+worker thread. Learned backends compute in one thread per device, each with a copy and one batch at a time; weight-free
+ones compute in the worker threads, several at once. `timed` is entered around every stretch of a tool's own code, with
+the tokens of the calls that it runs for.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 W = TypeVar("W")
 
-# The stages of a job that are no part of a call: what fails in one fails for every call of the tool.
+# The stages that are not part of a call; a failure in one affects every call of the tool.
 IMPORT, LOAD = "import", "load"
-# Entered around a job: the tool, the stage, the tokens of its calls, whether that stage has never run before.
+# Entered around a job: the tool, the stage, the tokens of its calls, whether this stage runs for the first time.
 Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
 class PreparedCall(Generic[W]):
-    """A decoded request, what the backend's `compute` takes of it and with which others, and the token of its call."""
+    """A decoded request, its prepared inputs and their form (equal forms share a batch), and the token of its call."""
 
     request: Request[Any]
     inputs: Any
@@ -59,14 +59,14 @@ class PreparedCall(Generic[W]):
 
 @dataclass(frozen=True)
 class ComputedCall(Generic[W]):
-    """The output of a backend for a prepared call, and which one it was: a move to the CPU may come in between."""
+    """The output of a backend for a prepared call, and that backend, since the tool may move to the CPU in between."""
 
     prepared: PreparedCall[W]
     output: Any
     ready: LoadedBackend
 
 
-# What runs at once, and for each of it what came of it.
+# The calls computed at once, and the result of each.
 Batch: TypeAlias = Sequence[PreparedCall[W]]
 Outputs: TypeAlias = list[ComputedCall[W] | HybridError]
 Lanes: TypeAlias = dict[str, Lane[PreparedCall[W], ComputedCall[W]]]
@@ -76,8 +76,8 @@ class ThreadExecutor(Generic[W]):
     """Loads and runs tools in the threads of this process.
 
     Args:
-        cache: where findings are kept, and the images.
-        options: which code and weights may answer.
+        cache: the cache of outputs, and the images.
+        options: the permitted code and weights.
         timed: entered around every job.
     """
 
@@ -88,43 +88,43 @@ class ThreadExecutor(Generic[W]):
         self.notices = self.loader.notices
         self._decoded = DecodedImages(cache.store)
         self._timed = timed
-        # Tools and stages that have run once in this process.
+        # Tools and stages that have run in this process.
         self._ran: set[tuple[str, str]] = set()
         self._closed = False
         self._lanes: dict[asyncio.AbstractEventLoop, Lanes[W]] = {}
-        # The thread of the first device: which one that is, torch says, which is imported in it.
+        # The thread of the first device; torch, which determines the device, is imported in it.
         self._first = DaemonThreads(1, "device", device_thread)
         self._devices: dict[str, DaemonThreads] = {}
-        # Batches that a device runs or that wait for it.
+        # Number of batches that a device runs or that wait for it.
         self._busy: Counter[str] = Counter()
         self._threads = DaemonThreads(options.threads, "tools", one_opencv_thread)
 
     async def load(self, tool: Tool, token: W) -> BackendIdentity:
-        """As `Executor.load`."""
+        """See `Executor.load`."""
         return (await self._ready(tool, token)).answering
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, token: W
     ) -> Mapping[str, Json] | None:
-        """As `Executor.need_args`."""
+        """See `Executor.need_args`."""
         return await self._in_thread(self._threads, self._need_args, tool, backend, place, args, findings, token)
 
     async def find(self, call: QueuedCall, token: W) -> tuple[Finding, BackendIdentity]:
-        """As `Executor.find`."""
+        """See `Executor.find`."""
         lane = await self._lane(call)
         async with lane.room:
             ready = await self._ready(call.tool, token)
             prepared = self._in_thread(self._threads, self._prepare, call, ready, token)
-            # This call must not keep a backend that is evicted while it waits.
+            # Drop the reference, so that a waiting call does not keep an evicted backend alive.
             del ready
             computed = await lane.submit(prepared)
             return await self._in_thread(self._threads, self._finish, call, computed)
 
     def warm(self) -> None:
-        """Nothing: this process is started, and a backend is loaded for the tool that is called."""
+        """Do nothing: this process is running, and a backend is loaded when its tool is called."""
 
     def close(self) -> None:
-        """Let the threads end; a caller that waits for one that has not begun gets an `Outage`."""
+        """Let the threads end; a caller whose work has not started gets an `Outage`."""
         self._closed = True
         for threads in (self._first, *self._devices.values(), self._threads):
             threads.shutdown(wait=False, cancel_futures=True)
@@ -143,7 +143,7 @@ class ThreadExecutor(Generic[W]):
         return await self._in_thread(self._first, self._load, tool, [token], None)
 
     def _load(self, tool: Tool, tokens: Sequence[W], device: str | None) -> LoadedBackend:
-        """In the thread of a device, that one or else the first."""
+        """Load a tool's backend on a device, or on the first; runs in the thread of that device."""
         name = tool.card.name
         if (ready := self.loader.get(name, device)) is not None:
             return ready
@@ -160,11 +160,11 @@ class ThreadExecutor(Generic[W]):
             return need_args(needs_of(tool, backend)[place], args, findings)
 
     async def _lane(self, call: QueuedCall) -> Lane[PreparedCall[W], ComputedCall[W]]:
-        """Where the calls of a tool become batches, one for each event loop."""
+        """Return the lane in which the calls of a tool become batches, one per event loop."""
         loop, tool = asyncio.get_running_loop(), call.tool
         learned = call.request.answering.backend == "learned"
         if learned and self.loader.get(tool.card.name) is None:
-            # The devices, before anything is loaded: torch is imported for them, in the thread of the first.
+            # Determine the devices before loading anything: this imports torch, in the thread of the first device.
             await self._in_thread(self._first, lambda: self.loader.devices)
         if loop not in self._lanes:
             self._lanes = {other: lanes for other, lanes in self._lanes.items() if not other.is_closed()}
@@ -194,7 +194,7 @@ class ThreadExecutor(Generic[W]):
                 return PreparedCall(request, inputs, ready.backend.batch_key(inputs), token)
 
     async def _on_a_device(self, tool: Tool, batch: Batch[W]) -> Outputs[W]:
-        """Compute a batch on the device with least to do; what its memory does not suffice for, on the next."""
+        """Compute a batch on the least busy device; calls that do not fit its memory go to the next."""
         device = min(self.loader.homes(tool.card.name), key=self._busy.__getitem__)
         self._busy[device] += 1
         try:
@@ -213,8 +213,8 @@ class ThreadExecutor(Generic[W]):
         return outputs
 
     def _compute(self, tool: Tool, batch: Batch[W], device: str | None) -> Outputs[W]:
-        """Compute a batch on a device; what it does not take alone either is out of memory, and the tool moved off."""
-        # A learned backend may have been evicted, or moved, by what this thread ran before.
+        """Compute a batch on a device; if even one call alone does not fit, the tool is moved off the device."""
+        # Earlier work in this thread may have evicted or moved a learned backend.
         ready = self._load(tool, [call.token for call in batch], device)
         if device is not None and ready.device != device and ready.card.name == "learned":
             return [OutOfMemory(f"{tool.card.name} has moved from {device}") for _ in batch]
@@ -244,7 +244,7 @@ class ThreadExecutor(Generic[W]):
         ]
 
     def _finish(self, call: QueuedCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
-        """The finding, kept in the cache, its pictures in the image store."""
+        """Return the tool output, saved in the cache, with its pictures saved in the image store."""
         prepared, ready = computed.prepared, computed.ready
         with self._job(call.tool, "finish", [prepared.token]):
             if ready.card.name != call.request.answering.backend:
@@ -271,7 +271,7 @@ class ThreadExecutor(Generic[W]):
 
     @contextmanager
     def _job(self, tool: Tool, stage: str, tokens: Sequence[W]) -> Iterator[None]:
-        """A stage of a tool, timed where it runs. When it first runs it also loads libraries and fills tables."""
+        """Time a stage of a tool; its first run also loads libraries and fills tables."""
         step = (tool.card.name, stage)
         with self._timed(*step, tokens, step not in self._ran):
             yield
@@ -279,13 +279,13 @@ class ThreadExecutor(Generic[W]):
 
 
 def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first: bool) -> AbstractContextManager[None]:
-    """The `Timed` of a pipeline whose tokens are stopwatches. Loading is charged to no call and runs no watch."""
+    """The `Timed` of a pipeline whose tokens are stopwatches. Loading is charged to no call."""
     return nullcontext() if stage in (IMPORT, LOAD) else running(watches, loads=first)
 
 
 @contextmanager
 def on_disk(action: str) -> Iterator[None]:
-    """A disk that fails is not the tool's fault but an `Outage`: the question stays open for the next run."""
+    """Turn a disk error into an `Outage`, because it is not the tool's fault; the question stays open."""
     try:
         yield
     except OSError as error:

@@ -1,11 +1,11 @@
-"""In which numbers the networks of a backend compute: float32, TF32, or bfloat16 and float16 by torch's autocast.
+"""The numeric precision of a backend's networks: float32, TF32, or bfloat16 and float16 by torch's autocast.
 
     precision = precision_of(choice, card, "cuda:0")      # "tf32", or "bfloat16" where the card allows it
     backend = computing(backend, precision, "cuda:0")     # its `compute` runs in that precision, and nothing else
 
-Autocast leaves weights, norms and sums in float32 and rounds the operands of products and convolutions alone. A part
-that must not be rounded leaves it by itself (`hybrid.tool.networks.in_float32`). A backend without a network of torch,
-such as one of ONNX, computes in float32. On the CPU float32 imports no torch.
+Autocast keeps weights, norms and sums in float32 and rounds only the operands of products and convolutions. A part that
+must not be rounded opts out (`hybrid.tool.networks.in_float32`). A backend without a torch network, such as an ONNX
+one, computes in float32. On the CPU, float32 does not import torch.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
     from hybrid.config import BackendChoice
 
-# float32 whose products and convolutions round their operands to 10 bits, on CUDA.
+# float32 whose products and convolutions round their operands to 10 bits of mantissa, on CUDA.
 TF32 = "tf32"
 COMPILED = " compiled"
 REDUCED = ("bfloat16", "float16")
 
 
 def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights: Path | None = None) -> str:
-    """The precision of a backend's networks on a device: float32, tf32, bfloat16 or float16.
+    """Return the precision of a backend's networks on a device: float32, tf32, bfloat16 or float16.
 
-    `auto` is float32 on the CPU and on MPS. On CUDA it is bfloat16 where the card says that it was measured to change
-    no decision with the very weights that are loaded (from a folder, or None: the package's), and TF32 elsewhere.
+    `auto` is float32 on the CPU and on MPS. On CUDA it is bfloat16 if the card reports a measurement that it changes no
+    decision with exactly the loaded weights (from a folder, or None for the package's), and TF32 otherwise.
     """
     if choice.dtype != AUTO:
         return choice.dtype
@@ -50,7 +50,7 @@ def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights:
 
 
 def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> Stages[Any, Any, Any]:
-    """The backend, whose `compute` is in that precision. On CUDA the process is told whether float32 may be TF32."""
+    """Return the backend with `compute` in that precision. On CUDA this also sets torch's float32 mode."""
     on_cuda = device.startswith("cuda")
     if not on_cuda and precision not in REDUCED:
         return backend
@@ -58,13 +58,13 @@ def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> St
 
     exact, kind = backend.compute, device.partition(":")[0]
     if on_cuda:
-        # Pictures are prepared by as many threads as there are cores: torch's own would only take turns with them.
+        # Pictures are prepared by one thread per core; torch's own threads would only compete with them.
         torch.set_num_threads(1)
 
     def compute(prepared: Sequence[Any]) -> list[Any]:
         if on_cuda:
-            # Products and convolutions in float32 may be TF32, or may not; torch's default is convolutions alone. Said
-            # at each batch, because another tool of this process may want it otherwise.
+            # Allow or forbid TF32 in float32 products and convolutions (torch's default allows it only in
+            # convolutions). Set for each batch, because another tool of this process may need another mode.
             torch.set_float32_matmul_precision("highest" if precision == FLOAT32 else "high")
             torch.backends.cudnn.allow_tf32 = precision != FLOAT32
         with torch.autocast(kind, getattr(torch, precision)) if precision in REDUCED else nullcontext():
@@ -75,15 +75,15 @@ def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> St
 
 
 def compile_networks(networks: Sequence[Network]) -> None:
-    """Let torch compile the networks, and their parts that are called alone, when they first run."""
+    """Let torch compile the networks, and their directly called parts, on first use."""
     for network in networks:
         for part in (network.module, *network.module.children()):
-            # Batches and pictures of any size, without compiling again for each.
+            # Dynamic shapes avoid recompiling for every batch and picture size.
             part.compile(dynamic=True)
 
 
 def warm_up(tool: Tool, backend: Stages[Any, Any, Any], batch: int) -> None:
-    """Let compiled networks see a picture, alone and in a batch, so that they are compiled now and not by a question.
+    """Run compiled networks on a picture, alone and in a batch, so that compiling does not delay a question.
 
     Raises:
         WeightsError: torch cannot compile, or the network fails.
@@ -95,7 +95,7 @@ def warm_up(tool: Tool, backend: Stages[Any, Any, Any], batch: int) -> None:
         try:
             prepared = backend.prepare(request)
         except ToolError:
-            # A checkpoint may only take words, or only places.
+            # A checkpoint may accept only words, or only coordinates.
             continue
         try:
             for size in sorted({1, batch}):

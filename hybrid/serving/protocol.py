@@ -1,8 +1,8 @@
-"""The messages about tools between processes: one request, one response, the same for a worker process and for Ray.
+"""The messages about tools between processes: one request, one response, for a worker process and for Ray.
 
-A worker process gets and sends them as lines (`line`, `LineReader`), an actor of Ray as pickled values.
-References to images, arguments, descriptions and findings cross, no pixels and no objects: nothing that a worker sends
-is executed.
+A worker process exchanges them as lines (`line`, `LineReader`), a Ray actor as pickled values. They contain image
+references, arguments, descriptions and outputs, but no pixels and no objects, so that nothing sent by a worker is
+executed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hybrid.tool import BackendName
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The first line to a worker process: where modules are found, and what it serves."""
+    """The first line to a worker process: search paths of modules, and what it serves."""
 
-    # `sys.path`.
+    # The value of `sys.path`.
     modules: tuple[str, ...]
-    # By package the folders of its files, where some lie outside of the project.
+    # By package, the folders of its files, if some are outside the project.
     folders: Mapping[str, tuple[str, ...]]
     images: Path
     findings: Path | None
@@ -34,18 +34,18 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """One complete request: checked arguments, and the findings of every tool that this one needs."""
+    """One complete request: validated arguments, and the outputs of every tool that this one needs."""
 
-    # Given where it is sent to a worker process.
+    # Assigned when it is sent to a worker process.
     number: int
     tool: str
-    # The backend that is expected to answer, for which `needs` were found.
+    # The backend that is expected to answer, for which `needs` were determined.
     answering: BackendIdentity
     args: Mapping[str, Json]
     images: tuple[ImageRef, ...]
     needs: Mapping[str, tuple[Finding, ...]]
     seed: int
-    # Of the finding in the cache, if this backend makes it.
+    # Cache key of the output, if this backend makes it.
     key: str
     # Whether overlays are drawn.
     overlays: bool = True
@@ -53,7 +53,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """Load the backend that answers for a tool."""
+    """Load the active backend of a tool."""
 
     number: int
     tool: str
@@ -68,36 +68,36 @@ class NeedRequest:
     backend: BackendName
     place: int
     args: Mapping[str, Json]
-    # Of the needs before it.
+    # Outputs of the needs before it.
     findings: Mapping[str, tuple[Finding, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class DescribeRequest:
-    """Import a tool and describe it, or import another thing that lies outside of the project."""
+    """Import a tool and describe it, or import another plug-in."""
 
     number: int
-    # The name of the thing.
+    # The name of the plug-in.
     tool: str
-    # Where it lies.
+    # The package that it belongs to.
     package: str = "tools"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRequest:
-    """Ask the rule of a tool whose code is only in the worker what comes next: a call, or its answer."""
+    """Ask the rule of a tool whose code is only in the worker for its next step: a call, or its answer."""
 
     number: int
     tool: str
     route: str
     prompt: Prompt
-    # The findings of its calls so far, in order; None of a tool that has no backend.
+    # The outputs of its calls so far, in order; None for a tool without a backend.
     said: tuple[Finding | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResponse:
-    """A finding, which backend made it, and new lines for the user. Its pictures are in the image store."""
+    """A tool output, its backend, and new notices for the user. Its pictures are in the image store."""
 
     number: int
     finding: Finding
@@ -107,7 +107,7 @@ class ToolResponse:
 
 @dataclass(frozen=True, slots=True)
 class LoadResponse:
-    """Which backend is loaded."""
+    """The loaded backend."""
 
     number: int
     answering: BackendIdentity
@@ -116,7 +116,7 @@ class LoadResponse:
 
 @dataclass(frozen=True, slots=True)
 class NeedResponse:
-    """The arguments for the tool that is needed; None where it is not needed."""
+    """The arguments for the needed tool; None if it is not needed."""
 
     number: int
     args: Mapping[str, Json] | None
@@ -134,7 +134,7 @@ class RuleCall:
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """A `SpecialistAnswer` whose finding is that of call number `call` (from 0)."""
+    """A `SpecialistAnswer` based on the output of call number `call` (from 0)."""
 
     answer: str
     call: int
@@ -150,21 +150,21 @@ class RuleResponse:
     number: int
     call: RuleCall | None = None
     answer: RuleAnswer | None = None
-    # Name and text of what it wrote into the trace, from its start on.
+    # Name and text of everything that it logged since its start.
     remarks: tuple[tuple[str, str], ...] = ()
     notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ImportResponse:
-    """A thing from outside was imported and is what it must be; of a tool all that is no code."""
+    """Confirms the import of a valid plug-in; for a tool it contains everything except code."""
 
     number: int
     card: Mapping[str, Json] | None = None
     checks: tuple[Mapping[str, Json], ...] = ()
-    # By route the tools that its rule may call.
+    # The tools that its rule may call, by route.
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # Of its arguments.
+    # JSON schema of its arguments.
     schema: Mapping[str, Json] = field(default_factory=dict)
     code: str = ""
     notices: tuple[str, ...] = ()
@@ -172,7 +172,7 @@ class ImportResponse:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """The error that ends a request: its class in `hybrid.core.errors`, empty for a defect of our own."""
+    """The error that ends a request: its class in `hybrid.core.errors`, empty for a defect of hybrid itself."""
 
     number: int
     error: str
@@ -185,32 +185,32 @@ class CallFailure:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
-    """The worker process takes requests."""
+    """The worker process accepts requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The event loop of the worker process turns."""
+    """Sent periodically while the worker's event loop is responsive."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobStart:
-    """A stretch of a tool's own code begins, in its own thread, for one request or a batch."""
+    """A stretch of a tool's own code starts, in its own thread, for one request or a batch."""
 
     job: int
     tool: str
     stage: str
-    # Their numbers.
+    # Numbers of the requests.
     requests: tuple[int, ...]
-    # Whether this stage of the tool has not run before in this process, so that it also loads libraries.
+    # Whether this stage of the tool runs for the first time in this process, so that it also loads libraries.
     first: bool
-    # Of `time.monotonic`, one clock for all processes of the machine.
+    # Time by `time.monotonic`, which all processes of the machine share.
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """A job has ended, at a time of `time.monotonic`."""
+    """A job has ended, at a `time.monotonic` time."""
 
     job: int
     at: float
@@ -225,19 +225,19 @@ KINDS: Mapping[bytes, Any] = {kind.__name__.encode(): kind for kind in get_args(
 
 
 def line(message: Message) -> bytes:
-    """A message as one line: the name of its type, and its fields as JSON."""
+    """Encode a message as one line: the name of its type, and its fields as JSON."""
     kind: Any = type(message)
     return b" ".join((kind.__name__.encode(), codec(kind).dump_json(message))) + b"\n"
 
 
 @dataclass
 class LineReader:
-    """Cuts bytes, as they arrive, into messages."""
+    """Splits incoming bytes into messages."""
 
     _parts: list[bytes] = field(default_factory=list)
 
     def take(self, data: bytes) -> Iterator[Message]:
-        """The messages that these bytes complete. Raises `ValueError` for a line that is no message."""
+        """Yield the messages that these bytes complete. Raises `ValueError` for an invalid line."""
         *ends, rest = data.split(b"\n")
         for end in ends:
             name, _, fields = b"".join((*self._parts, end)).partition(b" ")

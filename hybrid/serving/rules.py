@@ -1,7 +1,7 @@
-"""Rules of tools whose code is in the worker process: what one does there, and what this process makes of it.
+"""Rules of tools whose code is in the worker process: one step there, and the rest of the work in this process.
 
-A rule is run from its start for each of its calls, with the findings of the calls before: nothing of it is kept between
-two requests, so that a worker may end between them.
+A rule is run from its start for each of its calls, with the outputs of its earlier calls. Nothing is kept between two
+requests, so the worker may end between them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hybrid.core.types import Finding, Json, Prompt
 from hybrid.serving.protocol import RuleAnswer, RuleCall, RuleRequest, RuleResponse
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer
 
-# Tool calls of one rule about one prompt.
+# Maximum tool calls of one rule for one prompt.
 MAX_CALLS = 32
-# Characters of its answer.
+# Maximum characters of its answer.
 MAX_ANSWER = 20_000
 MAX_REMARKS = 100
 
@@ -28,16 +28,16 @@ NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]
 
 @dataclass(frozen=True)
 class DescribedRule:
-    """A rule that a worker process runs, with the calls made here."""
+    """A rule that a worker process runs, with its tool calls made here."""
 
-    # The tool that brings it.
+    # The tool that defines it.
     tool: str
     route: str
     tools: tuple[str, ...]
     next_step: NextStep
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        """The answer. Raises `ToolError` where the rule raises, hangs, ends its process or gives none of its kind."""
+        """Return the answer. Raises `ToolError` if the rule raises, hangs, ends its process or returns a wrong type."""
         findings: list[Finding | None] = []
         tool_names: list[str] = []
         while True:
@@ -56,7 +56,7 @@ class DescribedRule:
             try:
                 findings.append(await ctx.tool(response.call.tool, response.call.images, response.call.args))
             except NoBackend:
-                # The rule may go on without it.
+                # The rule may continue without this output.
                 findings.append(None)
         for name, text in response.remarks:
             ctx.rule(name, text)
@@ -78,7 +78,7 @@ class DescribedRule:
 
 @coroutine
 def _awaited(call: RuleCall) -> Generator[RuleCall, Finding, Finding]:
-    """A rule's call, awaited in no event loop: `next_step` gives it the finding."""
+    """Yield a rule's call outside any event loop; `next_step` sends the output."""
     return (yield call)
 
 
@@ -89,21 +89,21 @@ class _WorkerContext:
     remarks: list[tuple[str, str]] = field(default_factory=list)
 
     async def tool(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, once `next_step` has it."""
+        """Return the output that `next_step` sends."""
         return await _awaited(RuleCall(name, tuple(images), dict(args)))
 
     def rule(self, name: str, text: str) -> None:
-        """Keep what goes into the trace."""
+        """Record a line for the trace."""
         if len(self.remarks) < MAX_REMARKS:
             self.remarks.append((str(name), str(text)[:MAX_ANSWER]))
 
 
 def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
-    """A rule's step after the findings of a request: its next call, its answer, or nothing.
+    """Return a rule's step after the outputs in a request: its next call, its answer, or neither.
 
     Raises:
-        ToolError: it awaits anything but a tool call, or its answer is none.
-        NoBackend: a tool that it cannot go on without has no backend.
+        ToolError: it awaits something other than a tool call, or its answer is invalid.
+        NoBackend: a tool that it cannot do without has no backend.
     """
     ctx = _WorkerContext()
     running: Any = rule(request.prompt, ctx)
@@ -127,7 +127,7 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
 
 
 def _checked(answer: object, findings: Sequence[Finding | None]) -> RuleAnswer:
-    """An answer of code that is not ours, as it crosses. Raises `ToolError`."""
+    """Validate the answer of a plug-in rule and convert it to a message. Raises `ToolError`."""
     if not isinstance(answer, SpecialistAnswer) or not isinstance(answer.answer, str):
         raise ToolError(f"a rule gives a SpecialistAnswer or None, not {type(answer).__name__}")
     if len(answer.answer) > MAX_ANSWER:

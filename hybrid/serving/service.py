@@ -1,11 +1,11 @@
-"""Findings of tools: kept ones from the cache, new ones from an executor, each identical request computed once.
+"""Tool outputs: cached ones, or new ones from an executor, with each identical request computed once.
 
     service = CachedTools(store, cache, ServiceOptions("auto"))
     finding = await service.call(load("tools", "jigsaw"), args, refs)
 
-This is the only place that looks into the cache, asks needed tools first, and joins identical requests. What it asks of
-an executor (`hybrid/serving/executor.py`) is complete: threads of this process (`pipeline.py`), or a worker process
-that survives tools that hang, crash or leak (`supervisor.py`).
+Only this module reads the cache, calls needed tools first, and joins identical requests. An executor
+(`hybrid/serving/executor.py`) gets complete requests: threads of this process (`pipeline.py`), or a worker process that
+survives tools that hang, crash or leak (`supervisor.py`).
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# How long a look into the cache may take: on a disk that is slower it is not used any more.
+# Maximum seconds of a cache lookup; on a slower disk the cache is no longer read.
 LOOK_UP_S = 10.0
-# Threads that look into the cache.
+# Number of threads for cache lookups.
 LOOKING = 2
 
 
 @dataclass(frozen=True)
 class SharedWork(Generic[R]):
-    """Some work that several callers may wait for, and how long it has run."""
+    """Work that several callers may wait for, and its running time."""
 
     result: asyncio.Future[R]
     watch: Stopwatch
 
 
 class CachedTools:
-    """Gives findings of tools, which an executor runs.
+    """Provides tool outputs, using an executor.
 
     Args:
         store: the images.
-        cache: the findings that are kept.
-        options: which code and weights may answer, where, and for how long.
-        clock: times what runs.
-        executor: runs the tools; by default a worker process where `options.isolated`, else threads of this process.
+        cache: the cached outputs.
+        options: the permitted code and weights, devices and time limits.
+        clock: measures running time.
+        executor: runs the tools; by default a worker process if `options.isolated`, else threads of this process.
     """
 
     def __init__(
@@ -76,24 +76,24 @@ class CachedTools:
         self.store = store
         self.cache = cache
         self.options = options
-        # Requests that a backend has answered, as opposed to the cache.
+        # Number of requests answered by a backend instead of the cache.
         self.computed = 0
         self.executor = executor or (
             ProcessExecutor(cache, options) if options.isolated else ThreadExecutor(cache, options, timed_by_watches)
         )
         self._timeouts = Timeouts(self.executor.timeout_s, options.queue_s)
         self._clock = clock
-        # By the name of the tool the backend that answers for it, as far as that is known.
+        # The active backend by tool name, as far as known.
         self._answering: dict[str, BackendIdentity] = {}
         self._closed = self._slow = False
         self._numbers = itertools.count()
-        # By event loop the work under way: backends by the tool's name, findings by their key.
+        # By event loop, the work in progress: backends by the tool's name, outputs by their key.
         self._loops: dict[asyncio.AbstractEventLoop, dict[str, SharedWork[Any]]] = {}
         self._threads = DaemonThreads(LOOKING, "cache")
 
     @property
     def notices(self) -> list[str]:
-        """One line for each backend that could not be had or moved, and each tool given up, as shown to the user."""
+        """One line for the user per backend that was unavailable or moved, and per tool that was given up."""
         return self.executor.notices
 
     async def call(
@@ -106,20 +106,20 @@ class CachedTools:
         *,
         overlays: bool = True,
     ) -> Finding:
-        """The finding of a call. Its pictures have no name yet; their `parent` is the input that they show.
+        """Return the output of a call. Its pictures have no names yet; their `parent` is the input that they show.
 
         Args:
-            tool: which specialist.
+            tool: the tool.
             args: its typed arguments.
-            images: what it looks at.
-            seed: for tools that draw lots.
-            spent: the time that the caller may take, and takes, running; needed tools are included.
-            overlays: whether they are looked at; else none is drawn. Derived images are always made.
+            images: its images.
+            seed: for tools with randomness.
+            spent: limit and record of the caller's running time, including needed tools.
+            overlays: whether to draw overlays; derived images are always made.
 
         Raises:
-            ToolError: the tool cannot answer this request, runs for too long, or ends its process.
-            Outage: the tool did not get to run: the service is closed, or the queue does not move.
-            WeightsError: `backend="learned"` was asked for and its weights cannot be used.
+            ToolError: the tool cannot answer this request, runs too long, or ends its process.
+            Outage: the tool was not run: the service is closed, or the queue does not move.
+            WeightsError: `backend="learned"` was requested and its weights are unusable.
         """
         spent = spent or CallTime()
         if self._closed:
@@ -141,7 +141,7 @@ class CachedTools:
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
         request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)
-        # A look that finds nothing ends here before work that has kept its finding since then leaves the table.
+        # No await before `_shared`: work that cached its output after this lookup is in the table only until then.
         if finding is not None:
             spent.cached = True
         else:
@@ -151,38 +151,38 @@ class CachedTools:
         return replace(finding, images=refs)
 
     def warm(self) -> None:
-        """Start now what takes long to start and costs nothing to have: a call is likely to come."""
+        """Start whatever takes long to start and costs nothing to have, because a call is likely."""
         if not self._closed:
             self.executor.warm()
 
     def close(self) -> None:
-        """Answer no more calls; a caller that still waits gets an `Outage`."""
+        """Stop answering calls; a caller that still waits gets an `Outage`."""
         self._closed = True
         self.executor.close()
         self._threads.shutdown(wait=False)
 
     async def _answering_for(self, tool: Tool) -> BackendIdentity:
-        """The backend that answers for a tool. Of learned weights only the process that has loaded them can say."""
+        """Return the active backend of a tool. For learned weights only the process that loads them knows it."""
         name, classical = tool.card.name, tool.backend("classical")
         if (backend := self._answering.get(name)) is not None:
             return backend
-        # The hash of the code reads files, which the event loop is not to wait for.
+        # The hash of the code reads files, so it runs in a thread.
         await self._in_thread(tool_errors()(code_of), tool)
         if classical is not None and (self.options.backend == "classical" or tool.backend("learned") is None):
             return self._answering.setdefault(name, BackendIdentity("classical", classical.version, CPU))
-        # It is charged to no call: the first to ask would pay for all others.
+        # Loading is charged to no call, because the first caller would pay for all others.
         make = partial(self.executor.load, tool)
         return self._answering.setdefault(name, await self._shared(f"load {name}", name, make, CallTime()))
 
     async def _needs(
         self, tool: Tool, backend: BackendName, args: Args, images: Sequence[ImageRef], seed: int, spent: CallTime
     ) -> Found:
-        """For each tool that is needed its findings, one for each image."""
+        """Return the outputs of each needed tool, one per image."""
         findings: dict[str, tuple[Finding, ...]] = {}
         for place, need in enumerate(needs_of(tool, backend)):
             if tool.code:
                 make = partial(self.executor.need_args, tool, backend, place, args, dict(findings))
-                # No two callers wait for one of these.
+                # The number makes the key unique, because no two callers share this work.
                 need_arguments = await self._shared(f"need {next(self._numbers)}", tool.card.name, make, spent)
             else:
                 with tool_errors():
@@ -201,11 +201,11 @@ class CachedTools:
         if self.cache.folder is None or self._slow:
             return None
         try:
-            # No `wait_for`, which comes back a turn of the event loop later.
+            # `asyncio.wait_for` would return one turn of the event loop later.
             async with asyncio.timeout(LOOK_UP_S):
                 return await self._in_thread(self._find_cached, key, overlays)
         except TimeoutError:
-            # Each of the others would wait as long.
+            # Each further lookup would wait as long.
             if not self._slow:
                 silent = f"the cache of findings did not answer within {LOOK_UP_S:g} s"
                 self.notices.append(f"{silent} and is not read again")
@@ -225,7 +225,7 @@ class CachedTools:
         try:
             finding, answering = await self.executor.find(call, watch)
         except HybridError:
-            # Its weights may be others now.
+            # Its weights may have changed.
             self._answering.pop(name, None)
             raise
         self._answering[name] = answering
@@ -235,9 +235,9 @@ class CachedTools:
     async def _shared(
         self, key: str, name: str, make: Callable[[Stopwatch], Coroutine[Any, Any, R]], spent: CallTime
     ) -> R:
-        """Return the result of the work of a key; start it unless it runs. Raises as `hybrid.core.timing.finished`.
+        """Return the result of the work for a key, starting it if necessary. Raises as `hybrid.core.timing.finished`.
 
-        The work goes on when this caller is cancelled or gives up.
+        The work continues if this caller is cancelled or gives up.
         """
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
@@ -246,7 +246,7 @@ class CachedTools:
             self._loops[loop] = {}
         table = self._loops[loop]
         work: SharedWork[R] | None = table.get(key)
-        # Work that is done is forgotten a turn of the loop later.
+        # Finished work is removed one turn of the event loop later.
         if work is None or work.result.done():
             watch = Stopwatch(self._clock)
             work = table[key] = SharedWork(asyncio.create_task(make(watch)), watch)
@@ -261,9 +261,9 @@ class CachedTools:
 
 
 def _forget(table: dict[str, SharedWork[R]], key: str, result: asyncio.Future[R]) -> None:
-    """Take work that is done out of a table."""
+    """Remove finished work from a table."""
     if key in table and table[key].result is result:
         del table[key]
-    # The callers may have gone, and an error that is never retrieved is reported.
+    # Retrieve the error, because asyncio reports it otherwise and no caller may be left.
     if not result.cancelled():
         result.exception()

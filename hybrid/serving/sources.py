@@ -1,11 +1,11 @@
-"""The code of a tool as one hash: it is in the key of its findings and in a run's manifest.
+"""The code of a tool as one hash, which is part of its cache keys and of a run's manifest.
 
-    code_of(load("tools", "depth"))               # 64 hex digits: another tool when its code is another
+    code_of(load("tools", "depth"))               # 64 hex digits that change with the tool's code
 
-It is taken over the card, the schema of the arguments, the source of the tool's modules and of every module of `tools`
-and `hybrid` that they import, directly or not, inside of functions or not, and the same of the tools that it needs.
-Files are read and never imported. Comments count; line endings and the folder that everything lies in do not. What runs
-a tool (service, cache, image store) is not part of it: a finding does not depend on it.
+It covers the card, the argument schema, the source of the tool's modules and of every module of `tools` and `hybrid`
+that they import, directly or indirectly, also inside functions, and the same for the tools that it needs. Files are
+read and never imported. Comments count; line endings and the location of the project do not. The code that runs a tool
+(service, cache, image store) is excluded, because outputs do not depend on it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from hybrid.plugins.registry import (
 )
 from hybrid.tool import Need, Tool
 
-# Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in
-# the manifest with their versions.
+# Packages whose modules count, in addition to an installed package that provides the tool. Other distributions are
+# recorded in the manifest by version.
 PACKAGES = ("hybrid", "tools")
 
-# Of a hash in a manifest.
+# Number of digits of a hash in a manifest.
 CODE_DIGITS = 12
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n]*)"
@@ -51,14 +51,14 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 
 def imports(text: str, package: str) -> Iterator[str]:
-    """Every dotted name that a source could import; it may be a module or a name within one.
+    """Yield every dotted name that a source may import; each is a module or a name within one.
 
-    Found by pattern, since parsing all files takes longer than starting a run may. What looks like an import in a text
-    counts as well: one name too many costs a finding, one too few would give a stale one.
+    Uses a regular expression, because parsing all files would delay the start of a run. Import-like lines in strings
+    count too: an extra name only costs a cached output, a missing one would return a stale output.
 
     Args:
         text: a Python source.
-        package: where relative imports start.
+        package: the package for relative imports.
     """
     for match in _IMPORT.finditer(text):
         if match["base"] is None:
@@ -82,7 +82,7 @@ class Sources:
 
     Args:
         folders: the folders of each package.
-        files: files of further modules, by name: what they import of the packages counts, as they do.
+        files: files of additional modules, by name; they count, with their imports from the packages.
     """
 
     def __init__(self, folders: Mapping[str, Sequence[Path]], files: Mapping[str, Path] | None = None) -> None:
@@ -92,15 +92,15 @@ class Sources:
         self._read: dict[str, tuple[str, frozenset[str]] | None] = {}
 
     def sha256(self, modules: Sequence[str]) -> str:
-        """Hex sha256 over these modules and all that they import."""
+        """Return the hex sha256 over these modules and everything that they import."""
         facts = [[name, read[0]] for name in sorted(self.reached(modules)) if (read := self._source(name))]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     def reached(self, modules: Sequence[str]) -> frozenset[str]:
-        """The modules that are imported from these, themselves too, and the packages that they lie in.
+        """Return these modules, everything that they import, and the packages that contain them.
 
-        What a package imports counts where the package itself is imported by name: `hybrid` and its Python interface
-        lie above every module, and lead everywhere.
+        The imports of a package itself count only if it is imported by name: `hybrid` with its Python interface is
+        above every module and imports everything.
         """
         reached: set[str] = set()
         waiting = list(modules)
@@ -113,7 +113,7 @@ class Sources:
         return frozenset(reached | {name for name in above if self._source(name) is not None})
 
     def _source(self, module: str) -> tuple[str, frozenset[str]] | None:
-        """The hash of a module and what it imports; None for what is no module of ours."""
+        """Return the hash of a module and its imports; None if it is not in these packages."""
         if module not in self._read:
             path = self._path(module)
             read = None
@@ -121,7 +121,7 @@ class Sources:
                 content = path.read_bytes().replace(b"\r\n", b"\n")
                 package = module if path.name == "__init__.py" else module.rpartition(".")[0]
                 names = frozenset(imports(content.decode("utf-8", "replace"), package))
-                # A module's facts lie beside it under its own name.
+                # A module's TOML facts are next to it under the same stem.
                 facts = path.with_suffix(".toml")
                 content += facts.read_bytes() if facts.is_file() else b""
                 read = hashlib.sha256(content).hexdigest(), names
@@ -129,7 +129,7 @@ class Sources:
         return self._read[module]
 
     def _path(self, module: str) -> Path | None:
-        """The file of a module of the packages. Where a package has several folders the first that has it counts."""
+        """Return the file of a module of the packages. If a package has several folders, the first match counts."""
         if module in self._files:
             return self._files[module]
         package = next((name for name in self._folders if f"{module}.".startswith(f"{name}.")), "")
@@ -143,7 +143,7 @@ class Sources:
         return None
 
     def _names(self, folder: Path) -> frozenset[str]:
-        """Names of the entries of a folder, read once; none where it is no folder."""
+        """Return the names of a folder's entries, read once; empty if it is not a folder."""
         if folder not in self._split_names:
             try:
                 self._split_names[folder] = frozenset(os.listdir(folder))
@@ -154,22 +154,22 @@ class Sources:
 
 @cache
 def ours() -> Sources:
-    """The modules of `hybrid` itself."""
+    """Return the modules of `hybrid` itself."""
     return Sources({"hybrid": (Path(__file__).parents[1],)})
 
 
 def plugin_code_hashes(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Of those things, by package and name, that lie outside of the project the hash of their code by `folder/name`."""
+    """Return the code hash by `folder/name` of those items, given by package and name, that are plug-ins."""
     codes = {f"{BY_PACKAGE[package].folder}/{name}": code_hash_of_plugin(package, name) for package, name in pairs}
     return {name: code for name, code in codes.items() if code is not None}
 
 
 def code_hash_of_plugin(package: str, name: str) -> str | None:
-    """The hash of what lies outside of the project of a thing: its module and all that this imports from there.
+    """Return the hash of a plug-in's code: its module and everything that this imports from its own location.
 
-    12 hex digits of sha256, as a manifest has them, of a tool those of `code_of`; None for a file of the project, which
-    its version stands for, and for a recipe, which has no code. The thing has been loaded in this process, if it is no
-    tool.
+    The hash is 12 hex digits of sha256, as in a manifest; for a tool those of `code_of`. None for a file of the
+    project, which the version identifies, and for a recipe, which has no code. Plug-ins other than tools must already
+    be loaded in this process.
     """
     if package not in BY_PACKAGE or not is_outside(package, name) or recipe_of(package, name) is not None:
         return None
@@ -185,10 +185,10 @@ def code_hash_of_plugin(package: str, name: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def code_of(tool: Tool) -> str:
-    """Hex sha256 of all that is ours and decides what a tool finds. Raises `UsageError` for a need that is no tool."""
+    """Return the hex sha256 of all code that affects a tool's output. Raises `UsageError` for an unknown need."""
     if tool.code:
         return tool.code
-    # Where a tool is written: its file, and the modules of what it is made of.
+    # The modules that define a tool: its own, and those of its parts.
     modules = tuple(sorted({module_of("tools", tool.card.name), *(_module(factory) for factory in made_by(tool))}))
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
@@ -202,7 +202,7 @@ def code_of(tool: Tool) -> str:
 
 
 def shown_by(tool: Tool) -> list[Json]:
-    """The facts of a tool's card, and the schema of its arguments."""
+    """Return the facts of a tool's card, and the schema of its arguments."""
     card = tool.card
     backends: list[Json] = [
         [
@@ -220,7 +220,7 @@ def shown_by(tool: Tool) -> list[Json]:
 
 
 def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
-    """The classes and functions that a tool is made of: its arguments, its backends, its needs, its checks."""
+    """Return the classes and functions that make up a tool: its arguments, backends, needs and checks."""
     factories: list[Callable[..., Any]] = [tool.args, *(card.make for card in tool.card.backends)]
     factories += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
     return (*factories, *(check.pose for check in tool.checks))

@@ -1,12 +1,12 @@
-"""The three stages of a request (`hybrid.tool.Stages`), for every backend, and how a failure in one becomes an error.
+"""The three stages of a request (`hybrid.tool.Stages`), for every backend, and the handling of failures.
 
-backend = staged(card.make())                 # one that answers a batch at once computes all of it
+backend = staged(card.make())                 # a backend without stages does all work in `compute`
 with tool_errors(): inputs = backend.prepare(request)
 outputs = compute(backend, [inputs])
 with tool_errors(): evidence = checked(backend.finish(request, inputs, outputs[0]), len(request.images))
 
-What a tool gives is untrusted: a text is at most `MAX_TEXT` characters, data at most `MAX_DATA` bytes of JSON and
-`MAX_DEPTH` containers deep, a picture an RGB array of one of the images. Anything else is the tool's fault, at once.
+A tool's output is untrusted: a text has at most `MAX_TEXT` characters, data at most `MAX_DATA` bytes of JSON nested up
+to `MAX_DEPTH` deep, and a picture is an RGB array of one of the images. Anything else is a fault of the tool.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from hybrid.tool.networks import Network
 
 log = logging.getLogger("hybrid.serving.service")
 
-# Characters of a finding's text: a model reads all of it.
+# Maximum characters of an output's text, all of which a model reads.
 MAX_TEXT = 20_000
-# Characters of an error of its own.
+# Maximum characters of a tool's error.
 MAX_ERROR = 2_000
-# Characters of the traceback of a defect, the last ones.
+# Maximum characters of a defect's traceback; its end is kept.
 MAX_TRACE = 20_000
-# Bytes of a finding's data as JSON.
+# Maximum bytes of an output's data as JSON.
 MAX_DATA = 5_000_000
-# Pixels of a picture's longer side: what can be written as PNG.
+# Maximum longer side of a picture in pixels, limited by PNG.
 MAX_SIDE = 1_000_000
-# Containers of a finding's data inside of each other: JSON that is much deeper cannot be read back.
+# Maximum nesting of an output's data, because deeper JSON cannot be read back.
 MAX_DEPTH = 32
 
 
@@ -55,11 +55,11 @@ class OutOfMemory(ToolError):
 
 
 class DeviceLost(ToolError):
-    """A kernel failed on the device, which is of no use to this process any more."""
+    """A kernel failed on the device, which this process can no longer use."""
 
 
 class OneStage(Stages[Any, Request[Any], Evidence]):
-    """A backend that answers a batch at once, in the form of stages: `compute` does everything."""
+    """Adapts a backend without stages: `compute` does everything."""
 
     def __init__(self, backend: Backend[Any]) -> None:
         self._backend = backend
@@ -74,30 +74,30 @@ class OneStage(Stages[Any, Request[Any], Evidence]):
         return tuple(getattr(self._backend, "networks", ()))
 
     def prepare(self, request: Request[Any]) -> Request[Any]:
-        """The request as it is: decoded."""
+        """Return the request unchanged; it is already decoded."""
         return request
 
     def compute(self, prepared: Sequence[Request[Any]]) -> list[Evidence]:
-        """The evidence of each request."""
+        """Return the evidence of each request."""
         return self._backend.run(prepared)
 
     def finish(self, request: Request[Any], prepared: Request[Any], output: Evidence) -> Evidence:
-        """The evidence as it is."""
+        """Return the evidence unchanged."""
         return output
 
 
 def staged(backend: Backend[Any] | Stages[Any, Any, Any]) -> Stages[Any, Any, Any]:
-    """A backend in stages, as which one that answers at once is taken too."""
+    """Return a backend in stages, adapting one without stages."""
     return backend if isinstance(backend, Stages) else OneStage(backend)
 
 
 def compute(
     backend: Stages[Any, Any, Any], inputs: Sequence[Any], halved: Callable[[int], None] = lambda most: None
 ) -> list[Any]:
-    """One batch: for each of its inputs the output, or the `HybridError` that it fails with.
+    """Compute one batch; return for each input its output or its `HybridError`.
 
-    A batch that the memory of the device does not suffice for runs in two halves, and `halved` is told how large they
-    are. When it fails for another reason each input runs alone, so that one bad request costs no other.
+    A batch that does not fit the device's memory is split in halves, and `halved` is called with their size. If it
+    fails for another reason, each input runs alone, so that a bad request affects no other.
 
     Raises:
         DeviceLost: nothing more can run on the device.
@@ -117,7 +117,7 @@ def compute(
             return list(outputs)
         if len(inputs) == 1:
             return [ToolError(f"the tool gave {len(outputs)} findings for 1 requests")]
-    # Not while the error is handled: it holds what its batch has on the device.
+    # Continue outside the handler, because the error references the batch's memory on the device.
     if short:
         halved(size)
     parts = (inputs[start : start + size] for start in range(0, len(inputs), size))
@@ -126,10 +126,10 @@ def compute(
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """Turn what a tool raises inside into a `ToolError`; errors of our own stay as they are.
+    """Convert errors of a tool to `ToolError`; hybrid's own errors are unchanged.
 
-    That holds for `SystemExit` and `KeyboardInterrupt` too: in a worker thread they come from the tool alone, and would
-    end the whole run where its result is awaited.
+    This includes `SystemExit` and `KeyboardInterrupt`: in a worker thread they come only from the tool, and would
+    otherwise end the full run when the result is awaited.
     """
     try:
         yield
@@ -152,13 +152,13 @@ def _tool_error(error: BaseException) -> HybridError:
         return NoBackend(needs_package("the tool", package))
     log.debug("a tool failed", exc_info=error)
     defect = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
-    # As text: the frames of the error hold what its batch has on the device.
+    # Store it as text, because the frames of the error reference the batch's memory on the device.
     defect.trace = redact("".join(traceback.format_exception(error)))[-MAX_TRACE:]
     return defect
 
 
 def _words(error: BaseException) -> str:
-    """The message of an error, as text that can be encoded."""
+    """Return the message of an error as encodable text."""
     try:
         words = str(error)
     except Exception:
@@ -167,15 +167,15 @@ def _words(error: BaseException) -> str:
 
 
 def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Evidence:
-    """The evidence, once its form is checked.
+    """Validate the form of the evidence and return it.
 
     Args:
-        evidence: as a backend gave it.
-        images: how many the request had.
-        overlays: whether they are drawn; else they are left out.
+        evidence: the backend's output.
+        images: number of images of the request.
+        overlays: whether to keep overlays.
 
     Raises:
-        ToolError: it does not.
+        ToolError: the evidence is invalid.
     """
     if not isinstance(evidence, Evidence):
         raise ToolError(f"the tool gave a {type(evidence).__name__} instead of evidence")
@@ -192,7 +192,7 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
     if not isinstance(evidence.data, Mapping) or not _has_plain_keys(evidence.data, MAX_DEPTH):
         raise ToolError(f"the tool gave data that is no JSON object with names as keys, at most {MAX_DEPTH} deep")
     try:
-        # A number that is not finite would be another one when it is read from the cache, a half of a character none.
+        # A non-finite number would change when read from the cache, and an incomplete character could not be read.
         size = len(json.dumps(evidence.data, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
         raise ToolError(f"the tool gave data that is no JSON: {_words(error)[:300]}") from error
@@ -208,7 +208,7 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
 
 
 def _has_plain_keys(value: Any, depth: int) -> bool:
-    """Whether all keys in some data are texts and no container lies deeper than that."""
+    """Return whether all keys in some data are strings and no container is nested deeper than `depth`."""
     if not isinstance(value, Mapping | list | tuple):
         return True
     inner = value.values() if isinstance(value, Mapping) else value

@@ -1,20 +1,20 @@
-"""Requests to a worker process of the tools: one that hangs, crashes, leaks or blocks all threads costs itself only.
+"""Supervises a tool worker process: a tool that hangs, crashes, leaks or blocks all threads costs only itself.
 
     executor = ProcessExecutor(cache, ServiceOptions())
     response = await executor.ask(LoadRequest(1, "depth"), watch)
 
-The worker process (`worker.py`), one for each event loop, starts with the first request, or before it (`warm`). It is
-killed and started again when
+Each event loop has one worker process (`worker.py`), which starts with the first request or earlier (`warm`). It is
+killed and restarted when
 
-    a job runs for too long, or goes on although all of its callers have given up
+    a job runs too long, or continues although all of its callers have given up
     it gives no sign of life
-    its memory passes a limit
+    its memory exceeds a limit
     it ends by itself
 
-and the requests that it had are then sent again. The culprit gets a `ToolError`: the only request of a job that is
-late; and of several that may have caused an end, the one that causes it again when they are sent one by one. Requests
-that only waited are sent again as often as it takes. A tool whose import or loading ends the process twice, or that
-costs `MAX_CALLS` processes without a response in between, is not run any more.
+Its pending requests are then sent again. The culprit gets a `ToolError`: the only request of a late job, or, of several
+that may have caused an end, the one that causes it again when they are sent one by one. Requests that only waited are
+sent again as often as necessary. A tool whose import or loading ends the process twice, or that costs `MAX_CALLS`
+processes without a response in between, is no longer run.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ from hybrid.serving.worker_process import WorkerProcess
 
 log = logging.getLogger("hybrid.serving.service")
 
-# Workers in a row that end before they have begun.
+# Maximum consecutive workers that end before they are ready.
 MAX_STARTS = 3
-# Ends of the process while one tool was imported or loaded.
+# Maximum ends of the process while one tool was imported or loaded.
 MAX_LOADS = 2
-# Requests of one tool that have cost a process, without a response of it in between.
+# Maximum requests of one tool that cost a process, without a response in between.
 MAX_CALLS = 8
-# After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
-# leave 0.4 s later on two cores.
+# Seconds to wait so that the first model call starts first: an immediate start takes a core from the first requests,
+# which then leave 0.4 s later on two cores.
 SOON_S = 0.5
-# How long something is loaded before a person is told.
+# Seconds of loading after which the user is told.
 TOLD_S = 1.0
-# How often a worker is looked at, at least.
+# Maximum seconds between two checks of a worker.
 TICK_S = 1.0
 
 
 class ProcessExecutor(MessageExecutor):
-    """Runs tools in a worker process, one for each event loop that asks."""
+    """Runs tools in a worker process, one per event loop."""
 
     def __init__(self, cache: FindingCache, options: ServiceOptions) -> None:
         super().__init__()
@@ -81,13 +81,13 @@ class ProcessExecutor(MessageExecutor):
         self._loops: dict[asyncio.AbstractEventLoop, _Supervisor] = {}
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `MessageExecutor.ask`."""
+        """See `MessageExecutor.ask`."""
         if self._closed:
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)
 
     async def describe(self, package: str, name: str) -> ImportResponse:
-        """Import a tool, or another thing from outside, in the worker process, and there alone.
+        """Import a tool, or another plug-in, only in the worker process.
 
         Raises:
             ToolError: its import hangs, or ends its process.
@@ -97,17 +97,17 @@ class ProcessExecutor(MessageExecutor):
         return cast(ImportResponse, await self._ask_and_wait(DescribeRequest(0, name, package)))
 
     async def next_step(self, request: RuleRequest) -> RuleResponse:
-        """A rule's next step about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
+        """Return a rule's next step for a prompt. Raises `ToolError` if it raises, hangs or ends its process."""
         return cast(RuleResponse, await self._ask_and_wait(request))
 
     async def _ask_and_wait(self, request: Request) -> Response:
-        """The response to a request that is no call, and that this caller waits for."""
+        """Return the response to a request outside of calls, for which this caller waits."""
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
         return await self.ask(request, watch)
 
     def warm(self) -> None:
-        """Start the worker of this event loop soon, unless that was done: it takes longer than many a model call."""
+        """Start the worker of this event loop soon, if not done: starting takes longer than many model calls."""
         if not self._closed:
             self._in_loop().warm()
 
@@ -119,7 +119,7 @@ class ProcessExecutor(MessageExecutor):
         self._loops.clear()
 
     def notice(self, line: str) -> None:
-        """Keep a line for the user, once."""
+        """Add a notice for the user, once."""
         if line not in self.notices:
             self.notices.append(line)
 
@@ -146,7 +146,7 @@ class _Supervisor:
         self._warmed = False
         self._numbers = self._starts = 0
         self._dead: str | None = None
-        # By tool how many processes it has cost since its last response, while it was loaded and while it answered.
+        # By tool, the processes lost since its last response, while loading and while answering.
         self._loads, self._calls = Counter[str](), Counter[str]()
         self._refused: dict[str, str] = {}
         of = executor.options
@@ -154,7 +154,7 @@ class _Supervisor:
         self._tick_s = min(TICK_S, *(seconds / 4 for seconds in times))
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """The response of the worker to one request."""
+        """Return the worker's response to one request."""
         if self._dead is not None:
             raise Outage(self._dead)
         if request.tool in self._refused:
@@ -170,7 +170,7 @@ class _Supervisor:
             self._go_on()
 
     def warm(self) -> None:
-        """Start a worker soon, the first time that this is called."""
+        """Start a worker soon, on the first call."""
         if not self._warmed:
             self._loop.call_later(SOON_S, self._start_early)
         self._warmed = True
@@ -191,7 +191,7 @@ class _Supervisor:
     # Requests to the worker
 
     def _go_on(self) -> None:
-        """Send the worker what it has not been sent; requests that ran when another ended one by one, and first."""
+        """Send pending requests; those that were running when a worker ended go first, one by one."""
         if self._dead is not None or not self._pending:
             return
         if self._worker is None:
@@ -225,12 +225,12 @@ class _Supervisor:
     def _give_up(self, reason: str) -> None:
         self._dead = reason
         loads(self, ())
-        # In an event loop that has ended nobody waits.
+        # Nobody waits in a closed event loop.
         for pending in [] if self._loop.is_closed() else list(self._pending.values()):
             self._settle(pending, Outage(reason))
 
     def _settle(self, pending: PendingRequest, outcome: Response | HybridError) -> None:
-        """End a request, which is then no longer pending."""
+        """Finish a request, which is then no longer pending."""
         self._pending.pop(pending.request.number, None)
         if pending.response.done():
             return
@@ -273,14 +273,14 @@ class _Supervisor:
     # Faults of the worker
 
     def _look(self) -> None:
-        """Look at the worker, and again a little later."""
+        """Check the worker, and schedule the next check."""
         self._timer = None
         now = time.monotonic()
-        # If this loop was kept busy, it has not listened either.
+        # If this event loop was busy, it could not receive messages either.
         passed, self._looked = min(now - self._looked, 2 * self._tick_s), now
         if self._worker is not None and (end := judge(self._worker, self._options, passed, now)) is not None:
             self._lose(end)
-        # A person is told of what has been loaded for long enough.
+        # Tell the user about loading that takes long.
         busy: list[str] = []
         if (worker := self._worker) is not None:
             now = time.monotonic()
@@ -291,7 +291,7 @@ class _Supervisor:
             self._timer = self._loop.call_later(self._tick_s, self._look)
 
     def _lose(self, end: WorkerEnd) -> None:
-        """Kill the worker, if it lives, and find out which of the requests that ran is the culprit."""
+        """Kill the worker, if alive, and determine which of the running requests is the culprit."""
         worker = self._worker
         if worker is None:
             return
@@ -301,7 +301,7 @@ class _Supervisor:
             job.end()
         worker.process.kill()
         self._worker = None
-        # The next one has been sent nothing yet.
+        # The next worker has not been sent anything.
         for pending in self._pending.values():
             pending.sent = False
         if not worker.up:
@@ -325,16 +325,16 @@ class _Supervisor:
             pending.suspect = True
         if not ran and end.jobs is not None:
             self._count_call(end.jobs[0].start.tool, end)
-        # Of several jobs each may have ended it, and a load that did will do it again.
+        # Any of several jobs may have ended it; a single load that did will do so again.
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
         self._go_on()
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
-        # The caller that asked for a description keeps the error.
+        # For a description, the caller keeps the error.
         if job.prepares and not any(isinstance(pending.request, DescribeRequest) for pending in job.requests):
             name = job.start.tool
-            # A load that takes too long does so the next time; a process may have been killed by others.
+            # A load that took too long will do so again; a process may have been killed from outside.
             self._loads[name] += MAX_LOADS if end.jobs is not None else 1
             if self._loads[name] >= MAX_LOADS:
                 self._refuse(name, end.sentence(name))
@@ -345,7 +345,7 @@ class _Supervisor:
             self._refuse(tool, f"{end.sentence(tool)}, after {calls - 1} calls in a row that also cost one")
 
     def _refuse(self, tool: str, reason: str) -> None:
-        """Not run a tool any more."""
+        """Stop running a tool."""
         if tool in self._refused:
             return
         self._refused[tool] = f"{reason}; the tool is not run any more"

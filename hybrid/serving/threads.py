@@ -1,10 +1,10 @@
-"""Worker threads that do not keep a process alive: what hangs in one is left behind when the program ends.
+"""Worker threads that do not keep a process alive: hanging work is abandoned when the program ends.
 
     threads = DaemonThreads(4, "tools", first=one_thread)
     await loop.run_in_executor(threads, work)
 
-The threads of `concurrent.futures` are joined at the end of the interpreter without a limit, so that a tool that never
-returns is a program that never ends. Here the end waits `LEAVE_S` seconds for what still runs, and leaves it.
+The interpreter joins the threads of `concurrent.futures` at exit without a timeout, so a tool that never returns would
+keep the program from ending. These threads are given `LEAVE_S` seconds at exit, and are then abandoned.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DEVICE_SWITCH_S = 2e-5
-# Parameters of glibc's malloc (malloc.h) with their values: one arena for all threads; blocks below 32 MiB, the most
-# that it takes, come from that arena; of its end up to 256 MiB stay.
+# Parameters of glibc's malloc (malloc.h): one arena for all threads; blocks below 32 MiB, the maximum, come from it; up
+# to 256 MiB at its top are kept.
 MALLOC = {"M_ARENA_MAX": (-8, 1), "M_MMAP_THRESHOLD": (-3, 32 << 20), "M_TRIM_THRESHOLD": (-1, 256 << 20)}
-# How long the end of the program waits for work that still runs, all of its threads together.
+# Seconds that the end of the program waits for all running work together.
 LEAVE_S = 2.0
 
 _RUNNING: set[Future[Any]] = set()
 
 
 class DaemonThreads(Executor):
-    """At most so many threads, one more with each work until there are all; `first` runs once in each."""
+    """At most `most` threads, each started with a work item; `first` runs once in each."""
 
     def __init__(self, most: int, name: str, first: Callable[[], None] = lambda: None) -> None:
         self._most, self._name, self._first = most, name, first
@@ -44,7 +44,7 @@ class DaemonThreads(Executor):
         self._closed = False
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Run it in one of the threads. Raises `RuntimeError` after `shutdown`."""
+        """Run `fn` in one of the threads. Raises `RuntimeError` after `shutdown`."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("no work can be given to threads that were told to end")
@@ -58,11 +58,11 @@ class DaemonThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more work and let the threads end when they have done theirs, or have none any more."""
+        """Accept no more work, and let the threads end when they are done."""
         with self._lock:
             self._closed = True
             while cancel_futures and not self._waiting.empty():
-                # One that a thread takes in this moment runs.
+                # An item that a thread takes at this moment still runs.
                 with suppress(queue.Empty):
                     if (item := self._waiting.get_nowait()) is not None:
                         item[0].cancel()
@@ -78,12 +78,12 @@ class DaemonThreads(Executor):
             future, run = item
             if future.set_running_or_notify_cancel():
                 _settle(future, run)
-            # A thread that waits must not keep a result.
+            # A waiting thread must not keep a result alive.
             del item, future, run
 
 
 def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
-    # In a frame of its own, which ends: a thread that waits keeps no result.
+    # A separate frame, so that a waiting thread keeps no result alive.
     _RUNNING.add(future)
     try:
         result = run()
@@ -97,14 +97,14 @@ def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
 
 @atexit.register
 def _leave() -> None:
-    """Wait a little for what still runs: libraries are not to be taken apart under work that is nearly done."""
+    """Wait briefly for running work, because libraries should not be torn down under work that is nearly done."""
     wait(tuple(_RUNNING), LEAVE_S)
 
 
 def device_thread() -> None:
-    """Begin a thread that gives work to a device: it gets the interpreter back soon whenever it let go of it.
+    """Prepare a thread that feeds a device, so that it regains the interpreter lock quickly.
 
-    A pass lets go of the interpreter at each of its hundreds of short calls, and threads that decode and draw keep it
+    A forward pass releases the lock at each of its hundreds of short calls, and threads that decode and draw hold it
     for up to a switch interval each time (5 ms by default), while the device waits.
     """
     one_opencv_thread()
@@ -112,9 +112,9 @@ def device_thread() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Let arrays take the memory that others freed: said once, before there are threads. Nothing without glibc.
+    """Let new arrays reuse freed memory; call once before threads start. Does nothing without glibc.
 
-    Every picture is a dozen arrays of megabytes, which glibc returns to the kernel and gets back page by page.
+    Every picture needs a dozen arrays of megabytes, which glibc would return to the kernel and get back page by page.
     """
     with suppress(AttributeError, OSError):
         mallopt = ctypes.CDLL(None).mallopt
@@ -123,8 +123,8 @@ def keep_freed_memory() -> None:
 
 
 def one_opencv_thread() -> None:
-    """OpenCV's own threads would compete with ours and change rounding with the number of cores."""
-    # Read where it is imported: most tools never do.
+    """Disable OpenCV's own threads, which would compete with ours and make rounding depend on the number of cores."""
+    # OpenCV reads this on import; most tools never import it.
     os.environ["OPENCV_FOR_THREADS_NUM"] = "1"
     if "cv2" in sys.modules:
         import cv2

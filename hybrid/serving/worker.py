@@ -1,9 +1,9 @@
-"""The worker process of a run's tools: a `ThreadExecutor` for requests that arrive over a socket. It can be killed.
+"""The worker process of a run's tools: a `ThreadExecutor` for requests from a socket. It can be killed at any time.
 
     python -P -m hybrid.serving.worker FD
 
 FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends with the other side, which also handles
-an interrupt from the terminal. What a tool prints goes to stderr.
+terminal interrupts. Anything that a tool prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ from hybrid.serving.threads import keep_freed_memory, one_opencv_thread
 from hybrid.serving.worker_process import end_with_parent
 from hybrid.tool import Tool
 
-# Exit code after a kernel failed: this process can use the device no more, and the next one can.
+# Exit code after a failed kernel: this process can no longer use the device, but the next one can.
 DEVICE_LOST = 70
-# Exit code where a tool has closed descriptors that are not its own.
+# Exit code if a tool closed file descriptors of the worker.
 DESCRIPTORS_LOST = 71
-# Signs of life within the time that a worker may be silent.
+# Heartbeats within the permitted silent time.
 SIGNS = 8
-# Added to the score by which Linux chooses a process to kill when memory ends: this one before the run.
+# Added to the score by which Linux selects a process to kill when memory is exhausted, so that this process dies first.
 LIKELY_VICTIM = 500
 
 
@@ -79,9 +79,9 @@ def main() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
     keep_freed_memory()
-    # The end of the socket is heard by a thread, which a tool that holds the interpreter does not let run.
+    # Needed because a tool that holds the interpreter lock blocks the thread that watches the socket.
     end_with_parent()
-    # Other systems have no such file.
+    # Other systems do not have this file.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(LIKELY_VICTIM))
     threading.Thread(target=_end_with, args=(sock,), name="end", daemon=True).start()
@@ -96,12 +96,12 @@ def main() -> None:
     try:
         asyncio.run(_serve(sock, channel, setup))
     except OSError as error:
-        # A selector without its descriptor. An orderly end would wait for threads of tools.
+        # The selector lost its descriptor. An orderly end would wait for threads of tools.
         _end_without_descriptors(str(error))
 
 
 def load_libraries() -> None:
-    """Import what every request needs: else the first one would seem to take as long as that."""
+    """Import what every request needs, so that its time is not counted for the first request."""
     from PIL import Image
 
     one_opencv_thread()
@@ -109,7 +109,7 @@ def load_libraries() -> None:
 
 
 def _end_with(sock: socket.socket) -> None:
-    """End when the other side is gone, whatever still runs."""
+    """End the process when the other side is gone, whatever still runs."""
     poll = select.poll()
     poll.register(sock, 0)
     poll.poll()
@@ -122,7 +122,7 @@ def _end_without_descriptors(tool: str) -> NoReturn:
 
 
 class JobReports:
-    """Reports each job when it begins and ends, from the thread that does it: a tool may stop all others."""
+    """Reports the start and end of each job, from the job's own thread, because a tool may block all others."""
 
     def __init__(self, channel: ThreadChannel, sock: socket.socket) -> None:
         self._channel, self._descriptor = channel, sock.fileno()
@@ -131,24 +131,24 @@ class JobReports:
 
     @contextmanager
     def timed(self, tool: str, stage: str, requests: Sequence[int], first: bool) -> Iterator[None]:
-        """The `Timed` of a pipeline whose tokens are the numbers of requests."""
+        """The `Timed` of a pipeline whose tokens are request numbers."""
         job = next(self._numbers)
         self._channel.send(JobStart(job, tool, stage, tuple(requests), first, time.monotonic()))
         try:
             yield
         except DeviceLost as error:
-            # While the job runs: the run then knows which calls were in it.
+            # Exit while the job runs, so that the run knows which calls were in it.
             sys.stderr.write(f"{tool}: {error}\n")
             os._exit(DEVICE_LOST)
         finally:
-            # Without its socket the process could say nothing, and would count as one that hangs.
+            # Without its socket the process could not report, and would count as hanging.
             if _file_at(self._descriptor) != self._file:
                 _end_without_descriptors(tool)
             self._channel.send(JobEnd(job, time.monotonic()))
 
 
 def _file_at(descriptor: int) -> tuple[int, int] | None:
-    """Device and inode of an open file; None where a descriptor is closed."""
+    """Return device and inode of an open file; None for a closed descriptor."""
     try:
         status = os.fstat(descriptor)
     except OSError:
@@ -177,7 +177,7 @@ async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> N
 
 
 class Desk:
-    """Answers requests, each in a task of its own."""
+    """Answers requests, each in a separate task."""
 
     def __init__(self, channel: ThreadChannel, pipeline: ThreadExecutor[int], reports: JobReports) -> None:
         self._channel, self._pipeline, self._reports = channel, pipeline, reports
@@ -186,7 +186,7 @@ class Desk:
         self._noticed = 0
 
     def take(self, request: Request) -> None:
-        """Begin to answer a request."""
+        """Start answering a request."""
         task = asyncio.create_task(self._answer(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -204,7 +204,7 @@ class Desk:
         if isinstance(request, DescribeRequest):
             return await asyncio.to_thread(self._described, request)
         if request.tool not in self._tools:
-            # Its import is code of its own, which may take long or never end.
+            # Its import runs its own code, which may take long or never end.
             self._tools[request.tool] = await asyncio.to_thread(self._import, request)
         tool = self._tools[request.tool]
         match request:
@@ -226,7 +226,7 @@ class Desk:
             try:
                 return cast(Tool, load("tools", request.tool))
             except UsageError as error:
-                # An error of its own modules is the tool's, and none of the run.
+                # An import error inside the tool's own modules is the tool's, not the run's.
                 raise (error.__cause__ or error) from None
 
     def _described(self, request: DescribeRequest) -> Response:

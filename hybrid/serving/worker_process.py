@@ -1,10 +1,10 @@
-"""A worker process as the run sees it: start it, send it messages, read its memory, kill it.
+"""A worker process from the run's side: start it, send it messages, read its memory use, kill it.
 
     process = WorkerProcess(setup, on_message, on_end)      # in an event loop
     process.send(LoadRequest(1, "depth"))
-    process.kill()                                          # at once, with every process that it has started
+    process.kill()                                          # immediately, with all of its child processes
 
-`on_end` gets how the process ended when it ended by itself: `exit code 3`, `signal SIGSEGV`.
+If the process ends by itself, `on_end` gets a description: `exit code 3`, `signal SIGSEGV`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from hybrid.serving.channel import LoopChannel
 from hybrid.serving.protocol import Message, Setup, ToWorker
 
 POLL_S = 0.02
-# A process whose socket has closed and that has not ended by then is killed.
+# A process that has closed its socket and not ended after this many polls is killed.
 MAX_POLLS = 100
-# How long the end waits for a killed process to be gone: one that holds much memory takes a while.
+# Seconds to wait for a killed process to be gone; one with much memory takes a while.
 REAP_S = 5.0
 PR_SET_PDEATHSIG = 1
 
@@ -37,9 +37,9 @@ class WorkerProcess:
     """One worker, from start to end.
 
     Args:
-        setup: what it is to serve.
+        setup: what it serves.
         on_message: called with each of its messages.
-        on_end: called once with how it ended, and not after `kill`.
+        on_end: called once with how it ended, but not after `kill`.
     """
 
     def __init__(self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> None:
@@ -61,7 +61,7 @@ class WorkerProcess:
         self._channel.send(message)
 
     def resident_bytes(self) -> int | None:
-        """Its resident memory in bytes; None where the system does not say (other than Linux without psutil)."""
+        """Return its resident memory in bytes; None if unavailable (outside Linux without psutil)."""
         if sys.platform == "linux":
             try:
                 pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
@@ -78,7 +78,7 @@ class WorkerProcess:
             return None
 
     def kill(self) -> None:
-        """End it now, and whatever it has started, without waiting for it to be gone."""
+        """Kill it and its children now, without waiting for them to be gone."""
         if self._gone:
             return
         self._gone = True
@@ -87,18 +87,18 @@ class WorkerProcess:
         threading.Thread(target=self._process.wait, name="reaper", daemon=True).start()
 
     def close(self) -> None:
-        """End it now and wait until it is gone."""
+        """Kill it now and wait until it is gone."""
         self.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(REAP_S)
 
     def _kill(self) -> None:
-        # Its group is its own; others of it may live on when the process has ended.
+        # It has its own process group, whose other members may outlive it.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _on_socket_closed(self, polls: int = 0) -> None:
-        """The socket has closed, which comes just before the end of the process."""
+        """Handle a closed socket, which precedes the end of the process."""
         if self._gone:
             return
         if self._process.poll() is None:
@@ -125,16 +125,16 @@ def _started(sock: socket.socket) -> subprocess.Popen[bytes]:
 
 
 def _environment() -> dict[str, str]:
-    """The run's own, without the keys of models: no tool needs them. The token for downloading weights stays.
+    """Return the run's environment without the keys of models, which tools do not need; HF tokens stay.
 
-    Unless the user wants them, progress bars of other libraries are off: the run shows what is loaded beside its own.
+    Progress bars of other libraries are off unless the user wants them, because the run shows what is being loaded.
     """
     environment = {OTHER_BARS: "1", **os.environ}
     return {name: value for name, value in environment.items() if name.startswith("HF_") or redact(value) == value}
 
 
 def ending(code: int) -> str:
-    """How a process ended, by its exit code or, where that is negative, its signal."""
+    """Describe the end of a process by its exit code or, if negative, its signal."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -144,7 +144,7 @@ def ending(code: int) -> str:
 
 
 def end_with_parent() -> None:
-    """Let Linux kill this process at the end of the one that started it, whatever runs in it."""
+    """Make Linux kill this process when its parent ends, whatever it is running."""
     if sys.platform == "linux":
         import ctypes
 

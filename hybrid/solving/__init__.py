@@ -1,1 +1,1 @@
-"""One ask: the solver's context and the session that builds it, budgets, controls, coordinates, image forms, trust."""
+"""One ask: session, solver context, budgets, controls, coordinates, image forms and trust."""

@@ -1,12 +1,12 @@
-"""An agent made elsewhere as a solver: it is sent the question as messages, and its messages become the steps.
+"""An external agent as a solver: it gets the question as messages, and its messages become the steps.
 
     SOLVER = Agent(graph)       # a LangGraph graph of messages, or an agent of `langchain.agents.create_agent`
     SOLVER = Agent(ask)         # a function from messages to messages, or to the body of a chat completion
 
-The agent runs its own tools, which its messages show: calls of the assistant, and tool messages with their results. A
-result is a finding that the section `evidence` can judge where it has all that our tools return beside the pictures:
-text, data, confidence, backend, version. Our tools in an agent (`hybrid/integrations`) take an image by the name under
-which the question showed it (`img:1`).
+The agent runs its own tools, which its messages show as calls of the assistant and tool messages with results. The
+section `evidence` can judge a result if it has everything that hybrid's tools return next to pictures: text, data,
+confidence, backend, version. Hybrid's tools in an agent (`hybrid/integrations`) take an image by the name that the
+question showed (`img:1`).
 """
 
 from __future__ import annotations
@@ -38,35 +38,36 @@ from hybrid.models.literals import read_object
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.solving.solver import Solver, SolverContext
 
-# Messages in the form of OpenAI's chat completions, which LangChain takes as well; images are data URLs.
+# Messages in the form of OpenAI's chat completions, which LangChain accepts too; images are data URLs.
 Wire = list[dict[str, Any]]
 Ask = Callable[[Wire], Any | Awaitable[Any]]
 
-# The keys of a result that is a finding.
+# A result with these keys counts as tool output.
 FINDING: Final = ("data", "confidence", "backend", "version")
-# By LangChain's word for a role the one that everybody else has.
+# Maps LangChain's names of roles to the common ones.
 ROLES: Final = MappingProxyType({"ai": "assistant", "human": "user"})
-# Of tokens: read and written, by the words of LangChain and Inspect, and by OpenAI's.
+# Names of input and output tokens: the first of each pair in LangChain and Inspect, the second in OpenAI.
 SIDES: Final = (("input", "prompt"), ("output", "completion"))
 
 
 class Graph(Protocol):
-    """A graph of LangGraph whose state has `messages`."""
+    """A LangGraph graph whose state has `messages`."""
 
     async def ainvoke(self, state: dict[str, Wire], /) -> Mapping[str, Any]:
-        """The last state."""
+        """Return the last state."""
 
 
 class Agent(Solver):
-    """An agent that was made elsewhere, with a model and tools of its own.
+    """An external agent with its own model and tools.
 
     Args:
-        agent: a graph whose state has `messages`, or a function, `async` or not, that is given messages (`Wire`) and
+        agent: a graph whose state has `messages`, or a function, `async` or not, that takes messages (`Wire`) and
             returns messages, an object with `messages`, or the body of a chat completion. Messages are those of
-            LangChain, OpenAI or Inspect, as objects or as JSON. `usage` of what it returns has the tokens of all its
-            calls; without it each message's own counts are added up.
-        name: its name in a run from Python; of a file it is the file's name.
-        about: names all that decides its answers (model, prompt, tools); with other words it is another solver.
+            LangChain, OpenAI or Inspect, as objects or as JSON. If the returned object has `usage`, it counts the
+            tokens of all calls; otherwise each message's own counts are summed.
+        name: its name in a run from Python; for an agent in a file, the file's name is used.
+        about: describes everything that affects its answers (model, prompt, tools); a changed text makes it another
+            solver.
     """
 
     names_images = True
@@ -79,7 +80,7 @@ class Agent(Solver):
 
     @property
     def written_as(self) -> tuple[Callable[..., Any], ...]:
-        """Its class, and the function that is asked: a graph has no source of its own."""
+        """Its class, and the wrapped function; a graph has no source of its own."""
         return (type(self),) if hasattr(self.agent, "ainvoke") else (type(self), self.agent)
 
     @cached_property
@@ -87,11 +88,11 @@ class Agent(Solver):
         return ImageEncoder(ImageStore(home() / "images"), ImageRules())
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The last words of the agent.
+        """Return the agent's final text.
 
         Raises:
-            BudgetSpent: the question's seconds ended first.
-            TypeError: what the agent returned are no messages.
+            BudgetSpent: the question's seconds ran out.
+            TypeError: the agent returned no messages.
         """
         urls: dict[str, str] = {}
 
@@ -115,7 +116,7 @@ class Agent(Solver):
         finally:
             SHOWN_IMAGES.reset(token)
             ctx.meter.used += Usage(seconds=time.monotonic() - started)
-        # The messages of what an agent returned. Raises `TypeError` where there are none.
+        # Get the messages from what the agent returned.
         messages = _field(returned, "messages")
         if messages is None and (choices := _field(returned, "choices")):
             messages = [_field(choices[0], "message")]
@@ -138,14 +139,14 @@ class Agent(Solver):
 
 @dataclass(frozen=True)
 class _Conversation:
-    """The messages of an ask, the names of the question's images by data URL, the tokens of all calls where told."""
+    """The messages of an ask, the names of the question's images by data URL, and the total tokens if reported."""
 
     messages: Sequence[Any]
     urls: Mapping[str, str]
     tokens: Usage | None = None
 
     def noted(self, ctx: SolverContext) -> str:
-        """The last words of the agent, with every call and result written into the steps and counted."""
+        """Return the agent's final text, after logging and counting every call and result."""
         open_calls: dict[str, ToolCall] = {}
         used, text = self.tokens or Usage(), ""
         for message in self.messages:
@@ -158,7 +159,7 @@ class _Conversation:
                 model = model_name if isinstance(model_name, str) else "agent"
                 ctx.log.note(Step("model", model, reply.text, data={"tool_calls": calls} if calls else {}))
                 open_calls |= {call.id: call for call in reply.calls}
-                # The tokens of a call, where they are not among those of all calls.
+                # Count the tokens of each call unless a total was reported.
                 usage = _token_usage(_field(message, "usage_metadata")) or _token_usage(_field(message, "usage"))
                 spent = Usage() if self.tokens is not None else usage or Usage(uncounted_calls=1)
                 used += replace(spent, model_calls=1, tool_calls=len(reply.calls))
@@ -167,7 +168,7 @@ class _Conversation:
                 step = _result(message, call)
                 used += Usage(tool_faults=int(step.fault is not None))
                 ctx.log.note(step)
-                # Words before a result are no answer.
+                # Text before a tool result is not an answer.
                 text = ""
         for call in open_calls.values():
             ctx.log.note(Step("tool", call.name, "", data=_call_data(call)))
@@ -175,7 +176,7 @@ class _Conversation:
         return text
 
     def _call(self, call: Any) -> ToolCall:
-        """A call in the form of OpenAI (`function` with JSON in it), Inspect (`function` is the name) or LangChain."""
+        """Parse a call in the form of OpenAI (`function` with JSON), Inspect (`function` is the name) or LangChain."""
         function = _field(call, "function")
         name, arguments = _field(call, "name"), _field(call, "args")
         if isinstance(function, str):
@@ -187,7 +188,7 @@ class _Conversation:
         return ToolCall(str(_field(call, "id") or ""), str(name), self._with_image_names(call_args))
 
     def _with_image_names(self, value: Any) -> Any:
-        """A value in which an image of the question stands by its name instead of its bytes."""
+        """Return the value with the bytes of each question image replaced by its name."""
         if isinstance(value, str):
             return self.urls.get(value, value)
         if isinstance(value, list):
@@ -196,7 +197,7 @@ class _Conversation:
 
 
 def _result(message: Any, call: ToolCall | None) -> Step:
-    """The step of a tool message."""
+    """Return the step for a tool message."""
     text = shortened(replace_surrogates(_text(message)))
     name = call.name if call else str(_field(message, "name") or _field(message, "function") or "unknown")
     failed = _field(message, "status") == "error" or bool(_field(message, "error"))
@@ -204,7 +205,7 @@ def _result(message: Any, call: ToolCall | None) -> Step:
     data = _call_data(call) if call else {}
     if failed:
         return Step("tool", name, text or str(error or ""), fault=Fault.TOOL_ERROR, data=data)
-    # The finding that a result holds: as its artifact, or as the JSON object that its text is; empty for another.
+    # The structured tool output, from the artifact or from text that is a JSON object; empty otherwise.
     artifact = _field(message, "artifact")
     content = _field(artifact, "structured_content") or artifact
     if content is None:
@@ -221,7 +222,7 @@ def _result(message: Any, call: ToolCall | None) -> Step:
 
 
 def _call_data(call: ToolCall) -> dict[str, Json]:
-    """The images and the other arguments of a call, as a step has them."""
+    """Return the images and the other arguments of a call, in the form of a step."""
     images = call.args.get(IMAGES, call.args.get(IMAGE, ()))
     names = [images] if isinstance(images, str) else images
     image_names = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
@@ -232,12 +233,12 @@ def _call_data(call: ToolCall) -> dict[str, Json]:
 
 
 def _token_usage(counts: Any) -> Usage | None:
-    """The tokens that LangChain, OpenAI or Inspect count; None where they do not tell both read and written ones."""
+    """Return token counts of LangChain, OpenAI or Inspect; None unless both input and output are reported."""
     counts_by_form = ([_field(counts, f"{word}_tokens") for word in words] for words in SIDES)
     input_count, output_count = (first if first is not None else second for first, second in counts_by_form)
     if not (isinstance(input_count, int) and isinstance(output_count, int)):
         return None
-    # Inspect alone keeps what the provider had already, or has now, out of what was read.
+    # Only Inspect excludes cache reads and writes from the input tokens.
     cache_counts = [_field(counts, f"input_tokens_cache_{way}") or 0 for way in ("read", "write")]
     cached = _field(_field(counts, "input_token_details"), "cache_read")
     cached = cached or _field(_field(counts, "prompt_tokens_details"), "cached_tokens")
@@ -257,7 +258,7 @@ def _role(message: Any) -> str | None:
 
 
 def _text(message: Any) -> str:
-    """The text of a message, whose content is a text, or parts of which some are."""
+    """Return the text of a message, whose content is text or a list of parts."""
     content = _field(message, "content")
     if isinstance(content, str):
         return content
@@ -266,5 +267,5 @@ def _text(message: Any) -> str:
 
 
 def _field(value: Any, name: str) -> Any:
-    """A field of a JSON object or of another object; None where it has no such field."""
+    """Return a field of a JSON object or an attribute of another object; None if missing."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

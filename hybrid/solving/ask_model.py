@@ -1,10 +1,10 @@
-"""Calls of the model on behalf of one ask: each checks the budgets, counts its usage and leaves a step in the log.
+"""Model calls for one ask: each checks the budgets, counts its usage and logs a step.
 
     calls = ModelCalls(model, key, price, (), meter, run_meter, log)
     message = await calls([user_message(["Which one?", image])])
 
-These calls, the retries inside of a model (`hybrid/models`) and the trace around them are all that stands between a
-solver and its provider.
+Between a solver and its provider there are only these calls, the retries inside a model (`hybrid/models`) and the
+tracing around them.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from hybrid.solving.solver import Log, Meter
 from hybrid.solving.styles import PLAIN, Style
 from hybrid.tool import Tool
 
-# Characters of a reply's thoughts that its step keeps; the model is sent all of them again.
+# Characters of a reply's thoughts kept in its step; the model gets all of them back.
 MAX_THOUGHTS = 8_000
-# The steps of pictures that the server did not take, and that took no tokens.
+# Names of the steps for pictures that the server rejected, and for pictures that used no tokens.
 PICTURE_REFUSED: Final = "picture refused"
 PICTURE_UNCOUNTED: Final = "picture not counted"
-# Characters of a server's words on a picture that a model and the trace are shown.
+# Characters of a server's message about a picture that the model and the trace are shown.
 MAX_REFUSAL: Final = 240
-# Sides in pixels, and a ratio of sides, at which processors are known to refuse: they choose the remedy.
+# Sides in pixels, and a ratio of sides, at which processors are known to refuse; they select the remedy.
 SMALL_SIDE, LARGE_SIDE, NARROW_RATIO = 64, 1500, 20
 # Seconds; larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6
 
 
 def _ending(message: AssistantMessage) -> dict[str, Json]:
-    """How a reply ended, if it did not simply end, and why earlier ones were broken off."""
+    """Return how a reply ended if it ended abnormally, and why earlier ones were broken off."""
     facts: dict[str, Json] = {"broken_off": [*message.broken_off]} if message.broken_off else {}
     if message.end not in (End.ENDED, End.TOOL_CALLS):
         facts |= {"end": message.end.value, "finish_reason": message.finish_reason}
@@ -61,36 +61,36 @@ def _ending(message: AssistantMessage) -> dict[str, Json]:
 
 @dataclass
 class ModelCalls:
-    """An `AskModel` over a `ChatModel`. Calls are numbered from `key` on."""
+    """An `AskModel` over a `ChatModel`. Calls are numbered starting at `key`."""
 
     _model: ChatModel | None
-    # Of the next call.
+    # Key of the next call.
     key: CallKey
     _price: Price | None
-    # Options to score by likelihood instead of asking for one; empty where the model answers in words.
+    # Options to score by likelihood instead of generating text; empty if the model answers in text.
     _options: tuple[str, ...]
     _meter: Meter
     _run_meter: RunMeter
     _log: Log
     _clock: Clock = time.monotonic
-    # Called before a call that offers tools: begins to load them while the model thinks.
+    # Called before a call that offers tools, to load them while the model generates.
     _load_tools: Callable[[], None] = lambda: None
     _style: Style = PLAIN
-    # By name, the words in the place of each picture of a tool that the server did not take.
+    # By picture name, the text that replaces a tool picture which the server rejected.
     _refused: dict[str, str] = field(default_factory=dict)
-    # Names of the pictures of tools in requests that a reply has followed.
+    # Names of tool pictures in requests that got a reply.
     _taken: set[str] = field(default_factory=set)
-    # Of the last request of this ask: pictures sent, tokens read, and messages.
+    # Pictures sent, input tokens and number of messages of this ask's last request.
     _last: tuple[int, int, int] = (0, 0, 0)
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
-        """The model's message.
+        """Return the model's message.
 
         Raises:
-            BudgetSpent: a budget of the question was spent before the call, or ended during it.
+            BudgetSpent: a budget of the question was spent before or during the call.
             RunBudgetSpent: the budget of the run allows no further call.
             NotRecorded: there is no model, or a recorded one has no such call.
-            Outage, ServerDown, ModelRefused: as `ChatModel.chat`.
+            Outage, ServerDown, ModelRefused: as in `ChatModel.chat`.
         """
         model = self._model
         if model is None:
@@ -108,7 +108,7 @@ class ModelCalls:
         self._check_growth(model.name, messages, message)
         sent, thoughts = message.images_sent, message.reasoning
         if (left_out := len(thoughts) - MAX_THOUGHTS) > 0:
-            # Of long thoughts the trace has both ends, as the end is where an answer is decided.
+            # Keep both ends of long thoughts in the trace, because the answer is decided at the end.
             half = MAX_THOUGHTS // 2
             thoughts = f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"
         calls: list[Json] = []
@@ -120,7 +120,7 @@ class ModelCalls:
             "tool_calls": calls or None,
             "unreadable": None if message.unreadable is None else asdict(message.unreadable),
             "reasoning": thoughts or None,
-            # Of every reply that did not simply end, so that such replies can be found in a run.
+            # Recorded for every abnormal ending, so that such replies can be found in a run.
             **_ending(message),
             "model": message.model,
             "likelihood": message.likelihood,
@@ -134,7 +134,7 @@ class ModelCalls:
     async def _chat_and_count(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> tuple[AssistantMessage, Usage]:
-        """The message and its usage, which is counted however the call ends."""
+        """Return the message and its usage, which is counted however the call ends."""
         remaining_s, at_least = self._meter.seconds_left(), 0.0
         spent, used, started = CallTime(remaining_s), Usage(), self._clock()
         try:
@@ -156,12 +156,12 @@ class ModelCalls:
                 uncounted_calls=int(message.usage is None and bool(model.connection())),
             )
         except TimeoutError:
-            # A timeout of the model's own connection does not mean that the question's budget has ended.
+            # A timeout of the model's own connection is not the end of the question's budget.
             if not limit.expired():
                 raise
-            # The call was made and may be charged for, but the provider's counts of tokens are lost.
+            # The call was made and may be charged, but the provider's token counts are lost.
             used = Usage(model_calls=1, uncounted_calls=int(bool(model.connection())))
-            # A timer can end a hair before the budget does, which is spent all the same.
+            # The timer may fire slightly before the budget ends, which still counts as spent.
             at_least = (remaining_s or 0.0) + TIMER_S
             self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
             raise BudgetSpent("the question's budget of seconds ended during a model call") from None
@@ -174,9 +174,9 @@ class ModelCalls:
     async def _chat(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> AssistantMessage:
-        """The reply of the model; asked again without new pictures of tools where the server refuses these.
+        """Return the model's reply; retry without new tool pictures if the server rejects them.
 
-        The model reads in their place what the server said. Raises as `ChatModel.chat`.
+        The model then reads the server's message in their place. Raises as `ChatModel.chat`.
         """
         tool_of_image = {
             image.name: step.name for step in self._log.steps if step.kind == "tool" for image in step.images
@@ -202,7 +202,7 @@ class ModelCalls:
         return reply
 
     def _note_refusal(self, ref: ImageRef, tool: str, error_text: str) -> None:
-        """Count a picture that the server did not take as a fault of its tool."""
+        """Count a picture that the server rejected as a fault of its tool."""
         image = ref.image
         size = f"{image.width} x {image.height} px"
         text = f"{ref.name} ({size}): the model's server did not take this picture: {error_text}"
@@ -211,7 +211,7 @@ class ModelCalls:
         self._meter.used = self._meter.used + Usage(tool_faults=1)
 
     def _without_refused(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The messages with words in the place of pictures that the server does not take."""
+        """Return the messages with text in place of rejected pictures."""
         if not self._refused:
             return messages
 
@@ -226,7 +226,7 @@ class ModelCalls:
         ]
 
     def _check_growth(self, name: str, messages: Sequence[Message], reply: AssistantMessage) -> None:
-        """Warn where one more picture in the same conversation took no more tokens of the prompt."""
+        """Warn if an additional picture in the same conversation did not increase the prompt tokens."""
         previous = self._last
         tokens = reply.usage.input_tokens if reply.usage else 0
         now = self._last = (len(reply.images_sent or ()), tokens, len(messages))
@@ -241,7 +241,7 @@ class ModelCalls:
 
 
 def _refused_text(ref: ImageRef, reason: str) -> str:
-    """What a model reads in the place of a picture, with the remedy."""
+    """Return the text that replaces a picture for the model, with the remedy."""
     width, height = ref.image.width, ref.image.height
     shorter, longer = min(width, height), max(width, height)
     if shorter < SMALL_SIDE:

@@ -1,7 +1,7 @@
-"""Budgets of a whole run, besides those of a question (`Limits`): calls, tokens, seconds and dollars.
+"""Budgets of a full run, in addition to those of a question (`Limits`): calls, tokens, seconds and dollars.
 
-When one is spent the questions in flight end unrecorded, no further one is begun, and the same command with a larger
-budget goes on from there.
+When a budget is spent, the questions in flight end unrecorded and no further one starts; the same command with a larger
+budget continues the run.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from hybrid.models.base import ModelRefused
 
 
 class RunBudgetSpent(Outage):
-    """The run's budget is spent: this question stays open."""
+    """The run's budget is spent; this question stays open."""
 
 
 @dataclass
 class RunMeter:
-    """The spending of this command so far, over all questions and solvers."""
+    """The usage of this command so far, over all questions and solvers."""
 
     limits: RunLimits = field(default_factory=RunLimits)
     used: Usage = field(default_factory=Usage)
-    # Model calls that are under way: they count as made, so that concurrency cannot exceed the limit.
+    # Model calls in progress; they count as made, so that concurrency cannot exceed the limit.
     pending: int = 0
     started: float = field(default_factory=time.monotonic)
-    # Of a call, where those under way cannot be taken back, as in a batch: each counts when it is sent.
+    # Expected cost of a call whose pending calls cannot be withdrawn, as in a batch; each counts when it is sent.
     expected_usd: float | None = None
-    # Warnings that were printed: each is printed once a run.
+    # Warnings already printed, because each is printed once per run.
     warned: set[str] = field(default_factory=set)
 
     def warn_once(self, line: str) -> None:
-        """Print a warning on stderr, unless it was printed before in this run."""
+        """Print a warning on stderr, unless this run already printed it."""
         if line not in self.warned:
             self.warned.add(line)
             tell(line)
 
     def spent(self) -> str | None:
-        """The name of the first budget that allows no further call, or None."""
+        """Return the name of the first budget that allows no further call, or None."""
         limits, used = self.limits, self.used
         usd = used.cost_usd or 0.0
         if self.expected_usd is not None:
-            # As soon as some calls have ended, these tell better what one costs.
+            # Once some calls have ended, their mean is a better estimate of the cost of a call.
             usd += self.pending * (usd / used.model_calls if used.model_calls else self.expected_usd)
         budgets = (
             (limits.model_calls, used.model_calls + self.pending, "{} model calls"),
@@ -57,15 +57,15 @@ class RunMeter:
         return next((name.format(most) for most, spent, name in budgets if most is not None and spent >= most), None)
 
     async def begin(self) -> None:
-        """Count a call that starts. Raises `RunBudgetSpent` when none is allowed."""
+        """Count a call that starts. Raises `RunBudgetSpent` if none is allowed."""
         if name := self.spent():
             raise RunBudgetSpent(f"the run's budget of {name} is spent")
         self.pending += 1
 
     def refuse_uncounted(self, model: str, question: Limits) -> None:
-        """Raise `ModelRefused` if a budget of the run or of a question is of tokens, which a reply has just not told.
+        """Raise `ModelRefused` for a reply without token counts if a budget of the run or of a question needs them.
 
-        Such a budget would never be spent, whatever the run costs.
+        Otherwise that budget would never be spent, whatever the run costs.
         """
         budgets = {
             "--run-max-tokens": self.limits.tokens,
@@ -81,12 +81,12 @@ class RunMeter:
             )
 
     def count_lost(self, requests: int) -> bool:
-        """Count requests as paid whose replies are lost; returns whether the budget allows to send them again."""
+        """Count requests whose replies are lost as paid; return whether the budget allows sending them again."""
         used = self.used
         cost_per_call = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
         estimate = Usage(model_calls=requests, cost_usd=None if cost_per_call is None else cost_per_call * requests)
         self.used = used + estimate
-        # Those that would be sent again are under way, and count already: the last one does not stand in its own way.
+        # The requests to be sent again are pending and already count; do not count the last one twice.
         self.pending -= 1
         try:
             return self.spent() is None
@@ -94,14 +94,14 @@ class RunMeter:
             self.pending += 1
 
     def end(self, used: Usage) -> None:
-        """Count what a call that started has used; nothing for one that failed."""
+        """Count the usage of a call that started; nothing for one that failed."""
         self.pending -= 1
         self.used = self.used + used
 
 
 def timed(used: Usage, spent: CallTime, wall_s: float, at_least_s: float = 0.0) -> Usage:
-    """Usage with the time of a call that took `wall_s` seconds from outside; what did not run was waiting.
+    """Return the usage with the running and waiting time of a call that took `wall_s` seconds in total.
 
-    At least `at_least_s` seconds are charged as running time.
+    At least `at_least_s` seconds count as running time.
     """
     return replace(used, seconds=max(spent.busy, at_least_s), queued_seconds=max(0.0, wall_s - spent.busy))

@@ -1,9 +1,9 @@
-"""Arguments of a call as MLLMs write them, in the form that the tool's schema has.
+"""Repairs the arguments of a call as MLLMs write them to fit the tool's schema.
 
     images, args, repairs = read_arguments(tool, {"bbox_2d": [1, 2, 30, 40]}, frame, image_registry)
     # ("img:1",), {"box": {"x0": 1, "y0": 2, "x1": 30, "y1": 40}}, ("image left out", "coordinates")
 
-Only what has one meaning is read otherwise than it is written; the rest is left for the tool's own check.
+Only unambiguous deviations are repaired; everything else is left to the tool's own validation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hybrid.tool import Tool
 # Kinds of repairs.
 IMAGE_NAME, LEFT_OUT, AS_TEXT, LIST, COORDINATES = "image name", "image left out", "JSON as text", "list", "coordinates"
 NESTED, EMPTY = "arguments in arguments", "empty argument"
-# The step that says of the call behind it which dialect of text it was `read_from`, and its `repairs`.
+# Name of the step before a call that records which text dialect it was `read_from`, and its `repairs`.
 AS_READ = "call as read"
 
 _IMAGE_KEY = re.compile(
@@ -63,10 +63,10 @@ _NUMBERS = re.compile(r"(?:<\|?/?(?:b?box|point|quad)\w*\|?>|[\s()\[\],;])+")
 def read_arguments(
     tool: Tool, arguments: Mapping[str, Json], frame: CoordinateSystem, image_registry: ImageRegistry
 ) -> tuple[tuple[str, ...], dict[str, Json], tuple[str, ...]]:
-    """The names of the images, the tool's own arguments with coordinates still in the frame, and the repairs by kind.
+    """Return the image names, the tool's own arguments with coordinates still in the frame, and the kinds of repairs.
 
     Raises:
-        ToolError: images or coordinates have two meanings or none; the message, for the model, says what is wanted.
+        ToolError: images or coordinates are ambiguous or missing; the message tells the model what is expected.
     """
     reading = _Reading(tool, frame, image_registry)
     rest = reading.unwrapped(dict(arguments))
@@ -85,7 +85,7 @@ class _Reading:
         self._nodes = argument_schemas(tool.args)
 
     def unwrapped(self, rest: dict[str, Any]) -> dict[str, Any]:
-        """The arguments without a second layer of them, as where the whole call was written into its arguments."""
+        """Return the arguments without a second layer, as if the call was written into its own arguments."""
         for key in ARGUMENTS:
             value = self._from_text(rest[key]) if isinstance(rest.get(key), str) else rest.get(key)
             if key not in self._nodes and isinstance(value, dict):
@@ -96,10 +96,10 @@ class _Reading:
         return rest
 
     def images(self, rest: dict[str, Any]) -> tuple[str, ...]:
-        """Take the images out of the arguments."""
+        """Remove the images from the arguments and return their names."""
         image_keys = sorted(key for key in rest if key not in self._nodes and _ONE_OF_IMAGES.fullmatch(key))
         if len(image_keys) > 1 and all(isinstance(rest[key], str) for key in image_keys) and rest.get(IMAGES) is None:
-            # `image_1` and `image_2`, `first_image` and `second_image`.
+            # For example `image_1` and `image_2`, or `first_image` and `second_image`.
             self.repairs.append(IMAGE_NAME)
             rest[IMAGES] = [rest.pop(key) for key in image_keys]
         keys = [key for key in rest if key not in self._nodes and _IMAGE_KEY.fullmatch(key)]
@@ -133,7 +133,7 @@ class _Reading:
         if not all(isinstance(name, str) or type(name) is int for name in names):
             raise _argument_error(f'the argument "{key}" must hold names of images: {self._image_list}')
         if any(type(name) is int for name in names) or re.search("idx|ind", key):
-            # Images by number, from 1, or from 0 where no other counting fits or it is not said.
+            # Images by number: from 1, or from 0 if only that fits; an undeclared count that fits both is ambiguous.
             if not all(str(name).strip().isdecimal() for name in names):
                 return tuple(self._image(str(name)) for name in names)
             candidates = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]
@@ -154,7 +154,7 @@ class _Reading:
         return name
 
     def _from_text(self, text: str) -> Any:
-        """The value that a text holds whole, else the text."""
+        """Return the value if the text is exactly one JSON list or object, else the text."""
         try:
             value, end, _ = read_value(text)
         except ValueError:
@@ -165,7 +165,7 @@ class _Reading:
         return value
 
     def fields(self, rest: dict[str, Any]) -> dict[str, Json]:
-        """The tool's own arguments."""
+        """Return the tool's own arguments, repaired."""
         for key in [key for key, value in rest.items() if key in self._nodes and value is None]:
             self.repairs.append(EMPTY)
             del rest[key]
@@ -174,7 +174,7 @@ class _Reading:
         return {key: self._value(key, value) for key, value in rest.items()}
 
     def _gather(self, rest: dict[str, Any], names: tuple[str, ...], keys: re.Pattern[str]) -> None:
-        """Put a box or a point that stands under another name, or in numbers of its own, where the tool has it."""
+        """Move a box or a point with another name, or given as separate numbers, to the tool's argument."""
         places = [name for name, node in self._nodes.items() if names == _shape(node) or names == _shape(_items(node))]
         if len(places) != 1 or rest.get(places[0]) is not None:
             return
@@ -186,7 +186,7 @@ class _Reading:
         if len(matching) == 1 and not flat:
             value = rest.pop(matching[0])
             value = self._from_text(value) if isinstance(value, str) else value
-            # Gemini's own: its four numbers begin with y, whatever else was agreed on.
+            # In Gemini's own format the four numbers begin with y, regardless of the declared frame.
             if re.search(r"^box_?2d", matching[0]) and isinstance(value, list) and not self._frame.name.endswith("_yx"):
                 raise _argument_error(
                     f"{matching[0]}: which number is x is not certain; write {_expected_form(places[0], names)}"
@@ -198,7 +198,7 @@ class _Reading:
         self.repairs.append(COORDINATES)
         rest[places[0]] = value
         if "label" not in self._nodes:
-            # Qwen-VL learns a box with what is in it.
+            # Qwen-VL learns to write a box together with a label of its content.
             rest.pop("label", None)
 
     def _value(self, key: str, value: Any) -> Any:
@@ -216,7 +216,7 @@ class _Reading:
                 isinstance(value, list) and len(value) == len(of_items) and _are_numbers(value)
             )
             if of_items == _POINT and isinstance(value, Mapping) and value and all(map(_LETTER.fullmatch, value)):
-                # `{"A": [x, y], "B": [x, y]}`: each under the letter that is drawn beside it.
+                # `{"A": [x, y], "B": [x, y]}` gives each point under the letter drawn next to it.
                 self.repairs.append(COORDINATES)
                 return [{"label": letter, **self._placed(key, _pair(spot), _POINT)} for letter, spot in value.items()]
             if isinstance(value, list) and value and not alone and _are_numbers(value):
@@ -233,14 +233,14 @@ class _Reading:
         return value
 
     def _numbers_in(self, value: Any) -> Any:
-        """The numbers of a text that holds nothing else, such as `(10,20),(30,40)`."""
+        """Return the numbers of a text that contains nothing else, such as `(10,20),(30,40)`."""
         if not isinstance(value, str) or len(value) > 200:
             return value
         numbers = [part for part in _NUMBERS.split(value) if part]
         return numbers if _are_numbers(numbers) and numbers else value
 
     def _placed(self, key: str, value: Any, names: tuple[str, ...]) -> Any:
-        """A box or a point under the names of its coordinates."""
+        """Return a box or a point with named coordinates."""
         value = self._numbers_in(value)
         if isinstance(value, Mapping) and names == _BOX and value.keys() == set(_TWO_CORNERS):
             value = [_pair(value[key]) for key in _TWO_CORNERS]
@@ -261,7 +261,7 @@ class _Reading:
                 )
             return value
         if isinstance(value, str) and names == _POINT and re.fullmatch("[A-Z]{1,3}", value):
-            # The letter that is drawn beside it.
+            # The letter drawn next to the point.
             self.repairs.append(COORDINATES)
             return {"label": value}
         if isinstance(value, list | tuple):
@@ -279,13 +279,13 @@ class _Reading:
 
 
 def _bare_name(name: Any) -> Any:
-    """The name of an image that stands in an object: `{"name": "img:1"}`."""
+    """Return the name from an image given as an object: `{"name": "img:1"}`."""
     candidates = [name[key] for key in ("name", "id", "image") if key in name] if isinstance(name, Mapping) else []
     return candidates[0] if len(candidates) == 1 and isinstance(candidates[0], str) else name
 
 
 def _pair(spot: Any) -> Any:
-    """The two numbers of a point that is an object."""
+    """Return the two numbers of a point given as an object."""
     return [spot["x"], spot["y"]] if isinstance(spot, Mapping) and spot.keys() == {"x", "y"} else spot
 
 
@@ -295,7 +295,7 @@ def _items(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _shape(node: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the coordinates of a box or a point; none for any other schema."""
+    """Return the coordinate names of a box or point schema; empty for any other schema."""
     properties = node.get("properties", {})
     return next((names for names in (_BOX, _POINT) if all(name in properties for name in names)), ())
 

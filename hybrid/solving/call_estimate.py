@@ -1,4 +1,4 @@
-"""A solver's estimate of its own calls for `--dry-run`: model calls, tools offered and findings shown in an ask."""
+"""A solver's estimate of its calls for `--dry-run`: model calls, offered tools and tool outputs in an ask."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CallPath:
-    """One way in which an ask can go. Each call sends the prompt again with all that has come back so far."""
+    """One possible course of an ask. Each call sends the prompt with everything returned so far."""
 
-    # Model calls.
+    # Number of model calls.
     calls: int = 0
-    # Those of the calls that offer the tools.
+    # Number of those calls that offer the tools.
     offered: int = 0
-    # Findings that the model has been shown when it answers; they come in evenly from the second call on.
+    # Number of tool outputs shown to the model by its answer; they arrive evenly from the second call on.
     findings: int = 0
-    # Text of every call besides the prompt.
+    # Text of every call in addition to the prompt.
     says: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CallEstimate:
-    """The ways in which an ask can go: the shortest path, the usual one, the longest.
+    """The possible courses of an ask: the shortest, the usual and the longest.
 
-    `share`, 0..1, is the share of asks that is assumed to take the usual path; the others take the shortest. `assumes`
-    says so in words where it is an assumption and not certain.
+    `share`, 0..1, is the assumed share of asks that take the usual path; the others take the shortest. `assumes` states
+    this assumption in words, and is empty if the estimate is certain.
     """
 
     low: CallPath
@@ -35,5 +35,5 @@ class CallEstimate:
 
 
 def certain(call_path: CallPath) -> CallEstimate:
-    """The estimate of an ask that can go in one way only."""
+    """Return the estimate of an ask with only one possible course."""
     return CallEstimate(call_path, call_path, call_path)

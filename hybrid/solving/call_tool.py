@@ -1,9 +1,9 @@
-"""Calls of tools on behalf of one ask: each checks the budget and its arguments, and leaves a step in the log.
+"""Tool calls for one ask: each checks the budget and its arguments, and logs a step.
 
     calls = ToolCalls(control, (), 0, meter, log, image_registry, subject, prompt)
     finding = await calls("depth", ["img:1"], {"labels": ["A", "B"]})
 
-Here the arguments of a call are parsed, once; from here on they are typed (`hybrid.tool.Args`).
+The arguments of a call are parsed here, once; from here on they are typed (`hybrid.tool.Args`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from hybrid.solving.solver import Log, Meter
 from hybrid.tool import Tool
 
 logger = logging.getLogger("hybrid.solving.session")
-# Of a step's data: what the model read in the place of the step's text.
+# Key in a step's data: the text that the model read if it differs from the step's text.
 SHOWN = "shown"
-# Of defects of tools: `--debug` shows them.
+# Logger for tracebacks of tool defects, shown by `--debug`.
 traces = logging.getLogger("hybrid.solving.session.traces")
 
-# Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
-# tool that has no weights here.
+# Faults after which a question is answered without the tool; all others are wrong calls by the solver, or calls of a
+# tool without weights here.
 LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
 
 
@@ -46,7 +46,7 @@ class ToolCalls:
     """A `CallTool` over a `ToolCondition`: budget, arguments, images by name, and the steps of the calls."""
 
     _control: ToolCondition
-    # They need be no files of `tools/`.
+    # The offered tools, which need not be modules of `tools/`.
     _tools_offered: tuple[Tool, ...]
     _seed: int
     _meter: Meter
@@ -55,23 +55,26 @@ class ToolCalls:
     _subject: AskedQuestion
     _prompt: Prompt
     _clock: Clock = time.monotonic
-    # Whether they are looked at.
+    # Whether the returned pictures are used.
     _overlays: bool = True
-    # In which what a tool says is told; the step keeps it in pixels as well.
+    # The frame of coordinates in text for the model; the step also keeps the text in pixels.
     _frame: CoordinateSystem = field(default_factory=CoordinateSystem)
-    # Of the model's server on pictures; those of tools are made to fit.
+    # Picture limits of the model's server; tool pictures are scaled to fit.
     _limits: PictureLimits = NO_LIMITS
     _max_pixels: int | None = None
-    # Set when the last call has been written down.
+    # Set when the previous call has been logged.
     _last: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self._last.set()
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, its pictures named, its text in the frame. Raises `BudgetSpent` and as `CachedTools.call`."""
+        """Return the tool output with pictures named and text in the frame.
+
+        Raises `BudgetSpent` and as `CachedTools.call`.
+        """
         self._meter.take_tool_call()
-        # Calls that run side by side are written down, and their pictures named, in the order of the calls.
+        # Concurrent calls are logged, and their pictures named, in the order of the calls.
         previous, self._last = self._last, asyncio.Event()
         finished, started = self._last, self._clock()
         spent, faults = CallTime(self._meter.seconds_left()), 0
@@ -107,7 +110,7 @@ class ToolCalls:
                 traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
             if text == str(error):
                 raise
-            # Others may wait for the same error, of images with other sizes.
+            # Raise a new error, because others may await the same one with images of other sizes.
             raise type(error)(text, error.fault) from error
         finally:
             used = timed(Usage(tool_faults=faults), spent, self._clock() - started)
@@ -115,9 +118,9 @@ class ToolCalls:
             finished.set()
 
     async def _fit(self, ref: ImageRef) -> tuple[ImageRef, str]:
-        """A picture of a tool that the model's server takes, and what was done to it; "" where it fits as it is.
+        """Return a tool picture that the model's server accepts, and a note on the change; "" if unchanged.
 
-        Its box and scale stay right: what is scaled says so, and padding is to the right of it and below it.
+        Its box and scale stay valid: scaling is recorded, and padding is added on the right and below.
         """
         image = ref.image
         limits, most = self._limits, self._max_pixels
@@ -138,13 +141,13 @@ class ToolCalls:
                 image.height,
             )
         ):
-            # Drawn on a copy of its parent, of which it is now a scaled one.
+            # The overlay was drawn on a copy of its parent, and is now a scaled copy.
             box = Box(0.0, 0.0, float(image.width), float(image.height))
         return replace(ref, image=fitted, box=box, scale=scale if box is not None else ref.scale), _fit_words(size)
 
     def _text_in_frame(self, name: str, finding: Finding, images: Sequence[str], derived: Sequence[ImageRef]) -> str:
-        """The finding's text, in the frame."""
-        # A tool from outside may write numbers that are not marked.
+        """Return the text of the tool output in the frame."""
+        # A plug-in tool may write numbers that are not marked as coordinates.
         refs = self._refs(images)
         text = self._frame.say(finding.text, finding.places, refs, derived)
         unmarked_numbers = not finding.places and name not in own_names("tools") and any(map(str.isdigit, text))
@@ -160,7 +163,7 @@ class ToolCalls:
         refs = self._refs(images)
         tool = next((tool for tool in self._tools_offered if tool.card.name == name), loaded("tools", name))
         if not isinstance(tool, Tool):
-            # The first use of a tool imports it, and every other question would wait for that.
+            # The first use of a tool imports it; a thread keeps other questions running meanwhile.
             tool = await asyncio.to_thread(find_tool, name)
         parsed = tool.parse(args)
         if spent.rest is not None and spent.rest <= 0:
@@ -171,7 +174,7 @@ class ToolCalls:
 
 
 def _fit_words(size: FittedSize) -> str:
-    """What was done to a picture, for the model."""
+    """Describe the change to a picture, for the model."""
     did = []
     if size.scale != 1.0:
         did.append(f"was {'enlarged' if size.scale > 1 else 'shrunk'} {size.scale:.3g} times")
@@ -187,14 +190,14 @@ def _fit_words(size: FittedSize) -> str:
 
 
 def find_tool(name: str) -> Tool:
-    """The tool of that name. Raises `ToolError` where there is none, with those there are, or it has no sound code."""
+    """Return the tool of that name. Raises `ToolError` if it is unknown (listing the tools) or cannot be imported."""
     tool_names = names("tools")
     if name not in tool_names:
         raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(tool_names)}", Fault.UNKNOWN_TOOL)
     try:
         tool: Tool = load("tools", name)
     except Exception as error:
-        # A failing import of a tool costs the answer of that tool and no more.
+        # A tool whose import fails costs only its own answer.
         cause = error.__cause__ or error
         failed = ToolError(f"{name} cannot be imported: {in_one_line(cause)}")
         failed.trace = "".join(traceback.format_exception(cause))

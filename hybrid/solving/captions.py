@@ -1,13 +1,12 @@
-"""Descriptions of images, which a model is given instead of the images: each made once in a run and then kept.
+"""Descriptions that replace images for a model: each is made once per run and then cached.
 
     cache = RunCaptions(captioner_sha256(model), known, keep)
     caption = await described(image, ask_captioner, cache, model.name, log)
 
-A caption is asked for with the image and `CAPTION` alone, without question, choices or the name of the image, so the
-same image has the same caption in every question. It is kept by the sha256 of the image, of the words and of the
-describing model (`ChatModel.metadata`), and a run that goes on reads it again. Several asks that want one caption at
-the same time make one call: one asks, the others wait, and where that call fails the next one asks. A wait is not
-charged to a question.
+A caption is requested with the image and `CAPTION` alone, without question, choices or image name, so the same image
+has the same caption in every question. The cache key is the sha256 of the image, of the prompt and of the describing
+model (`ChatModel.metadata`); a resumed run reads it again. Concurrent asks for one caption make one call: one asks, the
+others wait, and if that call fails the next one asks. Waiting is not charged to a question.
 
 Source: "Caption + LLM", Fu et al., ECCV 2024, section 4.3: "task-agnostic dense image captions" that describe the image
 and its visual prompts.
@@ -30,22 +29,22 @@ from hybrid.models.base import ChatModel
 from hybrid.solving.empty_replies import words_of
 from hybrid.solving.solver import AskModel, Log
 
-# The words of the request; the paper does not print its own.
+# The prompt for a caption; the paper does not print its own.
 CAPTION = (
     "Describe this image in detail for somebody who has to answer questions about it without seeing it: what is where, "
     "colours, sizes, texts, and every mark drawn on it (circles, boxes, letters) with its place."
 )
-# Stands for a question in the call by which an image is described.
+# Replaces the question id in the key of a captioning call.
 CAPTION_CALL = "caption"
 
 
 def captioner_sha256(model: ChatModel) -> str:
-    """Hash of what a describing model is: its facts, which hold neither key nor address."""
+    """Return a hash of the describing model's metadata, which includes neither key nor address."""
     return hashlib.sha256(json.dumps(dict(model.metadata()), sort_keys=True, default=str).encode()).hexdigest()
 
 
 def captions_fact(model: ChatModel) -> dict[str, Json]:
-    """The manifest's entry on captions: the hash of the prompt, and the metadata of the model that describes."""
+    """Return the manifest's entry on captions: the hash of the prompt, and the describing model's metadata."""
     return {"prompt": _WORDS_SHA256, "model": dict(model.metadata())}
 
 
@@ -58,15 +57,15 @@ class Caption:
 
     # sha256 of the image.
     image: str
-    # sha256 of the words by which it was asked for.
+    # sha256 of the prompt.
     prompt: str
-    # `captioner_sha256` of the model.
+    # `captioner_sha256` of the describing model.
     captioner: str
     text: str
 
 
 def captions_by(captioner: str, captions: Iterable[Caption]) -> dict[str, str]:
-    """By sha256 of the image the captions that this model gave to these words."""
+    """Return the captions by this model for the current prompt, by sha256 of the image."""
     return {
         caption.image: caption.text
         for caption in captions
@@ -78,23 +77,23 @@ class CaptionCache(Protocol):
     """The captions of a run."""
 
     async def take(self, image: StoredImage) -> str | None:
-        """The caption of an image; None where the caller is the one to make it, and then to keep it or give it up."""
+        """Return the caption of an image; None if the caller must make it, and then call `keep` or `give_up`."""
 
     async def keep(self, image: StoredImage, caption: str) -> str:
-        """Keep a caption and give it as it is kept: without secrets. Raises `OSError` where it cannot be written."""
+        """Save a caption and return it as saved, with secrets redacted. Raises `OSError` if writing fails."""
 
     async def give_up(self, image: StoredImage) -> None:
-        """The caption was not made: the next one that wants it is to make it."""
+        """Report that the caption was not made, so that the next waiting caller makes it."""
 
 
 class RunCaptions:
-    """The captions of one describing model. Used in one event loop.
+    """The captions of one describing model, for use in one event loop.
 
     Args:
         captioner: `captioner_sha256` of the model.
-        kept: captions of earlier commands, of other models too.
-        keep: called in a thread with each new one, before any ask is given it; None to keep captions in memory only.
-            Raises `OSError` where it cannot be written.
+        captions: captions of earlier commands, including those of other models.
+        keep: called in a thread with each new caption before any ask gets it; None to keep captions in memory only.
+            Raises `OSError` if writing fails.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class RunCaptions:
         self._captioner = captioner
         self._known = captions_by(captioner, captions)
         self._keep = keep
-        # By image that is being described, the callers that wait for it, in order.
+        # For each image being described, the waiting callers in order.
         self._making: dict[str, deque[asyncio.Future[str | None]]] = {}
 
     async def take(self, image: StoredImage) -> str | None:
@@ -118,7 +117,7 @@ class RunCaptions:
         try:
             return await turn
         except asyncio.CancelledError:
-            # Its turn may have come in the moment in which it was cancelled.
+            # The permission to ask may have arrived in the moment of cancellation; pass it on.
             if turn.done() and not turn.cancelled() and turn.result() is None:
                 await self.give_up(image)
             raise
@@ -145,16 +144,16 @@ class RunCaptions:
 
 
 async def described(image: ImageRef, ask: AskModel, cache: CaptionCache, by: str, log: Log) -> str:
-    """The caption of an image, made now or kept from before, with a step that says which.
+    """Return the caption of an image, new or cached, and log a step that says which.
 
     Args:
-        image: what is described; its name is not told.
-        ask: sends a conversation to the describing model and counts what that takes.
-        cache: where captions are kept.
+        image: the image to describe; its name is not sent.
+        ask: sends a conversation to the describing model and counts its usage.
+        cache: the cache of captions.
         by: the name of the model, for the step.
-        log: takes the steps.
+        log: the log for the steps.
 
-    Raises what `ask` raises, and `OSError` where a caption cannot be kept.
+    Raises the exceptions of `ask`, and `OSError` if a caption cannot be saved.
     """
     cached = await cache.take(image.image)
     is_new = cached is None

@@ -1,10 +1,11 @@
-"""Text that is supplied beside a question's images: `--setting context=FILE.jsonl`.
+"""Supplied text shown next to a question's images: `--setting context=FILE.jsonl`.
 
     texts = read_supplied(Path("captions.jsonl"))
-    texts.of("q7#s2")            # the text of that variant, else of q7; None where there is none
+    texts.of("q7#s2")            # the text of that variant, else of q7; None if there is neither
 
-One JSON object a line, `{"id": "q7", "text": "..."}`. An MLLM is shown the text after the prompt, before the line that
-asks for a form of reply, behind the same words for every question and every solver; tools and rules never see it.
+The file has one JSON object per line, `{"id": "q7", "text": "..."}`. An MLLM is shown the text after the prompt and
+before the line with the reply format, with the same introduction for every question and solver; tools and rules never
+see it.
 
 Source: Lin et al., 2024 (HVSBench), section 4.3 and Table 5: captions by people (COCO) and detailed descriptions
 (LLaVA-Instruct-150K) beside the image. The paper prints neither the words around them nor their place.
@@ -23,7 +24,7 @@ from hybrid.core.types import base_id
 from hybrid.log.lines import json_lines
 
 BESIDE = "This text about what is shown was supplied with the question:\n{text}"
-# Ids that an error names.
+# Maximum number of ids named in an error.
 NAMED = 5
 
 
@@ -35,22 +36,22 @@ class SuppliedTexts:
     sha256: str = ""
 
     def of(self, question_id: str) -> str | None:
-        """The text of a question, else that of its base question, in the words in which a model is shown it."""
+        """Return the text of a question, else of its base question, with the introduction that a model is shown."""
         text = self.by_id.get(question_id, self.by_id.get(base_id(question_id)))
         return None if text is None else BESIDE.format(text=text)
 
     def lacking(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Those of the questions that have no text."""
+        """Return those of the questions that have no text."""
         return tuple(identity for identity in ids if self.of(identity) is None)
 
 
 NOTHING = SuppliedTexts()
-# Of a file of texts: pages for each question of a benchmark are many.
+# Maximum size of a file of texts, enough for pages of text per question of a benchmark.
 MAX_BYTES = 2**30
 
 
 def read_supplied(path: Path) -> SuppliedTexts:
-    """The texts of a file.
+    """Read the texts of a file.
 
     Raises:
         UsageError: the file cannot be read, a line is not `{"id": ..., "text": ...}`, or an id appears twice; the
@@ -86,10 +87,10 @@ def _row(row: Mapping[str, object], location: str, known_texts: Mapping[str, str
 
 
 def refuse_missing(lacking: tuple[str, ...], count: int, path: Path) -> None:
-    """Raise `UsageError` where some of so many questions have no text."""
+    """Raise `UsageError` if some of the `count` questions have no text."""
     if lacking:
         more = ", ..." if len(lacking) > NAMED else ""
         raise UsageError(
             f"--setting context={path}: no text for {len(lacking)} of {count} questions ({', '.join(lacking[:NAMED])}"
-            f"{more}); add them, or ask these without with --setting context-missing=without"
+            f"{more}); add them, or ask these questions without text: --setting context-missing=without"
         )

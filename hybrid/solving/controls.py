@@ -1,15 +1,15 @@
-"""The finding that a tool call returns: the real one, or a control that rules out another cause of a gain.
+"""The output that a tool call returns: the real one, or a control that rules out another cause of a gain.
 
-    real      the tool's finding
-    blank     no information in the same form: a fixed line and a grey picture the size of the input
-    shuffled  the same tool and arguments on the images of a seeded partner question of the same route; blank where a
-              call has no image
-    oracle    what a perfect tool would say: one sentence for a model, and the answer itself for the rules, as
-              `oracle_answer` of the finding's data
+    real      the tool's output
+    blank     no information in the same form: a fixed line and a grey picture of the input's size
+    shuffled  the same tool and arguments on the images of a seeded partner question of the same route; blank if a call
+              has no image
+    oracle    the output of a perfect tool: one sentence for a model, and the answer itself for the rules, as
+              `oracle_answer` in the data
 
-Controls sit behind the cache: what they return is never written to it (the true finding about a partner's image is,
-under that image). A run with one is labelled wherever it is shown. Only an oracle knows targets, and only the function
-that answers for it holds them.
+Controls are applied after the cache: their output is never cached (the true output for a partner's image is, under
+that image). A run with a control is labelled wherever it is shown. Only an oracle run knows targets, and only inside
+the oracle function.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GREY = 128
 
 
 def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[StoredImage, ...]]:
-    """For each question id the images of another question of the same route and number of images, by a seeded cycle.
+    """Return for each question id the images of another question of the same route and image count, by a seeded cycle.
 
     A question that is alone in its route has none.
     """
@@ -48,7 +48,7 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
         order = sorted(members, key=lambda member: member.id)
         random.Random(f"{seed}/{route}/{count}").shuffle(order)
         for place, member in enumerate(order):
-            # A variant of the same base question shows the same images: it is no partner.
+            # A variant of the same base question shows the same images, so it cannot be a partner.
             others = (other.images for other in (*order[place + 1 :], *order[:place]) if other.unit != member.unit)
             if (images := next(others, None)) is not None:
                 partner_images[member.id] = images
@@ -57,7 +57,7 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question without its text and its target, while it is asked: its id with variant, its unit, its images."""
+    """A question while it is asked, without text and target: its id with variant, its unit, its images."""
 
     id: str
     unit: str
@@ -66,27 +66,27 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class OracleWords:
-    """The words of a perfect tool about a prompt.
+    """The output of a perfect tool about a prompt.
 
-    `answer` is the whole reply, in the form of the format line of the prompt's kind; None where there is none to give.
+    `answer` is the complete reply in the format of the prompt's kind; None if there is no answer to give.
     """
 
     sentence: str
     answer: str | None = None
 
 
-# From the id of a question and one of its prompts.
+# Takes the id of a question and one of its prompts.
 Oracle = Callable[[str, Prompt], OracleWords]
 
-# The backend of an oracle's findings.
+# The backend name of oracle output.
 ORACLE = "oracle"
-# The key of the answer in their data.
+# The key of the answer in its data.
 ORACLE_ANSWER = "oracle_answer"
 
 
 @dataclass(frozen=True)
 class ToolCondition:
-    """Makes the findings of a run. `oracle` is asked in that mode alone, `partners` in `shuffled`."""
+    """Produces the tool output of a run; `oracle` is used only in mode `oracle`, `partners` only in `shuffled`."""
 
     service: CachedTools
     mode: ToolOutput = "real"
@@ -94,7 +94,7 @@ class ToolCondition:
     partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
 
     def warm(self) -> None:
-        """A tool is likely to be called, where any is (`CachedTools.warm`)."""
+        """Warm up the tools, which are likely to be called (`CachedTools.warm`)."""
         if self.mode in ("real", "shuffled"):
             self.service.warm()
 
@@ -110,7 +110,7 @@ class ToolCondition:
         *,
         overlays: bool = True,
     ) -> Finding:
-        """The finding that the solver gets, and in `spent` what it took. Raises what `CachedTools.call` raises."""
+        """Return the output for the solver and add the time to `spent`. Raises the exceptions of `CachedTools.call`."""
         if self.mode == "oracle":
             perfect = self.oracle(subject.id, prompt) if self.oracle else OracleWords("")
             data: dict[str, Json] = {} if perfect.answer is None else {ORACLE_ANSWER: perfect.answer}
@@ -131,12 +131,12 @@ class ToolCondition:
                 # Without OpenCV the tool itself has no backend either.
                 raise NoBackend(str(error)) from error
             return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
-        # Image k of the question becomes image k of the partner; a derived image the whole of its parent's.
+        # Image k of the question is replaced by image k of the partner; a derived image by its parent's replacement.
         places = [_place(ref, subject) % len(partner) for ref in images]
         others = [replace(ref, image=partner[place]) for ref, place in zip(images, places, strict=True)]
         clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
         finding = await self.service.call(tool, clipped, others, seed, spent, overlays=overlays)
-        # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
+        # Keep the backend: rules weigh output by it, and the control must take the same path as real output.
         return replace(finding, version=f"shuffled:{finding.version}")
 
 
@@ -149,10 +149,10 @@ def _place(ref: ImageRef, subject: AskedQuestion) -> int:
 
 
 def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
-    """The arguments with every point and box moved inside its image, `sizes` being (width, height) in pixels.
+    """Return the arguments with every point and box moved inside its image; `sizes` are (width, height) in pixels.
 
-    Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names. Fields are known
-    by their names alone: those of a foreign tool have no types here.
+    Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names. Fields are
+    recognised by name only, because those of a foreign tool have no types here.
     """
     if not sizes:
         return args
@@ -170,7 +170,7 @@ def _clipped(node: Json, sizes: Sequence[tuple[int, int]]) -> Any:
     for axis, most in zip("xy", size, strict=True):
         for name, least, last in ((axis, 0, most - 1), (f"{axis}0", 0, most - 1), (f"{axis}1", 1, most)):
             if isinstance(value := moved.get(name), int | float) and not isinstance(value, bool):
-                # A box keeps at least one pixel, next to the corner that was moved before it.
+                # A box keeps at least one pixel after its first corner was moved.
                 first = moved.get(f"{axis}0") if least else None
                 moved[name] = max(min(value, last), least if not isinstance(first, int | float) else first + 1)
     return moved

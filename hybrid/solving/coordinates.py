@@ -1,13 +1,13 @@
-"""The frame in which a model speaks coordinates, converted to pixels of the original image at the tool boundary.
+"""The frame in which a model writes coordinates, converted to pixels of the original image at the tool boundary.
 
 MLLMs write points in pixels, in fractions of the size, in thousandths, with y first, or in pixels of the copy that was
-sent to them, or of the one that their processor makes of it. The frame is declared (`--model-arg
-frame=thousandths_yx`), probed once on a rendered target (`frame=probe`) or that of the style of the tools; it is in the
-manifest and is never guessed call by call.
+sent to them, or of the copy that their processor makes of it. The frame is declared (`--model-arg
+frame=thousandths_yx`), probed once on a rendered target (`frame=probe`), or taken from the style of the tools; it is
+recorded in the manifest and never guessed per call.
 
-In a tool call each coordinate has a name of its own, and the name decides: `x` is across and `y` down in every frame,
-and the model is told so. Which number comes first matters only where two stand without names, as in the probe's reply.
-A length is not a place and is not converted: an argument that is one says its unit, the same in every frame.
+In a tool call each coordinate has its own name, which decides: `x` is across and `y` down in every frame, and the model
+is told so. The order matters only for two numbers without names, as in the probe's reply. A length is not a position
+and is not converted: such an argument states its unit, which is the same in every frame.
 """
 
 from __future__ import annotations
@@ -34,38 +34,38 @@ FRAMES: Mapping[FrameName, str] = {
     "fractions_yx": FRACTIONS,
     "thousandths_yx": THOUSANDTHS,
 }
-# With the factor of the model's processor, and its fewest and most pixels: `resized:28:3136:1003520`.
+# Prefix, with the factor of the model's processor and its fewest and most pixels: `resized:28:3136:1003520`.
 RESIZED = "resized"
 POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
 
-# Pixels by which a coordinate in another frame may lie beside the whole pixel that it means.
+# Maximum distance, in pixels, at which a converted coordinate is rounded to a whole pixel.
 SAME_PIXEL = 0.05
-# Coordinates beyond it, in any frame, lie in no image.
+# Larger coordinates, in any frame, are outside any image.
 FARTHEST = 1e9
 
 
 @dataclass(frozen=True)
 class CoordinateSystem:
-    """A declared frame; `sent_pixels` is what larger images are scaled down to (`--max-pixels`), if anything."""
+    """A declared frame; `sent_pixels` is the size to which larger images are scaled down (`--max-pixels`), if any."""
 
     name: FrameName = "pixels"
     sent_pixels: int | None = None
-    # Of the model's processor, where pixels are those of the picture that it makes of the one sent.
+    # The resizing by the model's processor, if pixels are those of its resized copy.
     resizing: Resizing | None = None
 
     @property
     def words(self) -> str:
-        """The frame as a model is told."""
+        """Description of the frame for a model."""
         return FRAMES[self.name]
 
     def to_pixels(
         self, args: Mapping[str, Json], image_registry: ImageRegistry, images: Sequence[str]
     ) -> dict[str, Json]:
-        """The arguments with every point and box in pixels of the original image.
+        """Return the arguments with every point and box in pixels of the original image.
 
-        A number is across or down as its field's name says, in the frames with y first too. Coordinates belong to the
-        first image of the call, or to the one that the point's own `image` (from 1) names. What is no number is left
-        for the tool's own check, and an image that the registry does not hold to the call.
+        A number is across or down according to its field's name, also in frames with y first. Coordinates belong to the
+        first image of the call, or to the one that the point's own `image` (from 1) names. Values that are not numbers
+        are left for the tool's own validation, and unknown images for the call.
 
         Raises `ToolError` for a coordinate that is not finite, or beyond any image.
         """
@@ -93,49 +93,49 @@ class CoordinateSystem:
         return node
 
     def point(self, first: float, second: float, size: tuple[int, int]) -> tuple[float, float]:
-        """Two numbers without names, in the order of this frame, as x and y in pixels of an image (width, height)."""
+        """Convert two unnamed numbers in this frame's order to x and y in pixels of an image (width, height)."""
         x, y = (second, first) if self.name.endswith("_yx") else (first, second)
         across, down = self._units(size)
         return x * across, y * down
 
     def under_names(self, numbers: Sequence[float]) -> dict[str, float]:
-        """A point of two numbers, or a box of four, that stand without names, in the order of this frame."""
+        """Name the numbers of a point (two) or a box (four) given without names in this frame's order."""
         names: tuple[str, ...] = ("x", "y") if len(numbers) == 2 else ("x0", "y0", "x1", "y1")
         if self.name.endswith("_yx"):
             names = tuple(name.translate(str.maketrans("xy", "yx")) for name in names)
         return dict(zip(names, numbers, strict=True))
 
     def sent_size(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Width and height at which an image is sent, or seen where that is declared."""
+        """Return the width and height at which an image is sent, or seen if the processor's resizing is declared."""
         sent = size if self.sent_pixels is None else fit(*size, self.sent_pixels)
         return sent if self.resizing is None else self.resizing.size(*sent)
 
     def _units(self, size: tuple[int, int]) -> tuple[float, float]:
-        """Pixels of an image (width, height) per unit of this frame, across and down."""
+        """Return the pixels of an image (width, height) per unit of this frame, across and down."""
         if self.name == "pixels":
             return self._shrunk(size)
         units = 1000.0 if self.name.startswith("thousandths") else 1.0
         return size[0] / units, size[1] / units
 
     def _shrunk(self, size: tuple[int, int]) -> tuple[float, float]:
-        """Pixels of an image per pixel of the copy that is sent, across and down."""
+        """Return the pixels of an image per pixel of the copy that is sent, across and down."""
         width, height = self.sent_size(size)
         return size[0] / width, size[1] / height
 
     def changes(self, images: Sequence[ImageRef]) -> bool:
-        """Whether a coordinate of one of the images is another number here than in its pixels."""
+        """Return whether a coordinate of any of the images differs from its pixel value."""
         return any(self._units(_size_of(ref)) != (1.0, 1.0) for ref in images)
 
     def say(
         self, text: str, places: Sequence[Place], images: Sequence[ImageRef], derived: Sequence[ImageRef] = ()
     ) -> str:
-        """The text of a tool in this frame: written back, its coordinates are the same pixels.
+        """Return a tool's text in this frame; converted back, its coordinates are the same pixels.
 
         Args:
-            text: in pixels of the originals.
-            places: its numbers that belong to a picture.
-            images: those of the call.
-            derived: those that the tool made; each has one of `images` as its parent.
+            text: the text, with coordinates in pixels of the originals.
+            places: positions of the numbers that belong to a picture.
+            images: the images of the call.
+            derived: the images that the tool made; each has one of `images` as its parent.
         """
         output, position = "", 0
         for place in places:
@@ -159,7 +159,7 @@ class CoordinateSystem:
         return _in_units(value, down if axis in ("y", "height") else across)
 
     def say_box(self, box: Box, ref: ImageRef, form: str = ".6g") -> tuple[str, str, str, str]:
-        """The sides x0, y0, x1, y1 of a box of an image in this frame."""
+        """Return the sides x0, y0, x1, y1 of a box of an image in this frame, as text."""
         across, down = self._units(_size_of(ref))
         edges = ((box.x0, across), (box.y0, down), (box.x1, across), (box.y1, down))
         x0, y0, x1, y1 = (_in_units(f"{value:{form}}", per) for value, per in edges)
@@ -167,9 +167,9 @@ class CoordinateSystem:
 
 
 def _in_pixels(coordinate: Json, name: str, per: float) -> float:
-    """A coordinate in units of `per` pixels, in pixels; a value within rounding error of a pixel becomes that pixel.
+    """Convert a coordinate in units of `per` pixels to pixels; a value within rounding error of a pixel is rounded.
 
-    Raises `ToolError` for one that is not finite, or larger than `FARTHEST`.
+    Raises `ToolError` for a value that is not finite, or larger than `FARTHEST`.
     """
     if not isinstance(coordinate, int | float) or not -FARTHEST <= coordinate <= FARTHEST:
         raise ToolError(f"{name}: a coordinate must be a finite number, found {coordinate!r:.40}", Fault.BAD_ARGUMENTS)
@@ -179,7 +179,7 @@ def _in_pixels(coordinate: Json, name: str, per: float) -> float:
 
 
 def _in_units(value: str, per: float) -> str:
-    """A number of pixels in units of `per` pixels, with the digits that `_in_pixels` needs to find the pixel again."""
+    """Convert pixels to units of `per` pixels, with enough digits for `_in_pixels` to recover the pixel."""
     if per == 1.0:
         return value
     digits = max(0, math.ceil(math.log10(per / (1.6 * SAME_PIXEL))))
@@ -192,7 +192,7 @@ def _size_of(ref: ImageRef) -> tuple[int, int]:
 
 
 def frame_named(name: str) -> CoordinateSystem:
-    """The frame of that name. Raises `UsageError` that lists the frames."""
+    """Return the frame of that name. Raises `UsageError` that lists the frames."""
     for frame in FRAMES:
         if name == frame:
             return CoordinateSystem(frame)

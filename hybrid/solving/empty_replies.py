@@ -1,9 +1,9 @@
-"""An empty reply of an MLLM, treated alike by every solver: the model is asked once more, and the second reply counts.
+"""Empty replies of an MLLM, handled the same way by every solver: one retry, and the second reply counts.
 
     text = await words_of(ctx.model, [ctx.message(prompt)], ctx.log)
 
-Each empty reply is a step with `Fault.EMPTY_REPLY`. The empty message itself is not sent back: some providers refuse a
-conversation that holds one. A reply that the provider refused to give is no empty one, and is not asked for again.
+Each empty reply is a step with `Fault.EMPTY_REPLY`. The empty message itself is not sent back, because some providers
+reject a conversation that contains one. A reply that the provider refused is not empty, and is not requested again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ EMPTY = "Your reply was empty. Answer the question."
 
 
 async def words_of(model: AskModel, messages: Sequence[Message], log: Log) -> str:
-    """The text of the model's reply to a conversation without tools; empty where two replies were, or it refused.
+    """Return the text of the model's reply to a conversation without tools; empty if refused or empty twice.
 
-    Of a recorded model without a second reply the first counts. Raises what the model raises.
+    For a recorded model without a second reply, the first one counts. Raises the model's exceptions.
     """
     reply = await model(messages)
     if note_withheld(reply, log):
@@ -38,7 +38,7 @@ async def words_of(model: AskModel, messages: Sequence[Message], log: Log) -> st
     return reply.text if is_empty(second_reply, log) else second_reply.text
 
 
-# Why a reply is no answer of the model, for the trace.
+# Reasons for the trace why a reply is not an answer of the model.
 WITHHELD = {
     End.FILTERED: "a filter of the provider stopped the reply",
     End.UNFINISHED: "the provider did not let the model finish",
@@ -47,9 +47,9 @@ WITHHELD = {
 
 
 def note_withheld(reply: AssistantMessage, log: Log) -> bool:
-    """Whether a reply without tool calls is no answer of the model and is not to be asked for again; notes why.
+    """Return whether a reply without tool calls was withheld and must not be requested again; log why.
 
-    It was refused, filtered or left unfinished by its provider, or is a call that its server could not read.
+    The provider refused, filtered or did not finish it, or it is a call that its server could not parse.
     """
     malformed = reply.end is End.MALFORMED_CALL
     if not (reply.is_withheld or malformed):
@@ -62,12 +62,12 @@ def note_withheld(reply: AssistantMessage, log: Log) -> bool:
 
 
 def is_empty(reply: AssistantMessage, log: Log) -> bool:
-    """Whether a reply without tool calls says nothing; notes it in the log."""
+    """Return whether a reply without tool calls is empty; log it if so."""
     if without_thoughts(reply.text).strip():
         return False
-    # A text of nothing but thoughts is not asked for again: it may hold an answer all the same.
+    # A text of only thoughts is not requested again, because it may still contain an answer.
     cause, remedy = "the model said nothing", ""
-    # Both follow from what its step in the trace holds.
+    # Both follow from the data in its step.
     if reply.is_cut or reply.reasoning or reply.text.strip():
         cause = f"the reply {'is all reasoning' if reply.reasoning or reply.text.strip() else 'says nothing'}"
     if reply.end is End.CONTEXT_FULL:

@@ -1,4 +1,4 @@
-"""A finding as it is shown to a model: after its call of a tool, or in `verify` and `result_only` without one.
+"""Tool output as shown to a model: after its tool call, or in `verify` and `result_only` without one.
 
 message = ctx.message(prompt, *evidence(prompt, ctx, finding))
 """
@@ -20,7 +20,7 @@ PIXELS, NO_IMAGES = CoordinateSystem(), ImageRegistry(())
 
 
 def evidence(prompt: Prompt, ctx: SolverContext, finding: Finding) -> list[str | ImageRef]:
-    """The sizes of the prompt's images, then text and pictures of the finding as `--show` has them."""
+    """Return the sizes of the prompt's images, then text and pictures of the output according to `--show`."""
     names = [image.name for image in prompt.images]
     heading = EVIDENCE.format(plural="s" if len(names) > 1 else "", sizes=image_sizes(prompt.images, ctx.frame))
     parts = finding_parts(finding, names, ctx.show, ctx.frame, ctx.image_registry)
@@ -34,12 +34,12 @@ def finding_parts(
     frame: CoordinateSystem = PIXELS,
     registry: ImageRegistry = NO_IMAGES,
 ) -> tuple[Part, ...]:
-    """A finding as a model sees it: on which images, the text, then each picture after its name and origin.
+    """Return tool output for a model: the images it is about, the text, then each picture after its name and origin.
 
-    `show` leaves out the text or the pictures; a finding that has only what is left out says so in one line. Where the
-    pictures lie is told in the `frame`; `registry` has the images that they were made from.
+    `show` omits the text or the pictures; if nothing else is left, one line says so. Positions of pictures are in the
+    `frame`; `registry` has the images that they were made from.
     """
-    # The names of images in the tool's text (its first is "image 1"), where they are others.
+    # The tool's text names its first image "image 1"; add a mapping if the images have other names.
     same = all(name == f"img:{place}" for place, name in enumerate(images, 1))
     labels = (name if same else f"{name} (here called image {place})" for place, name in enumerate(images, 1))
     on = f"on {', '.join(labels)}:" if images else ""

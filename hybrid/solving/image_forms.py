@@ -1,12 +1,12 @@
 """The form in which a model gets a prompt's images: `--images separate | concat | caption | none`.
 
     separate  each image as it is, after its name
-    concat    one picture of all of them side by side, each under its name: for models that take one image
+    concat    all images side by side in one picture, each under its name: for models that take one image
     caption   a description of each image instead of the image, by the model itself or by a second one (`captions.py`)
-    none      no image at all: what the text alone gives away
+    none      no image: shows what the text alone gives away
 
-Tools always get the original images; only what the MLLM is shown changes. How pictures are joined is the benchmark's
-where its paper has a way of its own (`BenchmarkCard.joint`).
+Tools always get the original images; only what the MLLM is shown changes. Pictures are joined as in the benchmark's
+paper if it defines a way (`BenchmarkCard.joint`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hybrid.tool import Pixels
 
 Parts = tuple[str | ImageRef, ...]
-# Gives the caption of an image.
+# Returns the caption of an image.
 Describe = Callable[[ImageRef], Awaitable[str]]
 
 STRIP_PX = 28
@@ -37,9 +37,9 @@ async def shown_parts(
     labelled: bool = True,
     joint: Joint = OUR_JOINT,
 ) -> Parts:
-    """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or before a caption.
+    """Return the prompt's parts for the model; without `labelled`, no name is in a picture or before a caption.
 
-    Raises what `describe` raises.
+    Raises the exceptions of `describe`.
     """
     if form == "separate" or not prompt.images:
         return prompt.parts
@@ -57,9 +57,9 @@ async def shown_parts(
 def side_by_side(
     images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True, joint: Joint = OUR_JOINT
 ) -> ImageRef:
-    """One picture of several, left to right, each under a strip with its name; a single one stays itself.
+    """Return one picture of several, left to right, each under a strip with its name; a single one is unchanged.
 
-    Nothing is scaled: the height is that of the highest image and the strip. Without `labelled` there is no strip.
+    Nothing is scaled: the height is that of the tallest image plus the strip. Without `labelled` there is no strip.
     """
     if len(images) == 1:
         return images[0]

@@ -12,7 +12,7 @@ from hybrid.core.types import Fault, ImageRef
 class ImageRegistry:
     """The images of one ask by name: those shown, and those that tools made from them.
 
-    A tool is given images out of the registry only, so a view that has not been revealed cannot be reached.
+    Tools get images only from the registry, so a view that has not been revealed is unreachable.
     """
 
     def __init__(self, images: Sequence[ImageRef]) -> None:
@@ -20,18 +20,18 @@ class ImageRegistry:
         self._made: dict[str, int] = {}
 
     def get(self, name: str) -> ImageRef:
-        """The image of that name. Raises `ToolError` naming the images there are."""
+        """Return the image of that name. Raises `ToolError` listing the images."""
         if name not in self._refs:
             names = ", ".join(self._refs) or "none"
             raise ToolError(f"there is no image {name!r:.80}; the images are: {names}", Fault.UNKNOWN_IMAGE)
         return self._refs[name]
 
     def find(self, name: str) -> ImageRef | None:
-        """The image of that name, or None."""
+        """Return the image of that name, or None."""
         return self._refs.get(name)
 
     def add(self, ref: ImageRef, of: str) -> ImageRef:
-        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and keep it; one without a parent stays without."""
+        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; one without a parent stays without."""
         number = self._made.get(of, 0) + 1
         while f"{of}.{number}" in self._refs:
             number += 1

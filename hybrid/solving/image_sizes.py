@@ -1,9 +1,9 @@
-"""Names and sizes of the images of a prompt, for a model that calls tools or reads their findings.
+"""Names and sizes of a prompt's images, for a model that calls tools or reads their output.
 
     image_sizes([*prompt.images, *prompt.derived], ctx.frame)
     # "img:1, 640 x 480 px; img:1.1, the left half of img:1 (x 0 to 320), 320 x 480 px"
 
-Questions speak of fractions and of halves, tools of pixels: without the sizes neither can be turned into the other.
+Questions use fractions and halves, tools use pixels; the sizes allow conversion between them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hybrid.solving.coordinates import CoordinateSystem
 
 
 def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
-    """Name and size in pixels, as it is shown, of every image, and of which region of which image it is a copy."""
+    """Describe each image: its name, its size in pixels as shown, and the region of which image it copies."""
     by_name = {ref.name: ref for ref in images}
     descriptions = []
     for ref in images:
@@ -27,13 +27,13 @@ def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
 
 
 def _region(ref: ImageRef, by_name: Mapping[str, ImageRef], frame: CoordinateSystem) -> str:
-    """The part of its parent that an image shows, with a comma after it; empty for an original image."""
+    """Return the part of its parent that an image shows, followed by a comma; empty for an original image."""
     parent = by_name.get(ref.parent or "")
     if ref.box is None or parent is None:
         return ""
     box, width = ref.box, parent.image.width
     side = {(True, False): "left", (False, True): "right"}.get((box.x0 == 0, box.x1 == width))
-    # Half of the image from top to bottom, up to a column in the middle.
+    # Half of the image over its full height, up to the middle column.
     is_half = (box.y0, box.y1) == (0, parent.image.height) and abs(box.x1 - box.x0 - width / 2) <= 1
     if side is not None and is_half:
         x0, _, x1, _ = frame.say_box(box, parent)
@@ -42,14 +42,14 @@ def _region(ref: ImageRef, by_name: Mapping[str, ImageRef], frame: CoordinateSys
 
 
 def region(ref: ImageRef, parent: ImageRef, frame: CoordinateSystem) -> str:
-    """The part of its parent that an image shows, in the frame."""
+    """Describe the part of its parent that an image shows, in the frame."""
     assert ref.box is not None  # noqa: S101 - of an image that is a region
     x0, y0, x1, y1 = frame.say_box(ref.box, parent)
     return f"region ({x0}, {y0}) to ({x1}, {y1}) of {ref.parent}"
 
 
 def origin(ref: ImageRef, parent: ImageRef | None, frame: CoordinateSystem) -> str:
-    """The part of an image that a tool's picture shows."""
+    """Describe the part of an image that a tool's picture shows."""
     if ref.box is None:
         if ref.parent is None:
             return "a picture of the finding"

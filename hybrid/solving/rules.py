@@ -1,9 +1,9 @@
-"""The rules of the specialists, by route: those of the tools, and those in `tools/rules/` that join several.
+"""The rules of the specialists by route: those of the tools, and those in `tools/rules/` that combine several.
 
     rule = table().rules.get(prompt.route)
 
-A tool from outside of the project is added to be used: its rule takes the place of the project's for the same route,
-and `notes` says so. Of two from outside neither answers: `refuse_two` names them.
+A plug-in tool takes precedence: its rule replaces the project's rule for the same route, and `notes` says so. If two
+plug-in tools have a rule for a route, neither answers: `refuse_two` names them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from hybrid.tool.rules import Rule, RuleByText
 
 @dataclass(frozen=True)
 class RuleTable:
-    """One rule a route."""
+    """One rule per route."""
 
     rules: Mapping[str, Rule]
-    # By route the tools from outside of the project that have a rule for it.
+    # By route, the plug-in tools that have a rule for it.
     outside: Mapping[str, tuple[str, ...]]
-    # Which rules of the project are not asked, and which tools could not be imported, so that theirs are missing.
+    # Which of the project's rules are replaced, and which tools could not be imported, so that their rules are missing.
     notes: tuple[str, ...]
 
     def asked_of(self, prompt: Prompt) -> tuple[str, Rule | None]:
-        """The rule for a prompt, and the route that its answers are counted under.
+        """Return the route under which answers to a prompt are counted, and the rule for the prompt.
 
-        That is the prompt's own route, but where the rule goes by the text it also names what the text asks:
-        "by_text/depth". So `hybrid calibrate` and the arbiter do not mix questions of several kinds.
+        The route is the prompt's own, extended by what the text asks if the rule goes by the text: "by_text/depth". So
+        `hybrid calibrate` and the arbiter do not mix several kinds of questions.
         """
         rule = self.rules.get(prompt.route)
         name = rule.name_of(prompt)[0] if isinstance(rule, RuleByText) else None
@@ -43,7 +43,7 @@ class RuleTable:
         return f"{prompt.route}/{name}", rule.rules[name]
 
     def refuse_two(self, routes: Collection[str] | None) -> None:
-        """Raise `UsageError` where two tools from outside have a rule for one of these routes; None: for any."""
+        """Raise `UsageError` if two plug-in tools have a rule for one of these routes (None: any)."""
         for route, tools in self.outside.items():
             if len(tools) > 1 and (routes is None or route in routes):
                 places = ", ".join(f"{name} ({place_of(TOOLS, name)})" for name in tools)
@@ -51,19 +51,19 @@ class RuleTable:
 
 
 def counted_route(prompt: Prompt) -> str:
-    """The route that answers to a prompt are counted under: see `RuleTable.asked_of`."""
+    """Return the route under which answers to a prompt are counted, see `RuleTable.asked_of`."""
     return table().asked_of(prompt)[0]
 
 
 def table() -> RuleTable:
-    """The rules of everything that can be found now. Raises `ValueError` for a route with two rules in the project."""
+    """Return the rules of all available tools. Raises `ValueError` for a route with two rules in the project."""
     tool_names = names("tools")
     return _table(tool_names, state())
 
 
 @lru_cache(maxsize=4)
 def _table(tool_names: tuple[str, ...], cache_key: tuple[Any, ...]) -> RuleTable:
-    """The table of the tools of these names; `found` is what `load` depends on besides."""
+    """Return the table for the tools of these names; `cache_key` changes with anything else that `load` depends on."""
     del cache_key
     modules = [(f"tools/rules/{name}.py", load("tools.rules", name)) for name in names("tools.rules")]
     modules += [(f"tools/{name}", load("tools", name).rules) for name in tool_names if not is_outside(TOOLS, name)]

@@ -1,15 +1,15 @@
-"""Self-consistency: an MLLM is asked several times, and the answer that it gives most often is its reply.
+"""Self-consistency: an MLLM is asked several times, and its most frequent answer is the reply.
 
-    vote = await voted(prompt, samples, once, log)      # `once()` asks once more, from the beginning
+    vote = await voted(prompt, samples, once, log)      # `once()` asks again from the beginning
     vote.reply, vote.confidence
 
-Wang et al., ICLR 2023 (arXiv:2203.11171), section 2: independent samples, the final answers by the one parser, an
-unweighted vote over those that can be read. Of equally many votes the answer that came first wins. The reply is the
-first sample that gave the winning answer, word for word. The samples are asked one after the other, so that no more
-calls are in flight than the run allows, budgets see the sum, and the calls of an ask are counted in one order.
+Wang et al., ICLR 2023 (arXiv:2203.11171), section 2: independent samples, final answers by the one parser, and an
+unweighted vote over those that can be parsed. Ties go to the answer that came first. The reply is the first sample with
+the winning answer, verbatim. Samples are drawn sequentially, so that no more calls are in flight than the run allows,
+budgets see the sum, and the calls of an ask are counted in one order.
 
-Scanpaths are hardly ever the same twice: there the reply is the medoid, the path with the least mean distance to the
-others (`hybrid.answers.comparing.path_distance`), and there is no share of votes. A free text is asked for once.
+Scanpaths hardly ever agree exactly; for them the reply is the medoid, the path with the smallest mean distance to the
+others (`hybrid.answers.comparing.path_distance`), and there is no share of votes. A free text is requested only once.
 """
 
 from __future__ import annotations
@@ -28,45 +28,45 @@ from hybrid.core.off_loop import work_on_text
 from hybrid.core.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 from hybrid.solving.solver import Log
 
-# The name of the step that holds one sample, word for word.
+# Name of the step that holds one sample, verbatim.
 SAMPLE = "sample"
-# The name of the step that says how a vote ended.
+# Name of the step with the result of a vote.
 VOTE = "vote"
-# Under this key of its data stands the confidence of the winner.
+# Key of the winner's confidence in its data.
 CONFIDENCE = "confidence"
 
-# Asks once more, from the beginning.
+# Asks again from the beginning.
 Once = Callable[[], Awaitable[Reply]]
 
 
 @dataclass(frozen=True)
 class Vote:
-    """The reply that was elected."""
+    """The elected reply."""
 
     reply: Reply
-    # Probability, 0..1, that the samples claim for it; None where there was no vote.
+    # Probability, 0..1, that the samples claim for it; None without a vote.
     confidence: float | None = None
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One reply and what the parser read in it."""
+    """One reply and its parsed answer."""
 
     reply: Reply
     answer: Answer
 
     @property
     def ballot(self) -> str | None:
-        """The answer as a key, the same for the same answer; None where it cannot be read."""
+        """The answer as a key, equal for equal answers; None if it cannot be parsed."""
         value = self.answer.value
         return None if value is None else json.dumps(as_json(value), sort_keys=True)
 
 
 async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
-    """Ask so many times and elect one reply; writes every sample and the vote into the log.
+    """Ask `samples` times and elect one reply; log every sample and the vote.
 
-    A budget that ends after the first sample ends the sampling, and those that there are elect. Raises what `once`
-    raises; `BudgetSpent` only from the first sample.
+    If a budget ends after the first sample, the samples so far vote. Raises the exceptions of `once`, but
+    `BudgetSpent` only for the first sample.
     """
     if samples == 1 or prompt.kind is Kind.FREE:
         return Vote(await once())
@@ -93,10 +93,10 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
 
 
 def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:
-    """The answer with most votes, of equally many the first; without a readable one the first reply."""
-    # The confidence is the winner's share of all samples and one more. That one, and each that cannot be read, is cast
-    # as a guess would be, which is right with the probability `guess`: what cannot be read makes no vote surer.
-    # A counter keeps the order in which its keys came, and `max` takes the first of equals.
+    """Elect the answer with most votes, the first among equals; without a readable answer the first reply."""
+    # The confidence is the winner's share of all samples plus one. That extra sample and every unreadable one count as
+    # a guess, which is right with probability `guess`, so unreadable samples never increase the confidence.
+    # A counter keeps the order of its keys, and `max` takes the first of equals.
     votes = Counter(sample.ballot for sample in samples if sample.ballot is not None)
     data: dict[str, Json] = {"readable": votes.total(), "votes": dict(votes), "entropy_bits": entropy_bits(votes)}
     if not votes:
@@ -109,7 +109,7 @@ def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, 
 
 
 def _medoid(samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
-    """The scanpath with the least mean distance to the others, of equally near ones the first."""
+    """Elect the scanpath with the smallest mean distance to the others, the first among equals."""
     paths = [(sample, value) for sample in samples if isinstance(value := sample.answer.value, Scanpath)]
     data: dict[str, Json] = {"readable": len(paths)}
     if not paths:
@@ -121,13 +121,13 @@ def _medoid(samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
 
 
 def entropy_bits(votes: Mapping[str, int]) -> float:
-    """Shannon entropy of the votes in bits, how far they spread: 0 where all are the same or there is none."""
+    """Return the Shannon entropy of the votes in bits: 0 if all agree or there is no vote."""
     total = sum(votes.values())
     return -sum(n / total * math.log2(n / total) for n in votes.values() if n) + 0.0
 
 
 def confidence_in(steps: Sequence[Step]) -> float | None:
-    """The confidence of the last vote among an ask's steps; None where there was none."""
+    """Return the confidence of the last vote among an ask's steps; None without a vote."""
     for step in reversed(steps):
         if step.kind == "rule" and step.name == VOTE:
             confidence = step.data.get(CONFIDENCE)

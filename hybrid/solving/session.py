@@ -1,12 +1,12 @@
-"""One question and one solver: makes the context of each ask and keeps its steps.
+"""One question and one solver: creates the context of each ask and collects its steps.
 
     session = Session(question, solver, resources)
     exchanges = await benchmark.dialogue(question.without_target(), session.ask)
 
-The identity of the question stays in here, and its target does not even come in: of a question a session keeps id, unit
-and images. Every model and tool call goes through a wrapper that checks the budget, counts what was used and writes a
-step; a solver cannot forget to. A context holds bare handles of the wrappers, so that nothing that can be reached from
-it (attributes, containers, closures) leads to an id, a recording or another question.
+The identity of the question stays inside the session, and its target never enters: a session keeps only id, unit and
+images. Every model and tool call goes through a wrapper that checks the budget, counts the usage and logs a step; a
+solver cannot bypass it. A context holds opaque handles of the wrappers, so that nothing reachable from it (attributes,
+containers, closures) leads to an id, a recording or another question.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from hybrid.tool import Tool
 
 @dataclass(frozen=True)
 class AskSetup:
-    """The configuration and what was resolved from it: shared by all asks of a run."""
+    """The configuration and everything resolved from it, shared by all asks of a run."""
 
     config: RunConfig
     model: ChatModel | None
@@ -56,46 +56,46 @@ class AskSetup:
     tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
-    # How pictures are joined where they are shown as one.
+    # How pictures are joined if they are shown as one.
     joint: Joint = OUR_JOINT
-    # The model that describes images where they are shown as captions; `model` where it is None.
+    # The model that describes images for captions; None for `model`.
     captioner: ChatModel | None = None
-    # Where captions are kept; for one ask alone where it is None.
+    # The cache of captions; None for a cache per ask.
     captions: CaptionCache | None = None
-    # Texts that are shown beside the images.
+    # Texts that are shown next to the images.
     context: SuppliedTexts = NOTHING
-    # Accuracy of MLLMs and of a guess by the benchmark's card.
+    # Accuracy of MLLMs and of a guess, from the benchmark's card.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     run_meter: RunMeter = field(default_factory=RunMeter)
-    # Times model and tool calls.
+    # Clock for timing model and tool calls.
     clock: Clock = time.monotonic
     style: Style = PLAIN
 
     @cached_property
     def dressed(self) -> tuple[Tool, ...]:
-        """The offered tools as the model meets them, made once: their schemas are kept by object."""
+        """The offered tools in the style for the model, created once because their schemas are cached by object."""
         return self.style.dressed(self.tools_offered)
 
     @cached_property
     def picture_limits(self) -> PictureLimits:
-        """Limits of the model's server on pictures, by its name, its address, the style and the frame."""
+        """Picture limits of the model's server, from its name, its address, the style and the frame."""
         resizing = self.frame.resizing
         factor = resizing.factor if resizing is not None else self.style.factor
         return limits_of(self.config.model, self.config.model_settings, factor)
 
     @property
     def wording(self) -> Wording:
-        """The lines that a prompt ends with."""
+        """The closing lines of a prompt."""
         return Wording(self.config.sends_format_line, self.config.reasoning)
 
 
 def seed_of(*parts: object) -> int:
-    """A seed in 0..2^63-1 from anything that prints the same every time."""
+    """Return a seed in 0..2^63-1 from anything with a stable string form."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-# The outcome of an ask that an error of this type ends.
+# The outcome of an ask that ends with an error of this type.
 OUTCOME_OF_ERROR: Mapping[type[HybridError], Outcome] = {
     NotRecorded: Outcome.NOT_RECORDED,
     BudgetSpent: Outcome.BUDGET,
@@ -104,9 +104,9 @@ OUTCOME_OF_ERROR: Mapping[type[HybridError], Outcome] = {
 
 
 class Session:
-    """A question as one solver meets it: budgets run over all of its asks, and asks are counted from 0.
+    """A question for one solver: budgets cover all of its asks, and asks are numbered from 0.
 
-    `name` is the solver's in the run; it tells its model calls from those of another solver.
+    `name` is the solver's name in the run; it distinguishes its model calls from those of other solvers.
     """
 
     def __init__(self, question: Question, solver: Solver, resources: AskSetup, name: str = "") -> None:
@@ -132,20 +132,20 @@ class Session:
         return replace(reply, usage=usage, steps=tuple(log.steps))
 
     async def ctx(self, prompt: Prompt) -> SolverContext:
-        """The context of the next ask, for callers that take a solver's steps one by one; its `log` has the steps.
+        """Return the context of the next ask, for callers that run a solver's steps themselves; `log` has the steps.
 
-        Raises as a model call does, where images are described.
+        If images are described, raises as a model call does.
         """
         log = Log()
         return self._context(prompt, *await self._opened(prompt, log), log)
 
     async def _opened(self, prompt: Prompt, log: Log) -> tuple[Parts, CallKey]:
-        """The prompt of the next ask as the model is shown it, and the key of its first call."""
+        """Return the next ask's prompt as shown to the model, and the key of its first call."""
         key = CallKey(self._subject.id, self._asks, 0, prompt_sha256(prompt.text), self._name)
         self._asks += 1
         if not self._solver.needs_model:
             return prompt.parts, key
-        # Its images are in the form chosen, with the text supplied beside them.
+        # Convert the images to the chosen form, and add the supplied text.
         shared = self._shared
         captioner = shared.captioner or shared.model
         cache, name = shared.captions or RunCaptions(), captioner.name if captioner is not None else ""
@@ -157,7 +157,7 @@ class Session:
             try:
                 return await described(image, ask, cache, name, calls)
             finally:
-                # The caption's own step says what the model said; what remains are empty replies, refusals, timeouts.
+                # The caption's own step has the model's text; keep only empty replies, refusals and timeouts.
                 for step in calls.steps:
                     if step.kind != "model" or step.fault is not None:
                         log.note(step)
@@ -170,12 +170,12 @@ class Session:
         return (*parts, self._beside), key
 
     async def _reply(self, prompt: Prompt, log: Log) -> Reply:
-        """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
+        """Return the solver's reply, or the elected one if it is sampled, each sample with its own context."""
         parts, key = await self._opened(prompt, log)
         if self._solver.runs_own_tools:
             ctx = self._context(prompt, parts, key, log)
-            # The agent calls a model of its own, whose tokens cost what those of the run's model do. The budgets are
-            # those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
+            # The agent calls its own model, whose tokens cost the same as those of the run's model. The budgets are
+            # those of `ModelCalls`, but an ask counts as one call, because its usage is known only at the end.
             self.meter.check()
             await self._shared.run_meter.begin()
             usage_before = self.meter.used
@@ -195,13 +195,13 @@ class Session:
             return await self._solver.ask(prompt, self._context(prompt, parts, key, log))
 
         async def once() -> Reply:
-            # Calls are counted on from sample to sample: each has an identity, and a seed, of its own.
+            # Calls are numbered across samples, so that each has its own identity and seed.
             nonlocal key
             ctx = self._context(prompt, parts, key, log)
             try:
                 return await self._solver.ask(prompt, ctx)
             finally:
-                # The key of the next call after those that were made in a context.
+                # Continue after the calls that were made in this context.
                 calls = _WRAPPED[cast("_Opaque", ctx.model)]
                 assert isinstance(calls, ModelCalls)  # noqa: S101 - `_context` put it there
                 key = calls.key
@@ -213,7 +213,7 @@ class Session:
         """Whether the model is shown each image under its name."""
         shared = self._shared
         if shared.style.runs and self._solver.offers_tools and all_published(shared.dressed):
-            # Our names would be a second count of the images.
+            # Hybrid's image names would be a second numbering of the images.
             return False
         return shared.config.image_labels or self._solver.names_images
 
@@ -270,7 +270,7 @@ class _Opaque:
         return await _WRAPPED[self](*args, **kwargs)
 
 
-# The wrappers behind the handles, as long as these are referenced.
+# The wrappers behind the handles, as long as the handles are referenced.
 _WRAPPED: WeakKeyDictionary[_Opaque, ModelCalls | ToolCalls] = WeakKeyDictionary()
 
 

@@ -1,8 +1,8 @@
-"""The context of a solver: all that it may use for one ask. No solver sees a Question.
+"""The context of a solver: everything that it may use for one ask. No solver sees a Question.
 
 Replay, controls, the view guard, trust folds and budgets are wrappers behind the context's callables, so no solver
-knows of them. The identity of the question (id with variant, number of the ask) is kept apart from the context: no
-attribute or closure of what a solver holds leads to it, and none to a target (`session.py`).
+knows about them. The identity of the question (id with variant, number of the ask) is kept outside the context: no
+attribute or closure that a solver holds leads to it, or to a target (`session.py`).
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ Role = Literal["hybrid", "mllm", "specialist", "chance"]
 
 
 class AskModel(Protocol):
-    """Send a conversation to the MLLM."""
+    """Sends a conversation to the MLLM."""
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
-        """The model's message. Raises `Outage`, `NotRecorded` or `BudgetSpent`."""
+        """Return the model's message. Raises `Outage`, `NotRecorded` or `BudgetSpent`."""
 
 
 @dataclass
 class Meter:
-    """The usage of a question so far, over all of its asks, against its limits."""
+    """The usage of a question so far, over all of its asks, and its limits."""
 
     limits: Limits
     used: Usage = field(default_factory=Usage)
 
     def seconds_left(self) -> float | None:
-        """Seconds that the question's calls may still run; None without a limit. A call counts when it has ended."""
+        """Return the seconds that the question's calls may still run; None without a limit. Only ended calls count."""
         return None if self.limits.seconds is None else self.limits.seconds - self.used.seconds
 
     def spent(self) -> str | None:
-        """The name of the first budget that is used up, or None."""
+        """Return the name of the first spent budget, or None."""
         limits, used = self.limits, self.used
         budgets = (
             (limits.seconds, used.seconds, "seconds"),
@@ -60,25 +60,25 @@ class Meter:
         return next((name for most, spent, name in budgets if most is not None and spent >= most), None)
 
     def check(self) -> None:
-        """Raise `BudgetSpent` when a model call is no longer allowed."""
+        """Raise `BudgetSpent` if a model call is no longer allowed."""
         if name := self.spent():
             raise BudgetSpent(f"the question's budget of {name} is spent")
 
     def take_tool_call(self) -> None:
-        """Count one tool call. Raises `BudgetSpent` when none is left."""
+        """Count one tool call. Raises `BudgetSpent` if none is left."""
         if self.used.tool_calls >= self.limits.tool_calls:
             raise BudgetSpent(f"the question's budget of {self.limits.tool_calls} tool calls is spent")
         self.used = replace(self.used, tool_calls=self.used.tool_calls + 1)
 
     @property
     def tool_calls_left(self) -> int:
-        """How many tool calls the question may still make."""
+        """Number of tool calls that the question may still make."""
         return max(0, self.limits.tool_calls - self.used.tool_calls)
 
 
 @dataclass
 class Log:
-    """The steps of one ask, in order, as they go to the trace."""
+    """The steps of one ask, in the order of the trace."""
 
     steps: list[Step] = field(default_factory=list)
 
@@ -89,7 +89,7 @@ class Log:
 
 @dataclass(frozen=True)
 class SolverContext:
-    """All that a solver may use for one ask."""
+    """Everything that a solver may use for one ask."""
 
     model: AskModel
     tool: CallTool
@@ -104,84 +104,87 @@ class SolverContext:
     trust: Trust
     # How the model writes coordinates.
     frame: CoordinateSystem
-    # The parts of a finding that the model is shown.
+    # The parts of tool output that the model is shown.
     show: Show
-    # Of the run and the prompt: a solver can tell nothing from it that the prompt does not say.
+    # Seed from the run and the prompt; it tells a solver nothing beyond the prompt.
     seed: int
     # Whether each image of the prompt is shown under its name (`--image-labels`).
     labels: bool = True
-    # How often a solver that samples itself asks the MLLM (`--setting samples`).
+    # Number of times that a solver which samples itself asks the MLLM (`--setting samples`).
     samples: int = 1
     # Published accuracy of MLLMs, and that of a guess, on this benchmark.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    # The form in which the model meets `tools_offered`.
+    # The style in which the model gets `tools_offered`.
     style: Style = PLAIN
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
-        """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
+        """Return the user message for the prompt: shown parts, then `between`, then the format line of its kind."""
         return user_message((*self.shown, *between, *self.wording.closing(prompt)), labelled=self.labels)
 
     def rule(self, name: str, text: str, data: Mapping[str, Json] | None = None, *, fault: Fault | None = None) -> None:
-        """Write a decision and its reason into the trace."""
+        """Log a decision and its reason."""
         self.log.note(Step("rule", name, text, fault=fault, data=data or {}))
 
 
 class Solver(ABC):
-    """Everything that answers: controller, verify, arbiter, pure MLLM, specialist, chance.
+    """Anything that answers: controller, verify, arbiter, pure MLLM, specialist, chance.
 
-    A file of graphs/ or baselines/ exports one as `SOLVER` and says of itself what differs from the defaults here.
+    A module in graphs/ or baselines/ exports one as `SOLVER` and overrides the defaults here as needed.
     """
 
-    # Its name where Python code hands it in, by default that of its class; of a file it is the file's name.
+    # Its name when passed in by Python code, by default that of its class; in a file, the file's name is used.
     name: str = ""
     # Its role in a comparison.
     role: Role = "hybrid"
-    # Whether it is of no use without an MLLM.
+    # Whether it is useless without an MLLM.
     needs_model: bool = False
     # Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve.
     needs_live: bool = False
-    # The form in which it wants images whatever `--images` says.
+    # The form of images that it requires, regardless of `--images`.
     images: ImageForm | None = None
-    # Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says.
+    # Whether its texts refer to images by name, so that names are shown regardless of `--image-labels`.
     names_images: bool = False
-    # Whether it asks the MLLM `SolverContext.samples` times of its own accord; any other that needs one is asked so
-    # often as a whole, and its replies vote.
+    # Whether it asks the MLLM `SolverContext.samples` times itself; any other solver that needs one is run that often
+    # as a whole, and its replies vote.
     samples_itself: bool = False
-    # Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again.
+    # Whether it draws by `SolverContext.seed` without a model, so that it may answer differently when asked again.
     seeded: bool = False
-    # Whether it believes tools by the reliability on their cards, which then stands in the manifest.
+    # Whether it relies on the reliability on tool cards, which is then recorded in the manifest.
     believes_cards: bool = False
-    # Whether it offers a model tools, to call as it likes.
+    # Whether it offers a model tools to call freely.
     offers_tools: bool = False
     # Whether it calls a model and tools that are not the run's: no control (`--tool-output`) reaches them, and what it
-    # counts in `SolverContext.meter` goes to the budgets of the run when the ask has ended.
+    # counts in `SolverContext.meter` is charged to the run's budgets at the end of the ask.
     runs_own_tools: bool = False
-    # Its texts for a model besides the prompt; hashed into the manifest.
+    # Its texts for a model in addition to the prompt; hashed into the manifest.
     texts: Mapping[str, str] = MappingProxyType({})
 
     @property
     def written_as(self) -> tuple[Callable[..., Any], ...]:
-        """The classes and functions whose source is its code, where Python code hands it in."""
+        """The classes and functions whose source is its code, if Python code passed it in."""
         return (type(self),)
 
     def warm(self) -> None:  # noqa: B027 - most have nothing to load
-        """Begin to load, in a thread, what the first ask would have to wait for. Returns at once."""
+        """Start loading, in a thread, whatever the first ask would wait for; return immediately."""
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
+        """Estimate the calls of an ask of this prompt: one call, or none without a model.
+
+        Calls no model and no tool.
+        """
         return certain(CallPath(1 if self.needs_model else 0))
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
-        """The tools that it may ask of its own accord about a benchmark's questions, or those of some routes, by name.
+        """Return the names of the tools that it may call itself about a benchmark's questions, or those of some routes.
 
-        `routes` is None where they are not known before the questions are read.
+        `routes` is None if they are unknown before the questions are read.
         """
         del benchmark, routes
         return frozenset()
 
     @abstractmethod
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The reply to one prompt, made with the context alone.
+        """Return the reply to one prompt, using only the context.
 
         Raises:
             Outage, NotRecorded, BudgetSpent, ToolError: a model or tool call raised it.

@@ -1,11 +1,11 @@
-"""How far tools and the MLLM may be believed: what a trust file measured of them, and what cards claim.
+"""The reliability of tools and the MLLM: what a trust file measured, and what cards claim.
 
-`hybrid calibrate RUN -o trust.json` writes the file. It holds, for each fold of the questions, what was measured on all
-other folds, so that no question is decided with its own answer; a question that was not counted, and shows no picture
-of one that was, is decided with what was measured on all.
+`hybrid calibrate RUN -o trust.json` writes the file. For each fold of the questions it holds measurements on all other
+folds, so that no question is decided with its own answer; a question that was not counted, and shares no picture with
+one that was, is decided with the measurements on all questions.
 
-The file names what it was measured with: benchmark, data, model and backends. A run that uses another benchmark, model
-or backend refuses it (`refuse_other`). Other data of the same benchmark are what such a file is for.
+The file names what it was measured with: benchmark, data, model and backends. A run with another benchmark, model or
+backend rejects it (`refuse_other`). Other data of the same benchmark are the intended use.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ FORMAT = 5
 
 
 def fold_of(unit: str, folds: int) -> int:
-    """The fold of a cluster of questions: stable across runs, machines and the order of questions."""
+    """Return the fold of a cluster of questions: stable across runs, machines and the order of questions."""
     return int.from_bytes(hashlib.sha256(unit.encode()).digest()[:8], "big") % folds
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Counts of right testimonies by confidence, as bins that start at rising confidences."""
+    """Counts of right answers by confidence, as bins with ascending starts."""
 
     bins: tuple[Bin, ...]
 
     def at(self, confidence: float) -> float:
-        """Probability that an answer of this confidence is right: one right and one wrong case added (Laplace).
+        """Return the probability that an answer of this confidence is right, after Laplace (one case of each added).
 
-        Neighbouring bins of which the more confident one would be worth less are counted together (pool adjacent
-        violators), so that more confidence never means less. Below all bins it is a half, or what the first has.
+        Neighbouring bins are merged if the more confident one would be worth less (pool adjacent violators), so that
+        higher confidence never means less. Below all bins the value is a half, or that of the first bin if lower.
         """
         rising: list[Bin] = []
         for bin_ in self.bins:
@@ -57,12 +57,12 @@ class Curve:
 
     @property
     def n(self) -> int:
-        """How many answers were counted."""
+        """Number of answers counted."""
         return sum(bin_.n for bin_ in self.bins)
 
     @property
     def rate(self) -> float:
-        """Probability that an answer of any confidence is right, over every bin, with the same two cases added."""
+        """Probability that an answer of any confidence is right, over all bins, with the same two cases added."""
         return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), self.n))
 
 
@@ -73,32 +73,31 @@ def _share(group: Bin) -> float:
 # Tool, backend, route.
 Key = tuple[str, str, str]
 
-# Under this tool and backend a trust file keeps how often the MLLM alone was right.
+# The tool and backend names under which a trust file counts the MLLM alone.
 MODEL: Final = ("mllm", "model")
 
-# How many items the accuracy that any MLLM is credited with counts for next to those on which it was measured.
-#
-# So much models differ on the task of BLINK's Table 1 (test split) on which they differ most, by the moments of a
-# beta-binomial (`bench/published_accuracy.py`). Heavier priors, and what other tasks tell of a model, were no better on
-# simulated tools and recorded models (`bench/results/rivals.md`).
+# Weight, in answers, of the prior accuracy of any MLLM next to measured answers. It matches how much models differ on
+# the task of BLINK's Table 1 (test split) on which they differ most, by the moments of a beta-binomial
+# (`bench/published_accuracy.py`). Heavier priors, and evidence from a model's other tasks, were not better on simulated
+# tools and recorded models (`bench/results/rivals.md`).
 MODEL_WEIGHT: Final = 8
-# How many answers a tool's claimed rate counts for: it is a guess, or was counted on other pictures.
+# Weight, in answers, of a tool's claimed rate, which is a guess or was counted on other pictures.
 TOOL_WEIGHT: Final = 2
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
-    """The belief in a tool before anything real was measured.
+    """Return the confidence in a tool before anything was measured on real questions.
 
     Args:
-        tool: whose finding it is.
-        backend: that answered.
-        confidence: of the answer, 0..1; None where it is no probability of being right (a graded answer).
-        guess: what a guess at this question is worth, 0..1.
-        on_card: whether the reliability on the tool's card speaks of this answer.
+        tool: the tool that gave the output.
+        backend: the backend that answered.
+        confidence: the answer's confidence, 0..1; None if it is not a probability of being right (a graded answer).
+        guess: the worth of a guess at this question, 0..1.
+        on_card: whether the reliability on the tool's card applies to this answer.
 
-    Where the card counts such answers, it says what is known of the tool, and its curve what is said of this answer.
-    Else the tool is known to be no better than a guess. What a network says of its own answer is then a claim; what a
-    rule of thumb says of its own is none.
+    If the card counts such answers, it gives the tool's rate, and its curve the confidence in this answer. Otherwise
+    the tool counts as no better than a guess; a network's stated confidence is then used as a claim, a rule of thumb's
+    is not.
     """
     card = next((card for card in tool.card.backends if card.name == backend), None)
     if on_card and card is not None and card.reliability:
@@ -112,23 +111,23 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
 class Measurement:
     """The counts of a tool or of the MLLM on one route."""
 
-    # Sum of the scores: of answers that are right or wrong, how many were right.
+    # Sum of the scores: for answers that are right or wrong, the number of right ones.
     right: float
     n: int
-    # Mean log-odds of what it said of these answers; None where it said nothing.
+    # Mean log-odds of the stated confidences; None if none were stated.
     usually: float | None = None
-    # How much of a distance to that tells which of tool and MLLM is right where they disagree, over all routes.
+    # How informative a deviation from that mean is where tool and MLLM disagree, over all routes.
     slope: float = CLAIM
 
 
 @dataclass(frozen=True)
 class Trust:
-    """Measurements of tools and MLLM, for one question, on other questions."""
+    """Measurements of tools and MLLM for one question, made on other questions."""
 
     measured: Mapping[Key, Measurement] = field(default_factory=dict)
 
     def tool(self, key: Key, claimed: AnswerConfidence) -> AnswerConfidence:
-        """A tool as far as it was measured on this route; as claimed where it was not."""
+        """Return a tool's confidence as measured on this route, or as claimed if not measured."""
         measurement = self.measured.get(key)
         if measurement is None:
             return claimed
@@ -144,15 +143,15 @@ class Trust:
         )
 
     def overall(self, tool: str) -> float | None:
-        """Right / all of a tool over every route and backend measured, as a model may read it."""
+        """Return the share of right answers of a tool over all measured routes and backends, for a model to read."""
         measurements = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None
 
     def model(self, route: str, usual: float, stated: float | None) -> AnswerConfidence:
-        """The MLLM, of whose like a share `usual` is right on this route, and its share of the votes for this answer.
+        """Return the MLLM's confidence from its usual accuracy on this route and its vote share for this answer.
 
-        Votes that are all alike make an answer no surer unless that was measured: a model repeats its mistakes.
+        Unanimous votes do not increase the confidence unless that was measured, because a model repeats its mistakes.
         """
         measurement = self.measured.get((*MODEL, route), Measurement(0.0, 0))
         rate = (measurement.right + MODEL_WEIGHT * usual) / (measurement.n + MODEL_WEIGHT)
@@ -168,17 +167,17 @@ class Measured:
 
     benchmark: str
     split: str
-    # Kind of the data and what tells them apart: hash of the files, revision, or seed and generator.
+    # Kind of the data, and its identification: hash of the files, revision, or seed and generator.
     data: Mapping[str, Json]
-    # The facts of the MLLM whose answers were counted; None where only tools were.
+    # Metadata of the MLLM whose answers were counted; None if only tools were.
     model: Mapping[str, Json] | None
-    # Backend, version and weights of every counted tool and of those that it asks.
+    # Backend, version and weights of every counted tool and of those that it calls.
     tools: Mapping[str, Json]
-    # The output of the tools; always the real one.
+    # The source of tool output; always the real tools.
     control: str
-    # The tools whose weights answered without having been asked for known answers.
+    # The tools whose weights answered without a test on known answers.
     unchecked: tuple[str, ...] = ()
-    # How often the MLLM was asked before its answers were counted (`--setting samples`).
+    # Number of times the MLLM was asked per counted answer (`--setting samples`).
     samples: int = 1
 
     @property
@@ -189,47 +188,47 @@ class Measured:
 
 @dataclass(frozen=True)
 class TrustFile:
-    """The folds of a trust file, the hash that the manifest of a run names, and what was measured."""
+    """The folds of a trust file, its hash as named by a run's manifest, and what it was measured with."""
 
     folds: tuple[Mapping[Key, Measurement], ...]
     sha256: str
     measured: Measured
-    # Measured on all questions.
+    # Measurements on all questions.
     every: Mapping[Key, Measurement] = field(default_factory=dict)
-    # The fold of each question that was counted, by its id and those of its cluster and pictures.
+    # The fold of each counted question, by its id and those of its cluster and pictures.
     places: Mapping[str, int] = field(default_factory=dict)
 
     def for_question(self, unit: str, pictures: Iterable[StoredImage] = ()) -> Trust:
-        """The measurements made without this question and its pictures."""
+        """Return the measurements made without this question and its pictures."""
         names = (unit, *(picture_name(picture) for picture in pictures))
         fold = next((self.places[name] for name in names if name in self.places), None)
         return Trust(self.every if fold is None else self.folds[fold])
 
 
 def picture_name(picture: StoredImage) -> str:
-    """The name of a picture in a trust file."""
+    """Return the name of a picture in a trust file."""
     return f"sha256:{picture.sha256[:16]}"
 
 
 def seal(content: Mapping[str, Any]) -> str:
-    """The sha256 that a trust file holds over everything else in it."""
+    """Return the sha256 that a trust file stores over the rest of its content."""
     rest = {name: part for name, part in content.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def trust_content(measured: Measured, folds: list[Json], every: Json, places: Mapping[str, int]) -> bytes:
-    """The bytes of a trust file."""
+    """Return the bytes of a trust file."""
     measured_json = json.loads(to_json(Measured, measured))
     content = {"format": FORMAT, "measured": measured_json, "folds": folds, "every": every, "places": dict(places)}
     return json.dumps({**content, "sha256": seal(content)}, indent=1).encode() + b"\n"
 
 
 def read_trust(path: Path) -> TrustFile:
-    """Read what `hybrid calibrate` wrote.
+    """Read a file written by `hybrid calibrate`.
 
     Raises:
-        UsageError: there is no such file, or it is of the older format that does not name what was measured.
-        DataError: it is malformed, or was changed after it was written.
+        UsageError: the file does not exist, or has an older format that does not name what was measured.
+        DataError: the file is malformed, or was changed after it was written.
     """
     try:
         data = read_small(path)
@@ -265,7 +264,7 @@ def read_trust(path: Path) -> TrustFile:
 
 
 def measurement_as_json(key: Key, measurement: Measurement) -> Json:
-    """One entry of a trust file, as `read_trust` reads it."""
+    """Return one entry of a trust file, in the form that `read_trust` reads."""
     tool, backend, route = key
     return {"tool": tool, "backend": backend, "route": route, **asdict(measurement)}
 
@@ -278,27 +277,27 @@ def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
 
 def _older(path: Path) -> UsageError:
     return UsageError(
-        f"--trust {path} is of an older format, which this version does not read: write it anew with `hybrid calibrate "
+        f"--trust {path} is of an older format, which this version cannot read: write it again with `hybrid calibrate "
         "RUN -o FILE`"
     )
 
 
-# Facts of a model that do not decide what it answers alone: a run may differ in them from the counted one.
+# Model facts that do not affect its answers; a run may differ in them from the counted one.
 NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "keep_pictures", "tool_calling"})
 
 
 def refuse_other(
     trust: TrustFile, path: Path, identity: Mapping[str, Any], tools: Mapping[str, Json], *, model_known: bool = True
 ) -> None:
-    """Check that a run is with the benchmark, the model and the backends that a trust file was measured with.
+    """Check that a run uses the benchmark, the model and the backends that a trust file was measured with.
 
-    A file in which only tools were counted fits any model. The tools compared are those that the file counts and those
-    that they ask, as far as this run may call them (`tools`: their facts by name). Data may differ, since no question
-    is judged by its own answer, but generated questions and those of the benchmark are not the same thing.
-    `model_known` is False in a dry run without the model.
+    A file that counts only tools fits any model. The compared tools are those that the file counts and those that they
+    call, as far as this run may call them (`tools`: their facts by name). Data may differ, since no question is judged
+    by its own answer, but generated questions differ from those of the benchmark. `model_known` is False in a dry run
+    without the model.
 
     Raises:
-        UsageError: something differs; the message names each difference, measured and here.
+        UsageError: something differs; the message names each measured and present value.
     """
     was = trust.measured
     pairs: list[tuple[str, object, object]] = [("benchmark", was.benchmark, identity["benchmark"])]

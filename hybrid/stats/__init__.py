@@ -1,10 +1,10 @@
-"""Intervals and the test of a difference, from the cells of a metric.
+"""Confidence intervals, and tests of a difference, from the cells of a metric.
 
 Pure functions; the order of the input does not matter. `hybrid score` prints `interval`, `hybrid compare` prints
 `contrast`, `holm` and `noninferiority`, `hybrid plan` prints `sample_size` and `detectable_difference`. One observation
-is one cluster (a base question with its variants, a pair of images), never a single row: rows of one cluster are not
-independent.
-`docs/statistics.md` says how often the intervals hold the truth; `python -m bench.coverage` measures it.
+is one cluster (a base question with its variants, a pair of images), never a single row, because rows of one cluster
+are not independent. `docs/statistics.md` reports how often the intervals cover the truth; `python -m bench.coverage`
+measures it.
 """
 
 from hybrid.stats.contrasts import (

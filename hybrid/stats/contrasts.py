@@ -17,10 +17,11 @@ from hybrid.stats.scatter import SKEWED_T, ScatterError, scatter_error, tail_of
 
 EXACT = "exact over questions (Suissa and Shuster), not below the skewed t"
 
-# The tests of `contrast` for fewer than `FEW` single questions: of right and wrong, and of all else.
+# The test of `contrast` for fewer than `FEW` single questions with partial credit or several strata; `EXACT` is for
+# right or wrong.
 SWAPPED = "randomisation of answers, not below the skewed t"
 
-# Clusters from which on the skewed t is used for single questions too.
+# Number of clusters from which the skewed t is used for single questions too.
 FEW = 30
 
 
@@ -28,9 +29,9 @@ FEW = 30
 class Contrast:
     """One metric of two solvers, `a` and `b`: `difference` is b minus a, in the metric's own unit.
 
-    `interval` excludes 0 exactly where `p_value` (two-sided, of a true difference of 0) is below 1 - level. Where a
-    value is undefined there is no difference; from a single cluster, or where neither solver's values vary and they
-    have no scale of their own, no interval and no p value. `test` names the method, or says "none".
+    `interval` excludes 0 exactly if `p_value` (two-sided, for a true difference of 0) is below 1 - level. If a value is
+    undefined there is no difference. With a single cluster, or if neither solver's values vary and they have no natural
+    scale, interval and p value are None. `test` names the method, or is "none".
     """
 
     value_a: float | None
@@ -47,15 +48,15 @@ Verdict = Literal["superior", "not inferior", "inferior", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class NonInferiority:
-    """Whether `b` is worse than `a` by a margin, of a metric whose greater values are the better ones.
+    """Whether `b` is worse than `a` by a margin, for a metric whose larger values are better.
 
-    `difference` (b minus a) and `interval` are those of `contrast`. `p_value` is one-sided, of b worse by `margin` or
-    more: below (1 - level) / 2 exactly where b is not inferior. `verdict`, as in Piaggio et al., figure 1:
+    `difference` (b minus a) and `interval` are those of `contrast`. `p_value` is one-sided, for b worse by `margin` or
+    more: it is below (1 - level) / 2 exactly if b is not inferior. `verdict`, as in Piaggio et al., figure 1:
 
-    - "superior": the whole interval is above 0 (and so b is not inferior either);
+    - "superior": the whole interval is above 0 (so b is not inferior either);
     - "not inferior": the whole interval is above -margin;
     - "inferior": the whole interval is below -margin;
-    - "undecided": the interval holds -margin, or there is none.
+    - "undecided": the interval includes -margin, or does not exist.
     """
 
     margin: float
@@ -72,16 +73,16 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     strata (Binder, International Statistical Review 51 (1983) 279-292, with the leverage correction of Bell and
     McCaffrey, Survey Methodology 28 (2002) 169-181), and Student's t. Two clusters that differ, one for each solver,
     are added to the variance (after Bonett and Price, Statistics in Medicine 31 (2012) 127-139, p. 131), so that
-    solvers with the same answers have an interval around 0 and p = 1. Away from the difference found, the variance
-    grows with the skewness of the clusters' shares, as it does in a score interval.
+    solvers with the same answers have an interval around 0 and p = 1. At truths other than the observed difference, the
+    variance grows with the skewness of the clusters' shares, as in a score interval.
 
-    Of fewer than `FEW` clusters, each one question, that p value is too often too small (`docs/statistics.md`). A share
-    is tested exactly there: its p value is never below that test's, and its interval reaches 0 where that accepts 0.
-    The test is `unconditional` for right and wrong in one stratum; where credit is partial, or where there are several
-    strata, whose questions differ in how often they are answered alike, `randomisation`.
+    For fewer than `FEW` clusters of one question each, that p value is too often too small (`docs/statistics.md`). A
+    share is then also tested exactly: its p value is at least that of the exact test, and its interval reaches 0 if
+    that test accepts 0. The exact test is `unconditional` for right and wrong in one stratum, and `randomisation` for
+    partial credit or several strata, whose questions differ in how often both solvers answer alike.
 
-    Raises `DataError`, naming the cluster, where the two have not the same clusters in the same strata, or where they
-    are combined differently; `ValueError` for a level outside 0..1.
+    Raises `DataError`, naming the cluster, if the clusters or strata of the two differ, or if they are combined
+    differently; `ValueError` for a level outside 0..1.
     """
     tail = tail_of(level)
     paired = paired_difference(*paired_rows(a, b), a.combine, share=a.share and b.share)
@@ -92,7 +93,7 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
 
 
 def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
-    """Whether solver `b` is at most `margin` worse than solver `a`, by one metric over the same questions.
+    """Test whether solver `b` is at most `margin` worse than solver `a`, by one metric over the same questions.
 
     The verdict follows from the interval of `contrast` at `level`: a one-sided test at (1 - level) / 2, 2.5 % by
     default, as CONSORT recommends (Piaggio, Elbourne, Pocock, Evans and Altman, JAMA 308 (2012) 2594-2604). The p value
@@ -100,9 +101,9 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
     closely with the score test of Tango, Statistics in Medicine 17 (1998) 891-908.
 
     Args:
-        a: the solver measured against; a greater value is the better one.
+        a: the reference solver; larger values are better.
         b: the solver that should not be worse.
-        margin: the greatest loss that would not matter, above 0, in the metric's own unit.
+        margin: the largest loss that would not matter, above 0, in the metric's own unit.
         level: two-sided coverage of the interval.
 
     Raises:
@@ -126,7 +127,7 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Holm's step-down adjusted p values, in the order given: Holm, Scandinavian J. of Statistics 6 (1979) 65-70.
+    """Return Holm's step-down adjusted p values in the given order (Scandinavian J. of Statistics 6 (1979) 65-70).
 
     Raises `ValueError` for a value outside 0..1.
     """
@@ -140,14 +141,14 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-# The lower bound of a p value of no difference, and the test that sets it.
+# The lower bound of a p value for no difference, and the test that sets it.
 Least = tuple[float, str]
 NO_LEAST: Least = (0.0, SKEWED_T)
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """A difference of two solvers, and how it scatters; `bounded` where it cannot leave -1..1."""
+    """A difference of two solvers and its sampling error; `bounded` if it cannot leave -1..1."""
 
     value: float
     error: ScatterError
@@ -155,7 +156,7 @@ class Scatter:
     least: Least
 
     def interval(self, tail: float) -> Interval:
-        """That leaves `tail` out on each side."""
+        """Return the interval that leaves out probability `tail` on each side."""
         low, high = self.error.ends(self.value, tail)
         if self.bounded:
             low, high = max(-1.0, low), min(1.0, high)
@@ -164,11 +165,11 @@ class Scatter:
         return Interval(min(low, 0.0), max(high, 0.0), f"{SKEWED_T}, to 0 by the exact test")
 
     def p_value(self) -> float:
-        """Two-sided, of a true difference of 0."""
+        """Return the two-sided p value for a true difference of 0."""
         return max(self.least[0], 2 * self._beyond(abs(self.error.distance(self.value, 0.0))))
 
     def p_above(self, truth: float) -> float:
-        """One-sided: how likely a difference so great, or a greater one, is at this truth."""
+        """Return the one-sided probability of a difference this large or larger, given this true difference."""
         return self._beyond(self.error.distance(self.value, truth))
 
     def _beyond(self, distance: float) -> float:
@@ -179,19 +180,19 @@ class Scatter:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """The values behind `contrast` and `noninferiority`; without `scatter` nothing can be tested."""
+    """The values behind `contrast` and `noninferiority`; if `scatter` is None, nothing can be tested."""
 
     value_a: float | None
     value_b: float | None
     difference: float | None
     scatter: Scatter | None
     clusters: int
-    # The weight of an effective cluster: 1 / their number where all are alike.
+    # The weight of an effective cluster: 1 / their number if all are alike.
     unit: float = 0.0
 
 
 def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share: bool = True) -> PairedDifference:
-    """The difference b minus a and how it scatters, from rows that are alike in clusters and strata."""
+    """Return the difference b minus a and its sampling error, from rows with equal clusters and strata."""
     value_a, value_b = value_of(rows_a, combination), value_of(rows_b, combination)
     of_a, of_b = estimate(rows_a, combination), estimate(rows_b, combination)
     clusters = len(rows_a.clusters)
@@ -208,13 +209,13 @@ def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share
     error = scatter_error(slope_b * of_b.shares - slope_a * of_a.shares, full_square, unit, freedom)
     if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
         return PairedDifference(value_a, value_b, difference, None, clusters)
-    # Plain differences of numbers that are no shares scatter as Student's t expects, however few they are.
+    # Differences of numbers that are not shares follow Student's t even in small samples.
     least = _least(rows_a, rows_b, combination) if share and clusters < FEW else NO_LEAST
     return PairedDifference(value_a, value_b, difference, Scatter(difference, error, bounded, least), clusters, unit)
 
 
 def _least(rows_a: Rows, rows_b: Rows, combination: Combine) -> Least:
-    """The exact test of few single questions; none where a cluster has several."""
+    """Return the exact test for few single questions; `NO_LEAST` if a cluster has several questions."""
     if not all(len(rows.cluster) == len(rows.clusters) and (rows.denominator == 1).all() for rows in (rows_a, rows_b)):
         return NO_LEAST
     if rows_a.single and rows_b.single and len(rows_a.strata) == 1:
@@ -225,7 +226,7 @@ def _least(rows_a: Rows, rows_b: Rows, combination: Combine) -> Least:
 
 
 def _slope(value: float, combination: Combine) -> float:
-    """The derivative of the metric by its ratio; 0 for a root of 0, whose shares are all 0."""
+    """Return the derivative of the metric by its ratio; 0 for a root of 0, whose shares are all 0."""
     if combination != "root_of_ratio":
         return 1.0
     return 0.5 / value if value > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Tests of two solvers on the same single questions, right or wrong, that count every table instead of approximating.
+"""Exact tests of two solvers on the same single questions, right or wrong, by enumerating all tables.
 
 unconditional(helped=5, harmed=0, questions=10)    # 0.027: over all tables of 10 questions
 mcnemar(helped=5, harmed=0)                        # 0.063: given that the two differ on 5
@@ -11,19 +11,19 @@ from functools import cache
 
 import numpy as np
 
-# Shares tried in each of the three rounds that look for the worst share of questions on which the solvers differ.
+# Number of shares tried in each of three rounds of the search for the worst share of differing questions.
 _STEPS = 400
 
 
 @cache
 def unconditional(helped: int, harmed: int, questions: int) -> float:
-    """Two-sided exact p value that both solvers are as often right, of questions drawn at random.
+    """Return the two-sided exact p value for equal accuracy of both solvers on randomly drawn questions.
 
-    Suissa and Shuster, Biometrics 47 (1991) 361-372: tables count as far where |helped - harmed| /
-    sqrt(helped + harmed) is at least that found, and p is their probability at the share of differing questions where
-    it is greatest. So it errs at most as often as it says, whatever that share is, and finds more than `mcnemar`, which
-    takes the number that differ as given. Meant for some dozens of questions: the tables are quadratic in their number.
-    Raises `ValueError` for counts that are negative or more than the questions.
+    Suissa and Shuster, Biometrics 47 (1991) 361-372: tables count as extreme if |helped - harmed| / sqrt(helped +
+    harmed) is at least the observed value; p is their probability at the share of differing questions that maximises
+    it. The test thus keeps its level whatever that share is, and has more power than `mcnemar`, which conditions on the
+    number of differing questions. Meant for some dozens of questions: the number of tables is quadratic in the number
+    of questions. Raises `ValueError` for counts that are negative or exceed the questions.
     """
     _refuse_negative(helped, harmed)
     if helped + harmed > questions:
@@ -48,14 +48,14 @@ def unconditional(helped: int, harmed: int, questions: int) -> float:
 
 
 def mcnemar(helped: int, harmed: int) -> float:
-    """Two-sided exact (conditional) McNemar p value from the two discordant counts; 1 where there are none.
+    """Return the two-sided exact (conditional) McNemar p value of the two discordant counts; 1 if both are 0.
 
     McNemar, Psychometrika 12 (1947) 153-157; the exact form as in Fagerland, Lydersen and Laake, BMC Medical Research
     Methodology 13 (2013) 91. Raises `ValueError` for a negative count.
     """
     _refuse_negative(helped, harmed)
     discordant, ways, lower_tail = helped + harmed, 1, 0
-    # In whole numbers: exact, and scipy.stats takes longer to import than this does for any number of questions.
+    # Integer arithmetic is exact, and importing scipy.stats takes longer than this does for any number of questions.
     for count in range(min(helped, harmed) + 1):
         lower_tail += ways
         ways = ways * (discordant - count) // (count + 1)
@@ -69,7 +69,7 @@ def _refuse_negative(helped: int, harmed: int) -> None:
 
 @cache
 def _tables(questions: int, *, conditional: bool, level: float) -> tuple[tuple[int, int], ...]:
-    """Helped and harmed of each table that rejects; helped is the greater."""
+    """Return the helped and harmed counts of each rejecting table with more helped than harmed."""
     return tuple(
         (helped, harmed)
         for helped in range(1, questions + 1)
@@ -79,9 +79,9 @@ def _tables(questions: int, *, conditional: bool, level: float) -> tuple[tuple[i
 
 
 def power(difference: float, discordant: float, questions: int, *, conditional: bool, level: float = 0.05) -> float:
-    """How often `unconditional` (`mcnemar` if `conditional`) finds a true difference above 0, in its direction.
+    """Return the power of `unconditional` (`mcnemar` if `conditional`) to find a true difference above 0.
 
-    Of independent questions on a share `discordant` of which, at least the difference, exactly one solver is right.
+    Questions are independent; on a share `discordant` of them, at least the difference, exactly one solver is right.
     """
     up, down, same = (discordant + difference) / 2, (discordant - difference) / 2, 1 - discordant
     return math.fsum(

@@ -17,18 +17,18 @@ _ROUNDING = 1e-12
 
 
 def ratio_interval(above: Floats, below: Floats, clusters: Sequence[object], level: float = 0.95) -> Interval | None:
-    """Fieller's interval of `sum(above) / sum(below)`; None where the denominator's interval touches 0.
+    """Return Fieller's interval of `sum(above) / sum(below)`; None if the denominator's interval includes 0.
 
-    The ends are the ratios r for which the sum over clusters of `above - r * below` is just not rejected by Student's t
-    (Fieller, Journal of the Royal Statistical Society B 16 (1954) 175-185). They are finite exactly where the
-    denominator differs from 0 at the same level. Two clusters of typical size are added to the variances, one with a
-    ratio of 0 and one with a ratio of 1, as `contrast` adds two: without them a ratio near 0 or 1 is held too rarely.
-    None too from fewer than two clusters.
+    The ends are the ratios r for which Student's t just does not reject the sum over clusters of `above - r * below`
+    (Fieller, Journal of the Royal Statistical Society B 16 (1954) 175-185). They are finite exactly if the denominator
+    differs from 0 at the same level. Two clusters of typical size are added to the variances, one with a ratio of 0 and
+    one with a ratio of 1, as in `contrast`: without them, the interval covers ratios near 0 or 1 too rarely. Also None
+    for fewer than two clusters.
 
     Args:
-        above: (n,) the numerators of the questions.
-        below: (n,) their denominators, of any sign; those that are 0 count too.
-        clusters: (n,) the names of what belongs together.
+        above: (n,) numerators of the questions.
+        below: (n,) their denominators, of any sign; zeros count too.
+        clusters: (n,) cluster names.
         level: two-sided coverage.
 
     Raises `ValueError` for a level outside 0..1.
@@ -52,6 +52,6 @@ def ratio_interval(above: Floats, below: Floats, clusters: Sequence[object], lev
 
 
 def _variance(column: Floats, other: Floats) -> float:
-    """Covariance of two sums over clusters."""
+    """Return the covariance of two sums over clusters."""
     count = len(column)
     return float(((column - column.mean()) * (other - other.mean())).sum()) * count / (count - 1)

@@ -13,14 +13,14 @@ from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats.linearised import Estimate, Floats, estimate, rows_of, value_of
 from hybrid.stats.scatter import SKEWED_T, quantile_of, scatter_error, tail_of
 
-# Clusters' worth of belief that the rows of a cluster are all alike; it decides where too few rows are wrong to tell.
-# Of 0.1, 0.25 and 0.5, set by simulation.
+# Weight, in clusters, of the prior belief that rows of a cluster are all alike; it decides if too few rows are wrong to
+# estimate this. Chosen by simulation from 0.1, 0.25 and 0.5.
 _EFFECT_PRIOR = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval in the metric's own unit, and how it was made."""
+    """A confidence interval in the metric's own unit, and the name of its method."""
 
     low: float
     high: float
@@ -28,26 +28,26 @@ class Interval:
 
 
 def ends_of(limits: Interval | None) -> tuple[float | None, float | None]:
-    """Both ends; None twice where there is no interval."""
+    """Return both ends; (None, None) without an interval."""
     return (limits.low, limits.high) if limits else (None, None)
 
 
 def combine(cells: Iterable[Cell], combination: Combine) -> float | None:
-    """The value of a metric from its cells; the definition behind `Metric.value`.
+    """Return the value of a metric from its cells; this defines `Metric.value`.
 
     `ratio`: sum of numerators / sum of denominators. `mean_of_ratios`: that ratio in each stratum, then the plain mean
-    over the strata whose denominators are not all zero. `root_of_ratio`: the square root of `ratio`. None where no
-    denominator is above zero. Raises `DataError` for a cell that is not finite, or negative where it must not be.
+    over the strata with a positive denominator. `root_of_ratio`: the square root of `ratio`. None if no denominator is
+    positive. Raises `DataError` for a cell that is not finite, or negative where not allowed.
     """
     return value_of(rows_of(cells, combination), combination)
 
 
 def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
-    """Wilson's score interval for `k` successes in `n` trials, `level` its nominal coverage; None for no trials.
+    """Return Wilson's score interval for `k` successes in `n` trials at nominal coverage `level`; None for no trials.
 
     E. B. Wilson, JASA 22 (1927) 209-212; method 3 (without continuity correction) in Newcombe, Statistics in Medicine
-    17 (1998) 857-872. With all right the upper end is 1 and the lower below 1, so n = 1 is no special case. SciPy's
-    `binomtest` gives the same ends to 1e-15, and takes milliseconds more, for a p value that is not needed.
+    17 (1998) 857-872. If all are right, the upper end is 1 and the lower end below 1, so n = 1 is not a special case.
+    SciPy's `binomtest` gives the same ends to 1e-15, but takes milliseconds longer to compute an unneeded p value.
     Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
     """
     if not 0 <= k <= n:
@@ -62,17 +62,18 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
 
 
 def interval(metric: Metric, level: float = 0.95) -> Interval | None:
-    """A confidence interval for a metric, from its cells; None where they cannot tell one.
+    """Return a confidence interval for a metric, from its cells; None if they do not determine one.
 
-    - A share (`Metric.share`) with every cell a cluster of its own, worth 0 or 1 of 1, and the metric their plain
-      proportion (`ratio`, or `mean_of_ratios` over one stratum): Wilson's.
-    - Any other share whose clusters' sums are in 0..denominator: the score interval of a weighted mean of proportions,
-      each stratum with its effective number of clusters (Kish, Survey Sampling, 1965, section 8.2; Korn and Graubard,
-      Survey Methodology 24 (1998) 193-201) and a quantile of Student's t. For one stratum it is Wilson's with these.
-    - Else (RMSE, MAE, counts): the skewed t interval of `contrast`, of the mean square under `root_of_ratio`.
+    - For a share (`Metric.share`) in which every cell is a separate cluster worth 0 or 1 of 1, and the metric their
+      plain proportion (`ratio`, or `mean_of_ratios` over one stratum): Wilson's interval.
+    - For any other share whose clusters' sums are in 0..denominator: the score interval of a weighted mean of
+      proportions, each stratum with its effective number of clusters (Kish, Survey Sampling, 1965, section 8.2; Korn
+      and Graubard, Survey Methodology 24 (1998) 193-201) and a quantile of Student's t. For one stratum this is
+      Wilson's interval with that number and quantile.
+    - Otherwise (RMSE, MAE, counts): the skewed t interval of `contrast`, for the mean square under `root_of_ratio`.
 
-    None without a positive denominator, for a single cluster (unless Wilson's), and for values of no share that do not
-    vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
+    None without a positive denominator, for a single cluster (unless Wilson's), and for values that are not shares and
+    do not vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
     """
     tail = tail_of(level)
     rows = rows_of(metric.cells, metric.combine)
@@ -97,11 +98,11 @@ def interval(metric: Metric, level: float = 0.95) -> Interval | None:
 
 
 def _score_limits(estimated: Estimate, quantile: float) -> tuple[float, float]:
-    """Both ends of the score interval for the weighted mean of proportions.
+    """Return both ends of the score interval for the weighted mean of proportions.
 
-    The design effect of the clusters is the ratio of the clusters' variance to the binomial one. How much it can be
-    trusted is the number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers; so many
-    clusters are weighed against `_EFFECT_PRIOR` clusters whose rows are all alike.
+    The design effect of the clusters is the ratio of the clusters' variance to the binomial one. Its reliability is the
+    number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers; it is averaged with a
+    prior of `_EFFECT_PRIOR` clusters whose rows are all alike.
     """
     binomial = float((estimated.weights**2 * estimated.ratios * (1 - estimated.ratios) / estimated.sizes).sum())
     fourth = float((estimated.shares**4).sum())
@@ -115,7 +116,7 @@ def _score_limits(estimated: Estimate, quantile: float) -> tuple[float, float]:
 
 
 def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float) -> float:
-    """The lower end: the mean of the proportions p that are likeliest with a mean so low that it is just not rejected.
+    """Return the lower end: the mean of the likeliest proportions p whose mean is just low enough not to be rejected.
 
     With a multiplier t > 0 for that mean, p solves `ratio - p = t weight / size * p (1 - p)` in each stratum; hence
     (value - mean of p) = t V(t), with V the variance of the value under p, and the score test rejects from
@@ -134,7 +135,7 @@ def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float
         p = proportions(multiplier)
         return multiplier * math.sqrt(max(0.0, float((weights * pull * p * (1 - p)).sum()))) - quantile
 
-    # The zero, by halving, of what rises from below 0 at 0: scipy.optimize takes longer to import.
+    # Find the root of an increasing function by bisection; scipy.optimize takes longer to import.
     start, end = 0.0, 1.0
     while excess(end) < 0:
         start, end = end, end * 4

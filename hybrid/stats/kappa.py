@@ -1,9 +1,9 @@
-"""Whether two solvers are right about the same questions, and wrong about the same ones.
+"""Whether two solvers are right, and wrong, about the same questions.
 
     kappa([True, False, True], [True, False, False], ["q1", "q2", "q3"]).value
     shared_mistakes([True, False], [True, False], ["depth, 2 choices", "depth, 2 choices"]).ratio
 
-Pure functions over plain sequences, one entry a question; their order does not matter.
+Pure functions over plain sequences with one entry per question; the order does not matter.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ from hybrid.stats import Interval
 from hybrid.stats.linearised import Floats, Indices, summed
 from hybrid.stats.scatter import quantile_of, tail_of
 
-# The name of the method of `kappa`'s interval.
+# Name of the method of `kappa`'s interval.
 ADDED_CELLS = "linearised with half a question added to each cell, by clusters, Student's t"
 
 EXACT = "exact, given the wrong answers in each stratum"
-# The names of the two tests of `shared_mistakes`.
+# Name of the test of `shared_mistakes` for clusters; `EXACT` is for single questions.
 OVER_CLUSTERS = "Mantel-Haenszel over clusters"
 
-# Questions that are spread over the cells of the table of labels: half a one for each cell of two labels.
+# Questions spread evenly over the cells of a 2 x 2 table: half a question per cell.
 _ADDED = 2.0
 
-# Clusters' worth of belief that the rows of a cluster are all alike, as for the interval of a metric.
+# Weight, in clusters, of the prior belief that rows of a cluster are all alike, as for the interval of a metric.
 _EFFECT_PRIOR = 0.25
 
-# A share this small, next to a question's, counts as zero.
+# A share this small, relative to a question's, counts as zero.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Kappa:
-    """Agreement of two raters beyond chance: 1 for full agreement, 0 for that of independent raters, down to -1.
+    """Agreement of two raters beyond chance: 1 for full agreement, 0 for independent raters, down to -1.
 
-    `value` is None where both gave one and the same label to everything: chance agreement is then 1. `error`, the
+    `value` is None if both gave the same single label to everything, because chance agreement is then 1. `error`, the
     large-sample standard error of the value, and `interval` are None without a value and for fewer than two clusters.
     """
 
     value: float | None
-    # 0 for full agreement, which the interval does not believe.
+    # Is 0 for full agreement; `interval` is not based on that.
     error: float | None
     interval: Interval | None
     n: int
-    # Entries with the same label from both.
+    # Number of entries with the same label from both.
     agreed: int
-    # Entries on which raters with these shares of labels would agree if they were independent.
+    # Expected number of agreements if raters with these shares of labels were independent.
     expected: float
 
 
 @dataclass(frozen=True, slots=True)
 class SharedMistakes:
-    """How many questions two solvers both get wrong, next to what independent errors would give.
+    """Number of questions that two solvers both get wrong, compared with independent errors.
 
-    `expected` is `wrong_a * wrong_b / n`, independence over all questions at once. `expected_within` is the sum of that
-    over the strata: independence among questions of one task and number of choices. What is hard for every solver makes
-    the first too small. `ratio` is `both_wrong / expected_within`, None where that is 0. `p_value` is two-sided, of
-    independence within every stratum; None where the margins leave only one possible number of shared mistakes.
+    `expected` is `wrong_a * wrong_b / n`, for independence over all questions together; it is too small if some
+    questions are hard for every solver. `expected_within` is the sum of this over the strata, for independence among
+    questions of one task and number of choices. `ratio` is `both_wrong / expected_within`, None if that is 0. `p_value`
+    is two-sided, for independence within every stratum; None if the margins allow only one number of shared mistakes.
     """
 
     n: int
@@ -72,30 +72,30 @@ class SharedMistakes:
     expected_within: float
     ratio: float | None
     p_value: float | None
-    # The method behind `p_value`, or "none".
+    # The method of `p_value`, or "none".
     test: str
 
 
 def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str], level: float = 0.95) -> Kappa:
-    """Cohen's kappa of two raters' labels (right and wrong, or any others), with an interval over clusters.
+    """Return Cohen's kappa of two raters' labels (right and wrong, or any others), with an interval over clusters.
 
     kappa = (p_o - p_e) / (1 - p_e): Cohen, Educational and Psychological Measurement 20 (1960) 37-46, p. 40. The
-    squared error is the sum over clusters of the squares of what each adds to kappa, linearised: with one question a
+    squared error is the sum over clusters of the squared linearised contributions to kappa: with one question per
     cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
-    more that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
+    several that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
 
-    Where few are wrong, that error is far too small, and it is 0 without shared and without single mistakes. The
-    interval is therefore that of the table with half a question added to each cell (Haldane, Annals of Human Genetics
-    20 (1956) 309-311, does so for odds ratios), its centre and its error alike; a table of k labels gets 2 / k^2 for
-    each cell. The questions count by their effective number: divided by the design effect, the ratio of the
-    variance over clusters to that over rows, held against a quarter of a cluster whose rows are all alike. The quantile
-    is Student's t with m - 1 degrees of freedom; the interval holds the value, and its ends are cut at -1 and 1.
+    If few answers are wrong, that error is far too small, and without any mistakes it is 0. The interval is therefore
+    computed from the table with half a question added to each cell (as Haldane, Annals of Human Genetics 20 (1956)
+    309-311, does for odds ratios), both its centre and its error; a table of k labels gets 2 / k^2 per cell. The
+    questions count by their effective number: divided by the design effect, the ratio of the variance over clusters to
+    that over rows, shrunk with the weight of a quarter cluster toward rows that are all alike. The quantile is
+    Student's t with m - 1 degrees of freedom; the interval includes the value, and its ends are clipped to -1 and 1.
 
     Args:
         a: the first rater's labels.
-        b: the second's, of the same questions in the same order.
-        clusters: what each question belongs to; rows of one cluster are not independent.
-        level: nominal coverage, inside 0..1.
+        b: the second rater's labels of the same questions in the same order.
+        clusters: the cluster of each question; rows of one cluster are not independent.
+        level: nominal coverage, between 0 and 1.
 
     Raises:
         ValueError: sequences of different lengths, or a level outside 0..1.
@@ -107,7 +107,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     count = int(places.max(initial=0)) + 1
     n, agreed = len(a), int((first == second).sum())
     rows, columns = (np.bincount(side, minlength=count) for side in (first, second))
-    # In whole numbers, so that raters with a single label are distinguished from those with nearly one.
+    # Integer arithmetic distinguishes raters with a single label from those with nearly one.
     product = int(rows @ columns)
     expected = product / n if n else 0.0
     if product == n * n:
@@ -127,19 +127,19 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
 
 
 def _linearised(table: Floats) -> tuple[float, Floats]:
-    """Kappa of a table of counts (labels of a, labels of b), and by cell what a question there adds to it, times n."""
+    """Return kappa of a table of counts (labels of a, labels of b), and n times a question's contribution, by cell."""
     shares = table / table.sum()
     of_a, of_b = shares.sum(axis=1), shares.sum(axis=0)
     agreed, by_chance = float(np.trace(shares)), float(of_a @ of_b)
     above_chance = 1 - by_chance
-    # The chance agreement that a question adds: the share of the other rater's labels that equal the one it was given.
+    # A question's contribution to chance agreement: the other rater's share of the label it was given.
     marginals = of_b[:, None] + of_a[None, :]
     added = (np.eye(len(table)) - agreed) / above_chance - (1 - agreed) * (marginals - 2 * by_chance) / above_chance**2
     return 1 - (1 - agreed) / above_chance, added
 
 
 def _design_effect(sums: Floats, of_rows: Floats, sizes: Floats) -> float:
-    """How many rows stand for one independent row; `sums` and `sizes` are of the clusters, `of_rows` of the rows."""
+    """Return the number of rows equivalent to one independent row, from sums by cluster and by row."""
     if len(sums) == len(of_rows):
         return 1.0
     mean_size = float((sizes**2).sum() / sizes.sum())
@@ -151,7 +151,7 @@ def _design_effect(sums: Floats, of_rows: Floats, sizes: Floats) -> float:
 
 
 def _with_added_cells(table: Floats, value: float, clusters: int, tail: float) -> Interval:
-    """The interval of kappa from a table of effective counts, `_ADDED` questions spread over its cells."""
+    """Return the interval of kappa from effective counts, with `_ADDED` questions spread over the cells."""
     smoothed = table + _ADDED / table.size
     centre, added = _linearised(smoothed)
     variance = float((smoothed * added**2).sum()) / float(smoothed.sum()) ** 2
@@ -165,19 +165,19 @@ def shared_mistakes(
 ) -> SharedMistakes:
     """Count the questions that two solvers both get wrong, and test it against independent errors within strata.
 
-    The test is the exact conditional one of stratified 2 x 2 tables: with the number of wrong answers of either solver
-    in every stratum as they are, independent errors give each stratum a hypergeometric number of shared mistakes; the p
-    value is the probability of all sums that are no likelier than the one found (Gart, Biometrika 57 (1970) 471-475;
-    Mehta, Patel and Gray, JASA 80 (1985) 969-973; R's `mantelhaen.test(exact = TRUE)`; with one stratum Fisher's exact
-    test). Where questions are grouped into clusters of several, their errors are not independent of each other: then
-    the Mantel-Haenszel sum (Journal of the National Cancer Institute 22 (1959) 719-748) is divided by a standard error
-    over clusters (Zhang and Boos, Biometrics 53 (1997) 1185-1198) and held against Student's t.
+    The test is the exact conditional test of stratified 2 x 2 tables: given each solver's number of wrong answers in
+    each stratum, independent errors give each stratum a hypergeometric number of shared mistakes; the p value is the
+    probability of all sums that are no likelier than the observed one (Gart, Biometrika 57 (1970) 471-475; Mehta, Patel
+    and Gray, JASA 80 (1985) 969-973; R's `mantelhaen.test(exact = TRUE)`; with one stratum Fisher's exact test). If
+    clusters have several questions, their errors are not independent; then the Mantel-Haenszel sum (Journal of the
+    National Cancer Institute 22 (1959) 719-748) is divided by a standard error over clusters (Zhang and Boos,
+    Biometrics 53 (1997) 1185-1198) and compared with Student's t.
 
     Args:
         a_right: whether the first solver is right, by question.
-        b_right: whether the second is, on the same questions in the same order.
-        strata: what makes questions alike, such as task and number of choices.
-        clusters: what each question belongs to; left out, every question stands for itself.
+        b_right: the same for the second solver, for the same questions in the same order.
+        strata: the stratum of each question, such as task and number of choices.
+        clusters: the cluster of each question; None if every question is independent.
 
     Raises:
         ValueError: sequences of different lengths.
@@ -211,7 +211,7 @@ def shared_mistakes(
 
 
 def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both_wrong: int) -> float | None:
-    """The probability of all numbers of shared mistakes that are no likelier than `both`; None where only one can be.
+    """Return the p value of `both_wrong` or less likely counts of shared mistakes; None if only one count can occur.
 
     `of_a` and `of_b` are the wrong answers by stratum, `sizes` the questions.
     """
@@ -230,13 +230,13 @@ def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both_wrong: int) -> float 
         least += int(shared[0])
     if len(chances) == 1:
         return None
-    # Equal chances differ in their last digits; the slack is R's.
+    # Equal probabilities may differ in their last digits; the tolerance is R's.
     unlikely = chances[chances <= chances[both_wrong - least] * (1 + 1e-7)]
     return min(1.0, math.fsum(unlikely) / math.fsum(chances))
 
 
 def _over_clusters(excess: float, sums: Floats) -> float | None:
-    """The p value of an excess from what each cluster adds to it, two-sided; None where nothing varies."""
+    """Return the two-sided p value of an excess from each cluster's contribution; None if nothing varies."""
     from scipy.special import stdtr  # slow to import, and only comparisons need it
 
     variance = math.fsum(sums**2)
@@ -247,7 +247,7 @@ def _over_clusters(excess: float, sums: Floats) -> float | None:
 
 
 def _places(names: Sequence[Hashable]) -> Indices:
-    """The number of each name, in the order of their first occurrence."""
+    """Number the distinct names in order of first occurrence."""
     place_of = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return np.array([place_of[name] for name in names], dtype=np.intp)
 

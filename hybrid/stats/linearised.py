@@ -1,6 +1,6 @@
-"""A metric as a sum over clusters: the contribution of every cluster to the distance between its value and the truth.
+"""A metric as a sum over clusters of their contributions to the distance between its value and the truth.
 
-Pure functions of cells, whose order does not matter. `hybrid/stats/__init__.py` makes intervals and tests of it.
+Pure functions of cells, whose order does not matter. `hybrid/stats/__init__.py` exports the intervals and tests.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from hybrid.core.types import Cell, Combine, Metric
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# A residual this small next to its numerator counts as zero.
+# A residual this small relative to its numerator counts as zero.
 _ROUNDING = 1e-12
 
-# Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well.
+# Avoids division by zero for a cluster that is nearly all of its stratum; its residual is nearly zero too.
 _MIN_FREE = 1e-9
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The cells summed by cluster and stratum, one row for each pair of these, in the order of the names."""
+    """The cells summed by cluster and stratum, one row for each such pair, in the order of names."""
 
     clusters: tuple[str, ...]
     strata: tuple[str, ...]
@@ -35,28 +35,28 @@ class Rows:
     stratum: Indices
     numerator: Floats
     denominator: Floats
-    # Every cell is a separate cluster and worth 0 or 1 of 1.
+    # Whether every cell is a separate cluster worth 0 or 1 of 1.
     single: bool
 
     @property
     def bounded(self) -> bool:
-        """Every row is in 0..denominator, but for rounding."""
+        """Whether every row is in 0..denominator, up to rounding."""
         slack = 1e-9 * self.denominator
         return bool(((self.numerator >= -slack) & (self.numerator <= self.denominator + slack)).all())
 
     def places(self) -> set[tuple[str, str]]:
-        """The pairs of cluster and stratum, by name."""
+        """Return the pairs of cluster and stratum, by name."""
         pairs = zip(self.cluster.tolist(), self.stratum.tolist(), strict=True)
         return {(self.clusters[cluster], self.strata[stratum]) for cluster, stratum in pairs}
 
     def sums(self) -> tuple[Floats, Floats]:
-        """Numerators and denominators by stratum."""
+        """Return the sums of numerators and of denominators by stratum."""
         count = len(self.strata)
         return summed(self.stratum, self.numerator, count), summed(self.stratum, self.denominator, count)
 
 
 def rows_of(cells: Iterable[Cell], combination: Combine) -> Rows:
-    """Sum the cells.
+    """Sum the cells by cluster and stratum.
 
     Raises:
         DataError: a cell is not finite, or negative where `combination` does not allow it.
@@ -72,7 +72,7 @@ def rows_of(cells: Iterable[Cell], combination: Combine) -> Rows:
     clusters, strata = tuple(sorted({c.cluster for c in cells})), tuple(sorted({c.stratum for c in cells}))
     places = [{name: place for place, name in enumerate(names)} for names in (clusters, strata)]
     key = np.array([places[0][c.cluster] * len(strata) + places[1][c.stratum] for c in cells], dtype=np.intp)
-    # Sums of the same numbers in another order differ in the last bit.
+    # Sort first: sums of the same numbers in another order differ in the last bit.
     order = np.lexsort((values[:, 1], values[:, 0], key))
     ordered = key[order]
     first = np.ones(len(cells), dtype=np.bool_)
@@ -86,9 +86,9 @@ def rows_of(cells: Iterable[Cell], combination: Combine) -> Rows:
 
 
 def paired_rows(a: Metric, b: Metric) -> tuple[Rows, Rows]:
-    """The rows of two solvers' metric, alike in clusters and strata.
+    """Return the rows of two solvers' metric, which have equal clusters and strata.
 
-    Raises `DataError`, naming the cluster, where they are not, or where the two are combined differently.
+    Raises `DataError`, naming the cluster, if they differ, or if the two are combined differently.
     """
     if a.combine != b.combine:
         raise DataError(f"{a.name!r} is combined as {a.combine} and {b.name!r} as {b.combine}")
@@ -99,12 +99,12 @@ def paired_rows(a: Metric, b: Metric) -> tuple[Rows, Rows]:
 
 
 def summed(places: Indices, values: Floats, count: int = 0) -> Floats:
-    """The sum of the values at each place, of `count` places at least."""
+    """Return the sum of the values at each index, for at least `count` indices."""
     return np.bincount(places, values, count).astype(np.float64)
 
 
 def value_of(rows: Rows, combination: Combine) -> float | None:
-    """The metric's value as `stats.combine` defines it; None without a positive denominator."""
+    """Return the metric's value as `stats.combine` defines it; None without a positive denominator."""
     above, below = rows.sums()
     if not below.any():
         return None
@@ -116,11 +116,11 @@ def value_of(rows: Rows, combination: Combine) -> float | None:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A metric as the weighted mean of its strata's ratios, strata without a denominator left out.
+    """A metric as the weighted mean of its strata's ratios; strata without a denominator are left out.
 
     `ratios`, `weights` (their sum is 1), `sizes` (Kish's effective number of clusters) and `squares` (the number that
-    the variance rests on, (sum of squares)^2 / sum of fourth powers) have one entry for each stratum; `shares` one for
-    each cluster: what it adds to the distance between value and truth, corrected for its leverage, so that the sum of
+    the variance rests on, (sum of squares)^2 / sum of fourth powers) have one entry per stratum. `shares` has one per
+    cluster: its contribution to the distance between value and truth, corrected for leverage, so that the sum of
     squares is the variance.
     """
 
@@ -130,29 +130,29 @@ class Estimate:
     sizes: Floats
     squares: Floats
     shares: Floats
-    # How many have a denominator.
+    # Number of clusters with a denominator.
     clusters: int
 
     @property
     def variance(self) -> float:
-        """Of the value, in its squared unit."""
+        """Variance of the value, in its squared unit."""
         return float(self.shares @ self.shares)
 
     @property
     def unit(self) -> float:
-        """Weight of one effective cluster in the value: 1 / their number, where all strata are alike."""
+        """Weight of one effective cluster in the value: 1 / their number if all strata are alike."""
         return float((self.weights**2 / self.sizes).sum())
 
     @property
     def freedom(self) -> float:
-        """Satterthwaite's degrees of freedom of the variance, for strata that vary alike and clusters of any size."""
+        """Satterthwaite's degrees of freedom of the variance, for equally varying strata and clusters of any size."""
         parts = self.weights**2 / self.sizes
         degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.squares - 1, 1)).sum())
         return max(1.0, min(degrees, self.clusters - 1.0))
 
 
 def estimate(rows: Rows, combination: Combine) -> Estimate | None:
-    """The linear form of a metric, under `root_of_ratio` of the mean square; None without a positive denominator."""
+    """Return the linear form of a metric (of the mean square, under `root_of_ratio`); None without a denominator."""
     value = value_of(rows, "ratio" if combination == "root_of_ratio" else combination)
     if value is None:
         return None
@@ -162,7 +162,7 @@ def estimate(rows: Rows, combination: Combine) -> Estimate | None:
     safe = np.where(positive, below, 1.0)
     ratios = above / safe
     present = rows.denominator > 0
-    # The only cluster of a stratum does not tell how its like vary: it is held against the mean of all strata (Lumley,
+    # A stratum with a single cluster does not show its variation, so compare it with the mean of all strata (Lumley,
     # Complex Surveys, 2010: single clusters "adjusted").
     lonely = (np.bincount(rows.stratum[present], minlength=len(positive)) == 1)[rows.stratum]
     expected = np.where(lonely, value, ratios[rows.stratum])
@@ -171,7 +171,7 @@ def estimate(rows: Rows, combination: Combine) -> Estimate | None:
     residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
     scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _MIN_FREE))
     shares = summed(rows.cluster, scale * residuals, len(rows.clusters))
-    # Parts of their stratum: a fourth power of a denominator itself could be too small for a number, or too great.
+    # Use fractions of the stratum: a fourth power of a denominator itself could underflow or overflow.
     part = rows.denominator / safe[rows.stratum]
     squares, fourth = (summed(rows.stratum, part**power, len(positive))[positive] for power in (2, 4))
     clusters = len(np.unique(rows.cluster[present]))

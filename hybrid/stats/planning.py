@@ -1,8 +1,8 @@
-"""How many questions a difference needs, and which difference questions can show, by the test that `contrast` makes.
+"""The number of questions that a difference needs, and the differences that questions can show, for `contrast`.
 
 design = Design.of((120, 60, 20), cluster=5)     # a mean over three tasks, five rows of one question each
 detectable_difference(design, 0.2)               # with a power of 0.8
-sample_size(design, 0.05, 0.2).questions         # of as many tasks, each larger or smaller alike
+sample_size(design, 0.05, 0.2).questions         # with the same tasks, all scaled alike
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from hybrid.stats.scatter import SKEWED_T, quantile_of
 # Assumed share of questions on which exactly one of two solvers is right: the recorded answers of four models to 1,901
 # BLINK val questions give 0.37 to 0.49 over the six pairs.
 TYPICAL_DISCORDANT = 0.4
-# Of answers to a design: the standard error of a power of 0.8 is 0.016.
+# Number of simulated sets of answers; the standard error of a power of 0.8 is then 0.016.
 DRAWS = 600
-# Degrees of freedom from which on the formula is as good as drawing answers.
+# Degrees of freedom from which the formula is as accurate as simulation.
 MANY = 100
-# Shares of differing answers are so far apart where answers have to be drawn for several pairs of solvers.
+# Step between shares of differing answers if answers must be simulated for several pairs of solvers.
 COARSE = 0.05
-# Below so many degrees of freedom over no fewer questions tasks are so unequal that answers have to be drawn.
+# With fewer degrees of freedom than this, over at least as many questions, tasks are so unequal that answers must be
+# simulated.
 UNEQUAL = 30
 
 
 @dataclass(frozen=True)
 class Design:
-    """The questions that two solvers answer: of each task how many rows each question (a cluster) has.
+    """The questions that two solvers answer: for each task the number of rows of each question (a cluster).
 
-    The rows of a cluster are taken to be answered alike. The metric is a mean over tasks, or over rows if not `macro`.
+    Rows of a cluster are assumed to be answered alike. The metric is a mean over tasks, or over rows if not `macro`.
     """
 
     tasks: tuple[tuple[float, ...], ...]
@@ -48,33 +49,33 @@ class Design:
 
     @classmethod
     def of(cls, sizes: Sequence[int], cluster: int = 1) -> Design:
-        """Tasks of so many rows, in clusters of `cluster` rows as far as they go."""
+        """Return tasks with these numbers of rows, in clusters of `cluster` rows plus a remainder."""
         return cls(tuple((cluster,) * (n // cluster) + (n % cluster,) * bool(n % cluster) for n in sizes))
 
     @property
     def questions(self) -> int:
-        """Rows of all tasks."""
+        """Number of rows in all tasks."""
         return round(sum(map(sum, self.tasks)))
 
     @property
     def clusters(self) -> int:
-        """Of all tasks."""
+        """Number of clusters in all tasks."""
         return sum(map(len, self.tasks))
 
     def scaled(self, clusters: int) -> Design:
-        """As many tasks, with so many clusters or, by rounding up, a few more, of the same sizes."""
+        """Return the same tasks scaled to `clusters` clusters in total (rounded up per task), of the same sizes."""
         counts = [math.ceil(len(task) * clusters / self.clusters) for task in self.tasks]
         task_counts = zip(self.tasks, counts, strict=True)
         return replace(self, tasks=tuple(tuple(itertools.islice(itertools.cycle(task), n)) for task, n in task_counts))
 
     @property
     def how(self) -> Combine:
-        """The combination of the metric."""
+        """How the metric combines its cells."""
         return "mean_of_ratios" if self.macro else "ratio"
 
     @cached_property
     def rows(self) -> Rows:
-        """A row for each cluster, wrongly answered."""
+        """One row per cluster, answered wrongly."""
         sizes = np.array([size for task in self.tasks for size in task], float)
         strata = np.repeat(np.arange(len(self.tasks)), [len(task) for task in self.tasks])
         names, tasks = (tuple(map(str, range(n))) for n in (len(sizes), len(self.tasks)))
@@ -83,7 +84,7 @@ class Design:
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The weights of its clusters and the degrees of freedom."""
+        """The weights of the clusters and the degrees of freedom."""
         result = estimate(self.rows, self.how)
         if result is None:
             raise UsageError("a design needs a question")
@@ -92,9 +93,9 @@ class Design:
 
 @cache
 def power_of(design: Design, difference: float, discordant: float, level: float = 0.05, draws: int = DRAWS) -> float:
-    """How often `contrast` finds a difference that is the same in all tasks, by drawn answers; the same ones each time.
+    """Return the simulated power of `contrast` for a difference that is equal in all tasks, with a fixed seed.
 
-    `discordant` is the share of questions on which exactly one solver is right; `level` the two-sided error.
+    `discordant` is the share of questions on which exactly one solver is right; `level` is the two-sided error.
     """
     rng, rows = np.random.default_rng(0), design.rows
     up, down, detections = (discordant + difference) / 2, (discordant - difference) / 2, 0
@@ -126,17 +127,17 @@ def _refuse(discordant: float | None, power: float, level: float) -> None:
 def sample_size(
     design: Design, difference: float, discordant: float | None = None, power: float = 0.8, level: float = 0.05
 ) -> Design:
-    """The design with as few clusters in these proportions as find a `difference` with this power.
+    """Return the smallest design of these proportions that finds a `difference` with this power.
 
-    The test is `contrast`. Of many questions it follows from Connor, Biometrics 43 (1987) 207-211, p. 209: each counts
-    1 / n in n = (z(level / 2) sqrt(psi) + z(1 - power) sqrt(psi - d^2))^2 / d^2, with psi the share `discordant`.
+    The test is `contrast`. For many questions the size follows from Connor, Biometrics 43 (1987) 207-211, p. 209: each
+    question has weight 1 / n, n = (z(level / 2) sqrt(psi) + z(1 - power) sqrt(psi - d^2))^2 / d^2, psi = `discordant`.
 
     Raises:
         UsageError: unless 0 < |difference| <= discordant <= 1 and 0 < level < power < 1.
     """
     _refuse(discordant, power, level)
     size = abs(difference)
-    # The share that is given, or the typical one as far as a difference of that size allows.
+    # The given share, or the typical one, raised if a difference of that size requires it.
     share = max(TYPICAL_DISCORDANT, size) if discordant is None else discordant
     if not 0 < size <= share:
         raise UsageError(f"--difference {difference} at {share} discordant: needs 0 < |difference| <= discordant <= 1")
@@ -152,10 +153,10 @@ def sample_size(
 def detectable_difference(
     design: Design, discordant: float | None = None, power: float = 0.8, level: float = 0.05
 ) -> float:
-    """The least difference of accuracies that `contrast` finds with this power.
+    """Return the smallest difference of accuracies that `contrast` finds with this power.
 
     Raises:
-        UsageError: so few questions cannot show any difference; or unless 0 < discordant <= 1, 0 < level < power < 1.
+        UsageError: too few questions to show any difference; or not 0 < discordant <= 1 and 0 < level < power < 1.
     """
     _refuse(discordant, power, level)
 
@@ -173,7 +174,7 @@ def detectable_difference(
 
 
 def _least(finds: Callable[[float], bool], step: float, high: float = 1.0) -> float | None:
-    """The least size that is found; None where not even `high` is."""
+    """Return the smallest size that is found; None if even `high` is not."""
     low = 0.0
     if not finds(high):
         return None
@@ -184,12 +185,12 @@ def _least(finds: Callable[[float], bool], step: float, high: float = 1.0) -> fl
 
 
 def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) -> float | None:
-    """The true difference that `contrast` finds with this power over such questions; None where it finds none.
+    """Return the true difference that `contrast` finds with this power over such questions; None if there is none.
 
-    It follows from the spread of the difference and its degrees of freedom, and so from the metric's own weights: of
-    shares so many clusters differ as here, or as a difference of that size needs. Of few single questions the exact
-    test has to find it too, which no difference passes below 6 questions; of very unequal tasks answers are drawn.
-    `python -m bench.sentences --power` measures it. Raises `DataError` as `contrast` does.
+    It follows from the spread of the difference and its degrees of freedom, and so from the metric's own weights. For
+    shares, the share of differing clusters is assumed to be as here, or as high as a difference of that size requires.
+    For few single questions the exact test must find it too, which is impossible below 6 questions; for very unequal
+    tasks answers are simulated. `python -m bench.sentences --power` measures it. Raises `DataError` as `contrast` does.
     """
     rows = paired_rows(a, b)
     paired = paired_difference(*rows, a.combine, share=a.share and b.share)
@@ -201,7 +202,7 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
         return quantiles * math.sqrt(variance)
     if paired.clusters >= FEW and freedom < UNEQUAL and len(rows[0].clusters) == len(rows[0].cluster):
         design, share = measured_design(a, b)
-        # Rounded up, so that many pairs of solvers over the same questions share what is drawn.
+        # Round up, so that many pairs of solvers over the same questions share the simulations.
         share = math.ceil(share / COARSE) * COARSE
         return _least(lambda size: _finds(design, size, max(share, size), power, level), COARSE / 5)
     differing = min(1.0, variance / paired.unit + paired.scatter.value**2)
@@ -220,7 +221,7 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
 
 
 def measured_design(a: Metric, b: Metric) -> tuple[Design, float]:
-    """The questions that two solvers answered, and the share on which they differ (clusters: by their means)."""
+    """Return the questions that two solvers answered, and the share on which they differ (by cluster means)."""
     rows_a, rows_b = paired_rows(a, b)
     size = rows_a.denominator
     valid = size > 0

@@ -1,9 +1,9 @@
-"""A paired randomisation test: the difference of two solvers next to those after swapping their answers.
+"""A paired randomisation test: compares the difference of two solvers with differences after swapping answers.
 
     randomisation(metric_of_a, metric_of_b).p_value
 
-It needs no formula for the metric's scatter, and so checks `contrast` from another side. `docs/statistics.md` says
-where it is the better of the two; `python -m bench.coverage --grouped` measures both.
+It needs no formula for the metric's sampling error, and so is an independent check of `contrast`.
+`docs/statistics.md` says when it is the better test; `python -m bench.coverage --grouped` measures both.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import numpy as np
 from hybrid.core.types import Combine, Metric
 from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
 
-# Up to this many differing clusters, all 2^16 = 65,536 rearrangements are counted instead of drawn ones.
+# Up to this many differing clusters, all rearrangements (at most 2^16 = 65,536) are enumerated instead of drawn.
 ENUMERATED = 16
 
-# Numbers held at a time: 32 MB.
+# Numbers held in memory at a time: 32 MB.
 _BLOCK = 4_000_000
 
-# Differences this near to each other, next to the values, count as equal.
+# Differences this close to each other, relative to the values, count as equal.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Randomisation:
-    """How often rearranged answers differ as much as those that were given.
+    """How often rearranged answers differ at least as much as the given ones.
 
-    `difference` is b minus a, None (as `p_value` then is) where a value is undefined. `clusters` counts those in which
-    the two differ: only these can be swapped to any effect. Of the `rearrangements`, all there are where `exact` and
-    drawn ones else, `as_far` differ at least as much, in either direction.
+    `difference` is b minus a; it and `p_value` are None if a value is undefined. `clusters` counts those in which the
+    two differ, because swapping others has no effect. Of the `rearrangements` (all if `exact`, else drawn), `as_far`
+    differ at least as much, in either direction.
     """
 
     difference: float | None
@@ -45,24 +45,25 @@ class Randomisation:
 def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Randomisation:
     """Test whether it matters which of two solvers gave which answers, cluster by cluster, by the metric itself.
 
-    Each cluster's cells of `a` and `b` are swapped or left, and both values computed anew, in every stratum that the
-    cluster is in. Edgington and Onghena, Randomization Tests (4th ed., 2007), chapter 6; Noreen, Computer-Intensive
-    Methods for Testing Hypotheses (1989), chapter 2. All rearrangements are counted for up to `ENUMERATED` clusters
-    that differ: p = count / 2^clusters. Else p = (count + 1) / (draws + 1), which keeps the level as a drawn p value
-    must (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology 9 (2010) 39, equation 2).
+    Each cluster's cells of `a` and `b` are swapped or left, and both values recomputed, in every stratum of the
+    cluster. Edgington and Onghena, Randomization Tests (4th ed., 2007), chapter 6; Noreen, Computer-Intensive Methods
+    for Testing Hypotheses (1989), chapter 2. For up to `ENUMERATED` differing clusters all rearrangements are
+    enumerated: p = count / 2^clusters. Otherwise p = (count + 1) / (draws + 1), which keeps the level of a test with
+    drawn rearrangements (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology 9 (2010) 39, eq.
+    2).
 
-    It tests more than an equal metric: that it does not matter at all which solver gave which answers to a cluster.
-    Where one solver's denominators are far greater (a ratio over what was answered), the metric can be equal and the
-    answers not exchangeable.
+    The null hypothesis is stronger than an equal metric: it does not matter at all which solver gave which answers to a
+    cluster. If one solver's denominators are far larger (a ratio over answered questions), the metric can be equal
+    while the answers are not exchangeable.
 
     Args:
         a: the first solver's metric.
-        b: the second's, with the same clusters in the same strata.
-        draws: rearrangements drawn where there are too many to count.
+        b: the second solver's metric, with the same clusters in the same strata.
+        draws: number of drawn rearrangements if there are too many to enumerate.
         seed: of the draws; the same seed gives the same p value.
 
     Raises:
-        DataError: other clusters or strata, or another way of combining.
+        DataError: other clusters or strata, or different ways of combining.
         ValueError: fewer than one draw.
     """
     if draws < 1:
@@ -71,7 +72,7 @@ def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Ra
 
 
 def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999, seed: int = 0) -> Randomisation:
-    """`randomisation` of rows that are alike in clusters and strata."""
+    """Apply `randomisation` to rows with equal clusters and strata."""
     value_a, value_b = value_of(rows_a, combination), value_of(rows_b, combination)
     if value_a is None or value_b is None:
         return Randomisation(None, None, 0, 0, False, 0)
@@ -79,7 +80,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
     differ = moved.any(axis=1)
     units, cluster = np.unique(rows_a.cluster[differ], return_inverse=True)
     clusters = len(units)
-    # What swapping a cluster moves from the second to the first: numerators and denominators by stratum.
+    # The change from swapping a cluster: numerators and denominators by stratum.
     moves = np.zeros((clusters, 2, len(rows_a.strata)))
     moves[cluster, :, rows_a.stratum[differ]] = moved[differ]
     exact = clusters <= ENUMERATED
@@ -92,7 +93,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
         sizes = ((min(block, draws - start), clusters) for start in range(0, draws, block))
         patterns = (rng.integers(0, 2, size, dtype=np.int8).astype(np.float64) for size in sizes)
     sums = ((1, *rows_a.sums()), (-1, *rows_b.sums()))
-    # Sums that should be 0 may be a rounding error away from it.
+    # Sums that should be 0 may differ from it by rounding.
     least = _ROUNDING * max(1.0, *(below.max(initial=0.0) for _, _, below in sums))
     far = abs(value_b - value_a) - _ROUNDING * (abs(value_a) + abs(value_b))
     as_far = 0
@@ -103,16 +104,19 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
             _values(above + sign * shifts[:, 0], below + sign * shifts[:, 1], least, combination)
             for sign, above, below in sums
         ]
-        # A value that a rearrangement leaves undefined counts as far: that can only make p greater.
+        # A value that a rearrangement leaves undefined counts as extreme, which can only increase p.
         as_far += int((~(np.abs(values[1] - values[0]) < far)).sum())
     count = 2**clusters if exact else draws
-    # Drawn rearrangements leave out the given one, which counts as well.
+    # Drawn rearrangements exclude the given one, which counts as well.
     p_value = as_far / count if exact else (as_far + 1) / (count + 1)
     return Randomisation(value_b - value_a, p_value, count, as_far, exact, clusters)
 
 
 def _values(above: Floats, below: Floats, least: float, combination: Combine) -> Floats:
-    """The metric by pattern, as `stats.combine` defines it; nan where it is undefined. Both are (patterns, strata)."""
+    """Return the metric of each pattern, as `stats.combine` defines it; nan if undefined.
+
+    Inputs: (patterns, strata).
+    """
     if combination == "mean_of_ratios":
         valid = below > least
         ratios = np.where(valid, above / np.where(valid, below, 1.0), 0.0)

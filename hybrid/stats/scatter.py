@@ -1,4 +1,4 @@
-"""How a value scatters around a truth: the skewed t that intervals and tests share."""
+"""The sampling error of a value: the skewed t distribution that intervals and tests share."""
 
 from __future__ import annotations
 
@@ -7,41 +7,40 @@ from dataclasses import dataclass
 
 from hybrid.stats.linearised import Floats
 
-# The method of `contrast` for many clusters, or several rows a cluster.
+# The method of `contrast` for many clusters, or clusters with several rows.
 SKEWED_T = "skewed t over clusters"
 
-# Clusters' worth of belief that a cluster which differs between two solvers differs in all of its rows.
+# Weight, in clusters, of the prior belief that a differing cluster differs in all of its rows.
 _JUMP_PRIOR = 0.1
 
 
 @dataclass(frozen=True)
 class ScatterError:
-    """Scatter of a value: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
+    """Sampling error: at a truth x above the value, variance + max(0, skew * x) with Student's t."""
 
     variance: float
     skew: float
     freedom: float
 
     def ends(self, value: float, tail: float) -> tuple[float, float]:
-        """Both ends of the interval around `value` that leaves `tail` out on each side."""
+        """Return both ends of the interval around `value` that leaves out probability `tail` on each side."""
         quantile = quantile_of(self.freedom, tail)
         shifts = [max(0.0, skew) * quantile**2 / 2 for skew in (-self.skew, self.skew)]
         reach = [math.hypot(shift, quantile * math.sqrt(self.variance)) + shift for shift in shifts]
         return value - reach[0], value + reach[1]
 
     def distance(self, value: float, truth: float) -> float:
-        """How far the value is above a truth, in standard errors at that truth."""
+        """Return how far the value is above a truth, in standard errors at that truth."""
         return (value - truth) / math.sqrt(self.variance + max(0.0, self.skew * (truth - value)))
 
 
 def scatter_error(shares: Floats, full_square: float, share: float, freedom: float) -> ScatterError:
-    """The scatter of a value from its clusters' shares.
+    """Return the sampling error of a value from its clusters' shares.
 
-    Two clusters that differ are added, with the square that is typical of those that do differ (the mean of the
-    squares, weighed by the squares), among them `_JUMP_PRIOR` clusters that differ wholly, whose square is
-    `full_square`.
-    `share` is a cluster's weight, 1 / their number where all are alike. What is added is known and thus adds degrees of
-    freedom.
+    Two differing clusters are added with the typical square of those that differ (the mean of the squares, weighted by
+    the squares), averaged with a prior of `_JUMP_PRIOR` clusters that differ completely, whose square is `full_square`.
+    `share` is a cluster's weight, 1 / their number if all are alike. The added part is known, so it increases the
+    degrees of freedom.
     """
     squares = shares**2
     variance = float(squares.sum())
@@ -55,14 +54,14 @@ def scatter_error(shares: Floats, full_square: float, share: float, freedom: flo
 
 
 def quantile_of(freedom: float, tail: float) -> float:
-    """The value that Student's t with so many degrees of freedom exceeds with probability `tail`."""
+    """Return the value that Student's t with `freedom` degrees of freedom exceeds with probability `tail`."""
     from scipy.special import stdtrit  # slow to import, and plain proportions do not need it
 
     return float(stdtrit(freedom, 1 - tail))
 
 
 def tail_of(level: float) -> float:
-    """The probability outside of an interval of this coverage, on one side. Raises `ValueError` outside of 0..1."""
+    """Return the one-sided probability outside an interval of this coverage. Raises `ValueError` outside 0..1."""
     if not 0 < level < 1:
         raise ValueError(f"level {level} is not inside 0..1")
     return (1 - level) / 2

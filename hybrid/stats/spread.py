@@ -1,4 +1,4 @@
-"""How far the values of repeated runs lie apart.
+"""The spread of values of repeated runs.
 
 spread([0.71, 0.74, 0.72]).sd
 """
@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from hybrid.stats import Interval
 from hybrid.stats.scatter import quantile_of, tail_of
 
-# The name of the method of the interval.
+# Name of the interval's method.
 OVER_RUNS = "Student's t over runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of `n` values their mean, standard deviation, least and greatest, and an interval for the mean.
+    """Mean, standard deviation and range of `n` values, and an interval for the mean.
 
-    `interval` is of the mean that ever more runs of the same questions would approach: it says nothing of other
-    questions. From a single value there is no `sd` and no `interval`; from values that are all the same the interval
-    is that value alone.
+    `interval` is for the mean that more and more runs of the same questions would approach; it does not cover other
+    questions. `sd` and `interval` are None for a single value; for equal values the interval is that value alone.
     """
 
     n: int
@@ -35,7 +34,7 @@ class Spread:
 
 
 def spread(values: Sequence[float], level: float = 0.95) -> Spread:
-    """Mean, sample standard deviation (n - 1), range, and the t interval of the mean: mean +- t sd / sqrt(n).
+    """Return mean, sample standard deviation (n - 1), range, and the t interval of the mean: mean +- t sd / sqrt(n).
 
     Student, Biometrika 6 (1908) 1-25. Raises `ValueError` without values, for one that is not finite, and for a level
     outside 0..1.
@@ -46,7 +45,7 @@ def spread(values: Sequence[float], level: float = 0.95) -> Spread:
     if not all(map(math.isfinite, values)):
         raise ValueError(f"not all of the values are finite: {list(values)}")
     low, high = min(values), max(values)
-    # A mean of equal floats can be rounded away from them.
+    # A rounded mean of equal floats may differ from them; clamp it.
     mean = min(high, max(low, math.fsum(values) / len(values)))
     if len(values) == 1:
         return Spread(1, mean, None, low, high, None)

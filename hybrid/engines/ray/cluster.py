@@ -152,7 +152,7 @@ def place_of_run(run: ResolvedRun) -> NodeCode:
 
 
 def other_program(place: NodeCode, node: str) -> str | None:
-    """Why an actor must not be used: another program would give other answers under the same name. None if it may.
+    """Return why an actor must not be used (its program or plug-ins differ from the run's), or None.
 
     Args:
         place: the run's program. Its plug-in folders are added to the search path.

@@ -56,11 +56,11 @@ class QuestionHandler:
         self._making: set[StoredImage] = set()
 
     async def images(self, sha256s: Iterable[str]) -> dict[str, ObjectRef[bytes]]:
-        """Ray objects of the images that the run has, by hash."""
+        """Return Ray objects of the images that the run has, by hash."""
         return self._shelf.refs(sha256s)
 
     async def tools(self) -> ToolActors:
-        """The actors that run tools."""
+        """Return the actors that run tools."""
         return await self._start_tools()
 
     async def notice(self, line: str) -> None:

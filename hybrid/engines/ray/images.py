@@ -37,7 +37,7 @@ class SharedImages:
         """Number of images put into the object store."""
 
     def refs(self, sha256s: Iterable[str]) -> dict[str, ObjectRef[bytes]]:
-        """Ray objects of the images that the store has; each image is put only once."""
+        """Return Ray objects of the images that the store has; each image is put only once."""
         by_hash: dict[str, ObjectRef[bytes]] = {}
         for sha256 in sha256s:
             if sha256 not in self._held and self._store.path(sha256).exists():
@@ -86,7 +86,7 @@ def _read_image(store: ImageStore, sha256: str) -> bytes:
 
 
 def of_question(question: Question) -> Iterator[str]:
-    """Hashes of all images that a dialogue about the question may show."""
+    """Yield the hashes of all images that a dialogue about the question may show."""
     yield from (image.sha256 for image in question.images)
     yield from _hashes(question.protocol)
 
@@ -101,7 +101,7 @@ def _hashes(value: Any) -> Iterator[str]:
 
 
 def of_attempt(attempt: Attempt) -> Iterator[str]:
-    """Hashes of all images in an attempt: those shown and those that tools made."""
+    """Yield the hashes of all images in an attempt: those shown and those that tools made."""
     for exchange in attempt.exchanges:
         derived_refs = (ref for step in exchange.reply.steps for ref in step.images)
         yield from (ref.image.sha256 for ref in (*exchange.prompt.images, *exchange.prompt.derived, *derived_refs))

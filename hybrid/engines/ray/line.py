@@ -41,7 +41,7 @@ class MessageChannel:
     async def request(
         self, method: Callable[Concatenate[QuestionHandler, P], Awaitable[R]], *args: P.args, **_: P.kwargs
     ) -> R:
-        """As `tell`, and return the method's result."""
+        """Send a message like `tell` and return the method's result."""
         number = next(self._numbers)
         wish: asyncio.Future[R] = self._loop.create_future()
         self._wishes[number] = wish

@@ -136,7 +136,7 @@ FromWorker = HandlerCall | Attempt | QuestionFailure
 
 @dataclass(frozen=True)
 class TimedResponse:
-    """The outcome of a request about a tool, and how long it has run."""
+    """The outcome of a request about a tool, and its running time."""
 
     outcome: Response | CallFailure
     elapsed: ElapsedTime

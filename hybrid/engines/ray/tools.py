@@ -55,7 +55,7 @@ class ToolActor:
     def __init__(self, setup: ToolSetup) -> None:
         self._refusal = settle(setup.place) or other_tools(setup, here())
         self._store = ImageStore(home() / "images")
-        # Findings are cached by the worker that asks.
+        # Outputs are cached by the worker that asks.
         self._executor = ProcessExecutor(FindingCache(None, self._store), options_of(setup))
         self._watches: dict[str, Stopwatch] = {}
 
@@ -83,7 +83,7 @@ class ToolActor:
         return TimedResponse(outcome, watch.read())
 
     async def look(self, token: str, awaited: bool) -> ElapsedTime | None:
-        """How long a request has run, or None if it has ended. `awaited`: whether a caller still waits."""
+        """Return how long a request has run, or None if it has ended. `awaited`: whether a caller still waits."""
         watch = self._watches.get(token)
         if watch is None:
             return None
@@ -96,13 +96,13 @@ class ToolActor:
 
 
 def options_of(setup: ToolSetup) -> ServiceOptions:
-    """The options of an actor: its share of the node's memory, and its GPU as device 0 (Ray hides the others)."""
+    """Return the options of an actor: its share of the node's memory, and its GPU as device 0."""
     share = memory_to_use() * 4 // 5 // setup.neighbours
     return replace(setup.options, device=setup.options.device.partition(":")[0], process_bytes=share)
 
 
 def other_tools(setup: ToolSetup, node: str) -> str | None:
-    """Why a node must not run tools: its weights select another backend than the run's. None if it may."""
+    """Return why a node must not run tools (its weights select another backend than the run's), or None."""
     loaded_tools: list[Tool] = [load("tools", name) for name in setup.backends]
     answering = backends_in_use(loaded_tools, setup.options.backend, setup.options.weights)
     for name, backend in setup.backends.items():
@@ -118,7 +118,7 @@ class ActorExecutor(MessageExecutor):
     """Runs tools in the tool actors of the cluster. All requests about one image go to one actor.
 
     Args:
-        cache: findings and images of the worker's node.
+        cache: tool outputs and images of the worker's node.
         shelf: images that the worker has put into the object store.
     """
 
@@ -127,7 +127,7 @@ class ActorExecutor(MessageExecutor):
         self._cache, self._store, self._shelf = cache, cache.store, shelf
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `MessageExecutor.ask`.
+        """See `MessageExecutor.ask`.
 
         Raises:
             Outage: also if the actor was lost more than `MAX_RETRIES` times.
@@ -151,7 +151,7 @@ class ActorExecutor(MessageExecutor):
             if isinstance(answer.outcome, CallFailure):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
-                # Fetch the finding's pictures if the actor has another store.
+                # Fetch the output's pictures if the actor has another store.
                 if missing := lacking(self._store, (ref.image.sha256 for ref in answer.outcome.finding.images)):
                     for sha256, data in (await actor.images.remote(missing)).items():
                         keep(self._store, sha256, data)

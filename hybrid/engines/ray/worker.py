@@ -116,7 +116,7 @@ class RayWorker:
             resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
             solver = self._solvers[request.solver]
             line.send(await attempt_question(self._setup.benchmark, resources, solver, question, request.solver))
-        # The run decides what an error means; no error may end this process.
+        # The run decides how to treat an error; no error may end this process.
         except BaseException as error:
             line.send(QuestionFailure.of(error))
         finally:
@@ -124,7 +124,7 @@ class RayWorker:
 
 
 class _Captions:
-    """The captions of the run, which it keeps: a caption is made by one question of all workers."""
+    """The run's cache of captions: a caption is made by only one question of all workers."""
 
     def __init__(self, line: MessageChannel) -> None:
         self._line = line
@@ -143,9 +143,9 @@ class _Captions:
 
 
 class _Log:
-    """The `ReplyLog` of a worker: what the run knows of its questions, and everything new is sent to it at once.
+    """The `ReplyLog` of a worker: the run's replies to its questions; new ones are sent to the run at once.
 
-    A reply is on its way when `keep` returns, and kept a moment later: a kill in between costs that call again.
+    A reply is being sent when `keep` returns, and saved a moment later; a kill in between costs that call again.
     """
 
     def __init__(self) -> None:
@@ -153,16 +153,16 @@ class _Log:
         self._known: dict[tuple[str, str], dict[tuple[int, int, str], bytes]] = {}
 
     def begin(self, key: tuple[str, str], line: MessageChannel, replies: Sequence[ModelReply]) -> None:
-        """A question, by solver and id, is under way, and this was said to it."""
+        """Register a running question, by solver and id, with the replies known so far."""
         self._known[key] = {(reply.call.ask, reply.call.call, reply.request_sha256): reply.reply for reply in replies}
         self._lines[key] = line
 
     def end(self, key: tuple[str, str]) -> None:
-        """The question has ended."""
+        """Remove a question that has ended."""
         del self._lines[key], self._known[key]
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-        """The reply to this request of this call, as the run knows it, or None."""
+        """Return the run's reply to this request of this call, or None."""
         cached = self._known.get((call.solver, call.question), {})
         return cached.get((call.ask, call.call, request_sha256))
 
@@ -173,17 +173,17 @@ class _Log:
 
 
 class MeterOfRun(RunMeter):
-    """The budget of the run over all workers: the run allows each call, and is told what it used."""
+    """The budget of the run over all workers: the run permits each call, and is told its usage."""
 
     def __init__(self, line: MessageChannel, limits: RunLimits) -> None:
         super().__init__(limits)
         self._line = line
 
     async def begin(self) -> None:
-        """Ask the run. Raises `RunBudgetSpent` where it allows no further call."""
+        """Reserve a call in the run's budget. Raises `RunBudgetSpent` if no further call is allowed."""
         if (refusal := await self._line.request(QuestionHandler.begin_call)) is not None:
             raise RunBudgetSpent(refusal)
 
     def end(self, used: Usage) -> None:
-        """Tell the run."""
+        """Report the usage of a call to the run."""
         self._line.tell(QuestionHandler.end_call, used)

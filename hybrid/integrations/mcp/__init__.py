@@ -1,1 +1,1 @@
-"""The Model Context Protocol: our tools as a server, and the tools of other servers in a run. Needs the extra `mcp`."""
+"""The Model Context Protocol: hybrid's tools as a server, and other servers' tools in a run. Needs extra `mcp`."""

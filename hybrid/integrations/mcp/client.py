@@ -1,8 +1,8 @@
-"""Foreign MCP servers in a run: `hybrid run --mcp NAME=URL|COMMAND`. Offered as `hybrid.foreign_tools`.
+"""External MCP servers in a run: `hybrid run --mcp NAME=URL|COMMAND`. Registered in `hybrid.foreign_tools`.
 
-A server is connected to with the first call of one of its tools. A call that takes too long is a `ToolError` and ends
-the connection. Calls whose connection breaks are repeated, one after the other: the one that breaks it again is at
-fault. A server that stays away for `AWAY_S` is an `Outage`. Findings are not cached: a server may answer otherwise.
+A server is connected on the first call of one of its tools. A call that takes too long is a `ToolError` and closes the
+connection. Calls whose connection breaks are repeated one by one; the one that breaks it again is at fault. A server
+that is unreachable for `AWAY_S` is an `Outage`. Outputs are not cached, because a server may answer differently.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Args, Tool
 
-# The package logs a traceback for every line of a server that is no message; what ends a call is an error of ours.
+# The package logs a traceback for every invalid line of a server; errors that end a call are reported by hybrid.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
-# Seconds for which calls wait for a server that cannot be reached; then it is asked once a call until it is back.
+# Seconds that calls wait for an unreachable server; afterwards each call tries once, until it is back.
 AWAY_S = 60.0
-# Connections that a call may break while no other is under way.
+# Maximum connections that a call may break while no other is running.
 MAX_BREAKS = 2
-# Seconds that a server has to start and list its tools.
+# Seconds for a server to start and list its tools.
 START_S = 120.0
-# Tools of a server; characters of text and of structured content as JSON, and images, of a result.
+# Limits: tools per server; per result, characters of text, characters of structured content as JSON, and images.
 MAX_TOOLS, MAX_TEXT, MAX_DATA, MAX_IMAGES = 64, 4000, 100_000, 8
 
 
 class BrokenConnection(ToolError):
-    """A server cannot be reached, or no longer; `sent` says whether the call had gone out."""
+    """A server cannot be reached, or its connection broke; `sent` tells whether the call had been sent."""
 
     def __init__(self, message: str, *, sent: bool = False) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class BrokenConnection(ToolError):
 
 @asynccontextmanager
 async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession, protocol.InitializeResult]]:
-    """A session with a server and its greeting. Raises `BrokenConnection` where it cannot be had, or breaks."""
+    """Yield a session with a server and its greeting. Raises `BrokenConnection` if it fails or breaks."""
     with tempfile.TemporaryFile() as stderr:
         try:
             async with AsyncExitStack() as stack:
@@ -69,7 +69,7 @@ async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession,
                     if server.is_url:
                         import httpx
 
-                        # A server on this machine is not reached through a proxy, whatever the environment says.
+                        # Proxy settings must not apply to a server on this machine.
                         asking = httpx.AsyncClient(
                             trust_env=not is_loopback(first), timeout=httpx.Timeout(30.0, read=300.0)
                         )
@@ -93,15 +93,15 @@ async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession,
 def foreign_tools(
     servers_given: Sequence[str], image_arguments: Mapping[str, str], used_names: Sequence[str]
 ) -> ForeignTools:
-    """The tools that the servers list now. Each server is started or reached, asked, and left again.
+    """Return the tools that the servers currently list. Each server is started or contacted, asked, and disconnected.
 
     Args:
         servers_given: the values of `--mcp`.
-        image_arguments: those of `--mcp-image`, by the name of the tool.
-        used_names: the names of our own tools.
+        image_arguments: the values of `--mcp-image`, by tool name.
+        used_names: the names of the built-in tools.
 
     Raises:
-        UsageError: a server cannot be reached, two have one name, or `--mcp-image` names no tool.
+        UsageError: an unreachable server, two servers with one name, or an unknown tool in `--mcp-image`.
     """
     servers: dict[str, ForeignServer] = {}
     tools: dict[str, McpTool] = {}
@@ -139,7 +139,7 @@ async def _list_tools(address: ServerAddress) -> tuple[ForeignServer, list[proto
 
 
 class McpConnection:
-    """A session that a task of its own keeps open: the package wants it closed in the task that opened it."""
+    """A session kept open by its own task, because the package requires closing it in the task that opened it."""
 
     def __init__(self, server: ServerAddress) -> None:
         self.session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
@@ -158,11 +158,11 @@ class McpConnection:
                 self.session.set_exception(broken)
 
     async def ask(self, mcp_tool: McpTool, arguments: dict[str, Json], watch: Stopwatch) -> protocol.CallToolResult:
-        """The result of a call, which runs from when there is a session. Raises `ToolError`, `BrokenConnection`."""
+        """Return the result of a call, timed from when a session exists. Raises `ToolError`, `BrokenConnection`."""
         name = mcp_tool.tool.card.name
         session = await asyncio.shield(self.session)
         params = protocol.CallToolRequestParams(name=mcp_tool.called, arguments=arguments)
-        # Not by `call_tool`: it matches results against patterns that the server wrote.
+        # `call_tool` would match results against patterns that the server wrote.
         request = protocol.ClientRequest(protocol.CallToolRequest(params=params))
         answer = asyncio.create_task(session.send_request(request, protocol.CallToolResult))
         try:
@@ -171,7 +171,7 @@ class McpConnection:
             if answer.done():
                 return answer.result()
         except McpError as error:
-            # A server that was started anew knows no session of before.
+            # A restarted server does not know earlier sessions.
             if error.error.code == protocol.CONNECTION_CLOSED or error.error.message == "Session terminated":
                 self.task.cancel()
                 raise BrokenConnection(f"{name}: {error.error.message}", sent=True) from error
@@ -185,16 +185,16 @@ class McpConnection:
 
 
 class McpTools(CachedTools):
-    """Runs our own tools as `CachedTools` does, and those of foreign servers by asking these."""
+    """Runs built-in tools as `CachedTools` does, and tools of external servers by calling them."""
 
     def __init__(self, foreign_tools: Mapping[str, McpTool], *args: Any, **options: Any) -> None:
-        """Nothing is connected yet; the further arguments are those of `CachedTools`."""
+        """Connect to nothing yet; the further arguments are those of `CachedTools`."""
         super().__init__(*args, **options)
         self._foreign = foreign_tools
         self._encoder = ImageEncoder(self.store, ImageRules())
         self._connections: dict[str, McpConnection] = {}
         self._repeating: dict[str, asyncio.Lock] = {}
-        # Servers that were waited for in vain.
+        # Servers whose waiting time has expired.
         self._given_up: set[str] = set()
 
     async def call(
@@ -207,7 +207,7 @@ class McpTools(CachedTools):
         *,
         overlays: bool = True,
     ) -> Finding:
-        """The finding of a call: see `CachedTools.call`."""
+        """See `CachedTools.call`."""
         name = tool.card.name
         mcp_tool = self._foreign.get(name)
         if mcp_tool is None or mcp_tool.tool is not tool:
@@ -223,7 +223,7 @@ class McpTools(CachedTools):
         try:
             answer = await self._ask(mcp_tool, arguments, spent)
         except BrokenConnection:
-            # One call at a time asks a server anew.
+            # Reconnect with one call at a time.
             async with self._repeating.setdefault(mcp_tool.address.name, asyncio.Lock()):
                 answer = await self._ask_again(mcp_tool, arguments, spent)
         self._given_up.discard(mcp_tool.address.name)
@@ -234,9 +234,9 @@ class McpTools(CachedTools):
     async def _ask_again(
         self, mcp_tool: McpTool, arguments: dict[str, Json], spent: CallTime
     ) -> protocol.CallToolResult:
-        """The result of a call whose connection broke; no other such call is under way.
+        """Repeat a call whose connection broke, while no other such call is running, and return its result.
 
-        Raises `ToolError`, or `Outage` where the server stays away or this is closed.
+        Raises `ToolError`, or `Outage` if the server stays unreachable or this service is closed.
         """
         server, start, breaks, pause = mcp_tool.address.name, self._clock(), 0, 0.25
         while True:
@@ -269,18 +269,18 @@ class McpTools(CachedTools):
         finally:
             answer.cancel()
             if watch.read().ran >= self._timeouts.running_s:
-                # A question without time left says nothing about the server, and its connection stays.
+                # A question that ran out of time says nothing about the server, so only a call's own timeout closes it.
                 connection.task.cancel()
 
     def close(self) -> None:
-        """Answer no more calls; a caller that still waits gets an `Outage`."""
+        """Stop answering calls; a caller that still waits gets an `Outage`."""
         super().close()
         for connection in self._connections.values():
             connection.task.cancel()
 
 
 def _part(content: protocol.ContentBlock) -> str | bytes:
-    """A part of a result as a model can be shown it: a text, or a picture as base64; of others that they are there."""
+    """Return a part of a result for a model: text, or an image as base64; for other types a placeholder."""
     if isinstance(content, protocol.TextContent):
         return content.text
     if isinstance(content, protocol.ImageContent):
@@ -298,11 +298,11 @@ def _part(content: protocol.ContentBlock) -> str | bytes:
 
 
 def texts_match(texts: Sequence[str], structured: Mapping[str, Json]) -> bool:
-    """Whether the text parts of a result say what its structured content says.
+    """Return whether the text parts of a result agree with its structured content.
 
     FastMCP wraps a list as `{"result": [...]}` and writes one text part per item, but flattens nested lists and omits
-    nulls: `[0.5, None, 0.7]` arrives as the texts "0.5" and "0.7". Of an object that is not wrapped, one text part is
-    its JSON, or prose that the server wrote for people and that nothing can be compared with.
+    nulls: `[0.5, None, 0.7]` arrives as the texts "0.5" and "0.7". For an object that is not wrapped, the text is its
+    JSON, or prose for people that cannot be compared.
     """
     if structured.keys() == {"result"}:
         value = structured["result"]
@@ -328,18 +328,18 @@ def _is_text_of(text: str, value: Json) -> bool:
 def finding_of(
     name: str, version: str, result: protocol.CallToolResult, images: Sequence[ImageRef], store: ImageStore
 ) -> Finding:
-    """The finding of the tool `name` on `images`.
+    """Convert a result of the tool `name` on `images` to a tool output.
 
-    Images of the result are in the store and belong to the first image of the call, where it has one.
-    `confidence` is that of the structured content where it is a number in 0..1, else 0.0.
+    Images of the result are stored and belong to the call's first image, if any. `confidence` is that of the structured
+    content if it is a number in 0..1, else 0.0.
 
     Raises:
-        ToolError: the server says that the call has failed, or the result is empty, too large or cannot be read.
+        ToolError: the server reports a failed call, or the result is empty, too large or unreadable.
     """
     parts = [_part(content) for content in result.content]
     text = clean(redact("\n".join(part for part in parts if isinstance(part, str))), MAX_TEXT)
     encoded = [part.decode() for part in parts if isinstance(part, bytes)]
-    # JSON has no number that is none; the rest of the result is as good as without it.
+    # Replace non-finite numbers, which JSON does not have, by null and keep the rest.
     structured = json.loads(json.dumps(result.structuredContent or {}), parse_constant=lambda _: None)
     data_text = json.dumps(structured)
     data = json.loads(redact(data_text))

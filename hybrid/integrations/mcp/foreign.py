@@ -1,11 +1,11 @@
-"""The tools of foreign MCP servers as a run offers them.
+"""The tools of external MCP servers in the form that a run offers.
 
     tool = foreign_tool(server, protocol.Tool(name="outline", inputSchema=schema), "photo:base64")
     tool.arguments([("iVBORw0...", "image/png")])                                   # {"photo": "iVBORw0..."}
 
-The user names the arguments that take an image (`--mcp-image`). They leave the schema: a model names an image (`img:1`)
-as for any other tool, and the bytes are filled in. Other arguments are checked by the server; a model reads its clean
-texts and what `spec` keeps of its schemas.
+The user names the arguments that take an image (`--mcp-image`). These are removed from the schema: a model names an
+image (`img:1`) as for any other tool, and the bytes are filled in. Other arguments are validated by the server; a model
+sees cleaned texts and the parts of the schemas that `spec` keeps.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from hybrid.serving.foreign_tools import ForeignServer, ForeignTool
 from hybrid.tool import Card, Tool
 from hybrid.tool.args import args_of_schema
 
-# The backend of findings of foreign tools.
+# The backend name in outputs of external tools.
 BACKEND = "mcp"
-# Characters of a tool's name, of its description, and of the description of one argument.
+# Maximum characters of a tool's name, of its description, and of an argument's description.
 MAX_NAME_LENGTH, MAX_DESCRIPTION, MAX_WORDS = 64, 4000, 300
-# Characters of a schema, which goes out with every call of a model, and references, which multiply what they hold.
+# Maximum characters of a schema, which is sent with every model call, and maximum references, which multiply content.
 MAX_SCHEMA, MAX_REFERENCES = 20_000, 16
-# How an image is written: `data:image/png;base64,...`, or the base64 alone.
+# The forms in which an image is sent: `data:image/png;base64,...`, or only the base64.
 SENT_AS = ("data_url", "base64")
 
 
 def clean(text: str, most: int) -> str:
-    """The text without invisible characters except newline and tab; a cut after `most` characters is noted."""
+    """Return the text without invisible characters except newline and tab; truncation after `most` is noted."""
     printable = "".join(char for char in text if char in "\n\t" or unicodedata.category(char)[0] != "C").strip()
     return (
         printable
@@ -51,30 +51,30 @@ def clean(text: str, most: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text as one line of at most 300 characters."""
+    """Return the text as one line of at most 300 characters."""
     line = " ".join(clean(text[:3000], 3000).split())
     return line if len(line) <= 300 else f"{line[:297]}..."
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where a server is reached: its name in the run, and the words of its command or its URL alone."""
+    """The address of a server: its name in the run, and the words of its command, or only its URL."""
 
     name: str
     words: tuple[str, ...]
 
     def __str__(self) -> str:
-        """URL or command without its secrets; redacted word by word, since quotes would take a secret apart."""
+        """Return URL or command without secrets; redacted word by word, since quoting would split a secret."""
         return redact(self.words[0]) if self.is_url else shlex.join(map(redact, self.words))
 
     @property
     def is_url(self) -> bool:
-        """Whether it is reached over HTTP, not started by a command."""
+        """Whether it is reached over HTTP instead of started by a command."""
         return re.match(r"https?://", self.words[0], re.IGNORECASE) is not None
 
 
 def read_server(spec: str) -> ServerAddress:
-    """The address in a value of `--mcp`. Raises `UsageError`."""
+    """Parse a value of `--mcp`. Raises `UsageError`."""
     name, _, command = spec.strip().partition("=")
     try:
         words = shlex.split(command)
@@ -87,14 +87,14 @@ def read_server(spec: str) -> ServerAddress:
 
 @dataclass(frozen=True)
 class McpTool(ForeignTool):
-    """A tool of a server, which calls it `called`; each argument in `images` takes an image, in a form of `SENT_AS`."""
+    """A server's tool, `called` so by the server; each argument in `images` takes an image in a form of `SENT_AS`."""
 
     address: ServerAddress
     called: str
     images: Mapping[str, str]
 
     def arguments(self, images: Sequence[tuple[str, str]]) -> dict[str, Json]:
-        """Images, each as base64 and media type, as arguments."""
+        """Return the images, each given as base64 and media type, as arguments."""
         return {
             name: base64 if form == "base64" else f"data:{media_type};base64,{base64}"
             for (name, form), (base64, media_type) in zip(self.images.items(), images, strict=True)
@@ -102,7 +102,7 @@ class McpTool(ForeignTool):
 
 
 def foreign_name(server: str, tool_name: str) -> str:
-    """The name in a run of what the server calls `called`: lower-case letters, digits and underscores."""
+    """Return a tool's name in a run from the server's name for it: lower-case letters, digits and underscores."""
     words = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", tool_name).lower())
     return f"{server}_{words.strip('_')}"[:MAX_NAME_LENGTH].strip("_")
 
@@ -110,10 +110,10 @@ def foreign_name(server: str, tool_name: str) -> str:
 def foreign_tool(
     address: ServerAddress, server: ForeignServer, remote_tool: protocol.Tool, image_arguments: str = ""
 ) -> McpTool:
-    """A tool as the server lists it, with the value of `--mcp-image`: `ARGUMENT[:data_url|base64],...`.
+    """Return a tool from a server's list, with the value of `--mcp-image`: `ARGUMENT[:data_url|base64],...`.
 
     Raises:
-        UsageError: it cannot be offered; the message says why.
+        UsageError: it cannot be offered; the message gives the reason.
     """
     name, properties = foreign_name(server.name, remote_tool.name), remote_tool.inputSchema.get("properties", {})
     split = [entry.strip().partition(":") for entry in image_arguments.split(",") if entry]
@@ -126,7 +126,7 @@ def foreign_tool(
                 available, forms = ", ".join(properties) or "none", ", ".join(SENT_AS)
                 raise UsageError(f"--mcp-image {argument}:{form}: its arguments are {available}; sent as {forms}")
         tool = Tool(card, args_of_schema(arguments_schema(remote_tool.inputSchema, images), dict))
-        # The server's own schema is not checked: only what `spec` keeps of it goes out.
+        # Validate only what `spec` keeps of the server's schema, because only that is sent.
         Draft202012Validator.check_schema(spec(tool)["function"]["parameters"], format_checker=None)
     except DataError as error:
         raise UsageError(f"{error}; if it takes an image, write --mcp-image {name}=ARGUMENT") from None
@@ -140,7 +140,7 @@ def foreign_tool(
 
 
 def arguments_schema(schema: Mapping[str, Any], images: Collection[str]) -> dict[str, Any]:
-    """The schema of all arguments but `images`, in clean texts. Raises `UsageError` where it is too large."""
+    """Return the schema of all arguments except `images`, with cleaned texts. Raises `UsageError` if too large."""
     text = json.dumps(schema)
     if len(text) > MAX_SCHEMA or text.count('"$ref"') > MAX_REFERENCES:
         raise UsageError(f"its schema has over {MAX_SCHEMA:,} characters or {MAX_REFERENCES} references")

@@ -1,11 +1,10 @@
-"""The tools as an MCP server (modelcontextprotocol.io): over stdio, or as streamable HTTP on this machine alone.
+"""Hybrid's tools as an MCP server (modelcontextprotocol.io): over stdio, or streamable HTTP on this machine only.
 
     hybrid tools serve --tools crop,depth --allow-folder pictures
     hybrid tools serve --http
 
-A result holds the finding's text and pictures as content, and its numbers, confidence and backend as structured
-content. What a tool cannot answer is a result that says so (`isError`). What the server does for others is in
-docs/security.md. It needs the extra `mcp`.
+A result has text and pictures as content, and numbers, confidence and backend as structured content. If a tool cannot
+answer, the result says so (`isError`). docs/security.md describes the server's exposure. It needs the extra `mcp`.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from hybrid.version import __version__
 
 ADDRESS = "127.0.0.1"
 PATH = "/mcp"
-# Of one HTTP request: an image as base64 takes four bytes for three.
+# Maximum bytes of one HTTP request; base64 encodes three bytes of an image as four.
 MAX_BODY_BYTES = 2 * MAX_BYTES
 METHODS = ("POST", "DELETE")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Seconds that calls under way have when the server is ended.
+# Seconds for running calls to finish when the server is stopped.
 LEAVE_S = 2
-# JSON schema of the structured content of every tool.
+# JSON schema of the structured content, the same for all tools.
 STRUCTURE: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 Scope = MutableMapping[str, Any]
@@ -59,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
-    """A server of the tools in the box; it is not connected to anything yet."""
+    """Return a server for the toolbox, which is not connected yet."""
     by_name = "" if toolbox.folder is None else " or as the path of a file from the allowed folder on"
     server: Server[Any, Any] = Server(
         "hybrid",
@@ -101,16 +100,16 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
         failed = protocol.CallToolResult(content=[protocol.TextContent(type="text", text=message)], isError=True)
         return protocol.ServerResult(failed)
 
-    # Not by the decorators: theirs checks arguments first, and would answer with the data of an image in its error.
+    # The package's decorators would validate arguments first, and put image data into their error messages.
     server.request_handlers[protocol.ListToolsRequest] = list_tools
     server.request_handlers[protocol.CallToolRequest] = call_tool
     return server
 
 
 def serve(toolbox: Toolbox, port: int | None) -> None:
-    """Serve over stdin and stdout, or over HTTP on a port, 0 for one that is free, whose address goes to stderr."""
+    """Serve over stdin and stdout, or over HTTP on a port (0 for a free one), printing the address on stderr."""
     if port is None:
-        # An orderly end would wait for a thread that waits for stdin, and there is nothing to save.
+        # An orderly end would wait for a thread that reads stdin, and there is nothing to save.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         asyncio.run(serve_stdio(toolbox))
         return
@@ -124,8 +123,8 @@ def serve(toolbox: Toolbox, port: int | None) -> None:
 async def serve_stdio(toolbox: Toolbox) -> None:
     """Serve over this process's own stdin and stdout until stdin ends.
 
-    Until then what else reads finds nothing, and what else prints goes to stderr. The numbers 0 and 1 themselves are
-    moved: it holds for libraries in C and for processes that a tool starts.
+    Meanwhile other readers of stdin get nothing, and other output goes to stderr. The file descriptors 0 and 1
+    themselves are redirected, so that this includes C libraries and processes that a tool starts.
     """
     server = mcp_server(toolbox)
     sys.stdout.flush()
@@ -146,11 +145,11 @@ async def serve_stdio(toolbox: Toolbox) -> None:
 
 
 class LoopbackOnly:
-    """Another ASGI application behind the rules of a server on this machine; `hybrid view` has the same.
+    """An ASGI application with the access rules of a local server; `hybrid view` uses the same rules.
 
-    A request whose `Host` is not the address that was opened is answered with 421 (DNS rebinding), one from another
-    `Origin` with 403, another path with 404. GET is answered with 405: it would open a stream of events, which this
-    server has none of, and keep the connection for as long as the client likes. All is decided before the body is read.
+    A request with a `Host` other than the opened address gets 421 (DNS rebinding), one from another `Origin` 403, one
+    for another path 404. GET gets 405: it would open an event stream, which this server does not have, and keep the
+    connection open indefinitely. All checks precede reading the body.
     """
 
     def __init__(self, app: App, port: int) -> None:
@@ -182,7 +181,7 @@ def _values(scope: Scope, name: bytes) -> list[str]:
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on 127.0.0.1; 0 for a port that is free. Raises `OSError` where it is taken."""
+    """Return a listening socket on 127.0.0.1; port 0 for a free one. Raises `OSError` if the port is taken."""
     bound = socket.socket()
     try:
         bound.bind((ADDRESS, port))
@@ -194,9 +193,9 @@ def listening(port: int) -> socket.socket:
 
 
 async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
-    """Serve on a socket that `listening` made, until SIGINT or SIGTERM comes. Only in the main thread.
+    """Serve on a socket from `listening` until SIGINT or SIGTERM. Only in the main thread.
 
-    Each request is answered for itself and with JSON: the tools remember nothing of who asks.
+    Each request is answered separately with JSON, because the tools keep no state about clients.
     """
     manager = StreamableHTTPSessionManager(
         mcp_server(toolbox), json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
@@ -223,9 +222,9 @@ async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
 
 
 class _Ended(uvicorn.Server):
-    """A server that a signal ends in order, and that is all: uvicorn's own raises the signal once more."""
+    """A server that a signal only stops in order; uvicorn's own would raise the signal again."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Nothing: the handlers are those of the event loop."""
+        """Do nothing, because the event loop has its own handlers."""
         yield

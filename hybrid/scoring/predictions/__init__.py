@@ -1,8 +1,8 @@
 """Predictions in formats that belong to no single benchmark: `hybrid score FILE --benchmark blink --data DIR`.
 
-One module a format: `vlmevalkit` (sheets, tsv and xlsx), `lmms_eval` (sample logs, jsonl), `inspect` (logs, eval and
-json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by their columns or fields, not by their
-names. `join` puts the rows to the benchmark's questions; one more format is one more module in `READERS`.
+Each format has one module: `vlmevalkit` (sheets, tsv and xlsx), `lmms_eval` (sample logs, jsonl), `inspect` (logs,
+eval and json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by columns or fields, not by
+name. `join` matches the rows to the benchmark's questions; to add a format, add a module to `READERS`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ FORMATS = (
 
 
 def recognise(path: Path) -> Recognised | None:
-    """The predictions at `path`, a file or a folder; None where no reader knows them.
+    """Return the predictions at `path`, a file or a folder; None if no reader recognises them.
 
     Raises:
-        DataError: a file of a known format that cannot be used, naming file and row.
-        UsageError: a folder that holds several sets of predictions.
+        DataError: an unusable file of a known format; the message names file and row.
+        UsageError: a folder with several sets of predictions.
     """
     for read in READERS:
         if (recognised := read(path)) is not None:

@@ -1,4 +1,4 @@
-"""The rows that a reader of foreign predictions returns, and how they were joined to questions."""
+"""The rows that readers of other programs' predictions return, and how they were joined to questions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hybrid.benchmarks.base import PredictedRow, Prediction
 from hybrid.core.types import Json, Question
 from hybrid.display.terminal import how_many
 
-# So many ids are named where a list is counted.
+# Maximum number of ids named in a list.
 NAMED = 5
-# What the reader of a zip raises of one that is damaged, encrypted or compressed in another way.
+# Exceptions that a zip reader raises for a damaged, encrypted or unsupported archive.
 UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
     *(RuntimeError, ValueError, OSError),
@@ -24,7 +24,7 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class Recognised:
-    """The rows of predictions whose format was recognised; `notes` are whole sentences about them."""
+    """The rows of predictions in a recognised format; `notes` are full sentences about them."""
 
     format: str
     rows: tuple[PredictedRow, ...]
@@ -33,10 +33,10 @@ class Recognised:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where imported predictions come from, and what of them has no counterpart.
+    """The source of imported predictions, and what could not be matched.
 
-    `missing` are the data's questions (without variants) without a prediction, `extra` the predictions that the data
-    has no question for.
+    `missing` are the data's questions (without variants) that have no prediction, `extra` the predictions that have no
+    question in the data.
     """
 
     format: str
@@ -45,7 +45,7 @@ class Origin:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> tuple[str, ...]:
-        """The lines printed about them."""
+        """Return the lines to print."""
         lines = [f"format: {self.format}", *self.notes]
         if self.missing:
             count = how_many(len(self.missing), verb=("of the data has", "of the data have"))
@@ -62,18 +62,18 @@ class Joined:
 
     pairs: tuple[tuple[Question, Prediction], ...]
     origin: Origin
-    # Where the data come from, as a manifest has it (`{"kind": "sample", ...}`); empty without `--data`.
+    # The data's source, as in a manifest (`{"kind": "sample", ...}`); empty without `--data`.
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
 def first(names: Sequence[str]) -> str:
-    """The first few of a list, and how many more there are."""
+    """Return the first few names, and the number of the rest."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
 
 
 def letter_of(answer: str) -> str:
-    """A gold answer as both harnesses write it, `(A)` or `A`, without the parentheses and blanks around it."""
+    """Return a gold answer, `(A)` or `A` depending on the harness, without parentheses and spaces."""
     bare = answer.strip()
     match = re.fullmatch(r"\(\s*([A-Za-z])\s*\)", bare)
     return match[1].upper() if match else bare

@@ -1,7 +1,7 @@
-"""Files of Every Eval Ever: `UUID.json` with `UUID_samples.jsonl` beside it, or a folder with one such pair.
+"""Files of Every Eval Ever: `UUID.json` next to `UUID_samples.jsonl`, or a folder with one such pair.
 
 Rows have `sample_id`, `input.reference` (the right answer), `output.raw` or `messages`, `error` and `metadata.task`.
-Questions stand there as hashes or as one text with their options, so they are joined by id.
+Questions appear as hashes or as one text that includes the options, so rows are joined by id.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MAX_AGGREGATE = 50_000_000
 
 
 def read(path: Path) -> Recognised | None:
-    """The rows of a file of samples, of the one that an aggregate names, or of the only one in a folder.
+    """Return the rows of a sample file, of the file that an aggregate names, or of the only one in a folder.
 
     Raises:
-        DataError: a row without its fields, or an aggregate without its rows.
-        UsageError: a folder with several.
+        DataError: a row without required fields, or an aggregate without its rows.
+        UsageError: a folder with several sample files.
     """
     if (file := _samples_of(path)) is None:
         return None
@@ -44,7 +44,7 @@ def read(path: Path) -> Recognised | None:
 
 
 def _samples_of(path: Path) -> Path | None:
-    """The file of rows; None for another format."""
+    """Return the file of rows; None for another format."""
     if path.is_dir():
         files = sorted(path.rglob(f"*{SAMPLES}"))
         if len(files) > 1:
@@ -64,7 +64,7 @@ def _samples_of(path: Path) -> Path | None:
         return None
     file = path.with_name(f"{path.stem}{SAMPLES}")
     if not file.is_file():
-        raise DataError(f"{path}: its rows, {file.name}, do not lie beside it")
+        raise DataError(f"{path}: its rows, {file.name}, are not in the same folder")
     return file
 
 

@@ -1,6 +1,6 @@
-"""A JSON object of ids and answers, the form that servers of benchmarks take: `{"val_Jigsaw_1": "(A)", ...}`.
+"""A JSON object of ids and answers, as benchmark servers take it: `{"val_Jigsaw_1": "(A)", ...}`.
 
-It says neither question nor right answer, so the data have to be given.
+It contains neither questions nor right answers, so `--data` is required.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from hybrid.benchmarks.base import PredictedRow
 from hybrid.display.terminal import how_many
 from hybrid.scoring.predictions.base import Recognised
 
-# Bytes of the largest file that is read: a letter for each of a million questions.
+# Maximum bytes of a file, enough for a letter for each of a million questions.
 MAX_BYTES = 100_000_000
 
 
 def read(path: Path) -> Recognised | None:
-    """The answers of a .json file whose values are texts, numbers or null; None for any other file.
+    """Return the answers of a .json file whose values are texts, numbers or null; None for any other file.
 
-    A number is no letter: it costs its question, and not the file. A file of numbers alone holds something else.
+    A number is not a letter and counts as that question's answer only; a file of numbers alone is another format.
     """
     if path.suffix.lower() != ".json" or not path.is_file() or path.stat().st_size > MAX_BYTES:
         return None
@@ -40,5 +40,5 @@ def read(path: Path) -> Recognised | None:
 
 
 def _letter(answer: str) -> str:
-    """The answer; nothing for `(Z)`, which a submission holds where there was none."""
+    """Return the answer; empty for `(Z)`, which a submission holds for unanswered questions."""
     return "" if answer.strip().strip("()").upper() == "Z" else answer

@@ -1,7 +1,8 @@
-"""Logs of Inspect AI, `.eval` (a zip of JSON) and `.json`, also those that `hybrid export --to inspect` wrote.
+"""Logs of Inspect AI, `.eval` (a zip of JSON) and `.json`, including those from `hybrid export --to inspect`.
 
-Read without Inspect: `samples` of a `.json`, `samples/ID_epoch_N.json` of a `.eval`. Of a sample count `id`, `epoch`,
-`target`, `choices`, the last reply (`output`, else the last message of the assistant) and `metadata.task`.
+Inspect is not needed: the reader uses `samples` of a `.json`, `samples/ID_epoch_N.json` of a `.eval`. It reads a
+sample's `id`, `epoch`, `target`, `choices`, last reply (`output`, else the assistant's last message) and
+`metadata.task`.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from hybrid.core.errors import DataError, needed_by
 from hybrid.display.terminal import how_many
 from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, letter_of
 
-# The number of zstd among the compressions of a zip.
+# Zip compression method number of zstd.
 ZSTD = 93
-# Bytes of one sample, and of a whole `.json`: pictures are in them.
+# Maximum bytes of one sample, and of a full `.json`; both include pictures.
 MAX_SAMPLE, MAX_LOG = 200_000_000, 2_000_000_000
-# Entries of a `.eval`: a sample has one, beside some of the whole.
+# Maximum entries of a `.eval`: one per sample, plus a few for the log.
 MAX_ENTRIES = 1_000_000
 
 
 def read(path: Path) -> Recognised | None:
-    """The first epoch of every sample; None for a file that is no such log. Raises `DataError` for a broken one."""
+    """Return the first epoch of every sample; None if not such a log. Raises `DataError` for a broken log."""
     if not path.is_file():
         return None
     if path.suffix.lower() == ".eval":
@@ -89,13 +90,13 @@ def _of_zip(path: Path) -> Iterator[tuple[Any, str]]:
 
 
 def _unzstd(path: Path, entry: zipfile.ZipInfo) -> bytes:
-    """The content of an entry that is compressed by zstd, which `zipfile` cannot read before Python 3.14."""
+    """Return the content of a zstd-compressed entry, which `zipfile` cannot read before Python 3.14."""
     with needed_by(f"{path} (compressed by zstd; a log in .json needs nothing)"):
         import pyarrow as pa
 
     with path.open("rb") as file:
         file.seek(entry.header_offset)
-        # A local header of 30 bytes; its last two numbers are the lengths of the name and of what follows it.
+        # A local header has 30 bytes; its last two numbers are the lengths of the name and of the extra field.
         name_length, more_length = struct.unpack("<HH", file.read(30)[26:])
         file.seek(name_length + more_length, 1)
         packed = file.read(entry.compress_size)
@@ -131,7 +132,7 @@ def _reply(sample: Mapping[str, Any]) -> str:
 
 
 def words_of(message: Any) -> str:
-    """The text of a message, whose content is text or a list of parts; reasoning is no part of a reply."""
+    """Return the text of a message, whose content is text or a list of parts; reasoning is left out."""
     content = message.get("content") if isinstance(message, dict) else message
     if isinstance(content, str):
         return content

@@ -1,9 +1,8 @@
-"""Rows of a foreign format put to the benchmark's own questions, by the safest way that is open to them.
+"""Matches rows of another program's format to the benchmark's questions, by the most reliable available key.
 
-In this order: by the benchmark's id; by an index that is the id of one's own questions; by the place within the task,
-where all that the file says of question, options
-and answer agrees in every row of the task; by question text and options, where they fit one question only. What fits
-none is listed, never dropped in silence.
+In this order: the benchmark's id; an index that is the id of custom questions; the position within the task, if
+question, options and answer agree in every row as far as the file has them; question text and options, if they match
+exactly one question. Rows without a match are listed, never dropped silently.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ HOW: Mapping[str, str] = {
 
 
 def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Question]) -> Joined:
-    """The rows with their questions, in the order of the data.
+    """Return the rows with their questions, in the order of the data.
 
     Raises:
-        DataError: two rows for one question, a gold answer that is not the data's, or no row fits.
+        DataError: two rows for one question, a gold answer that differs from the data's, or no row matches.
     """
     by_id = {question.id: question for question in questions}
     table = _Table(by_id)
@@ -57,7 +56,7 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
         places = _by_place(rows, free, card.tasks.get(task, 0) if task else 0)
         fitting = places
         if not places:
-            # Rows that fit one question, which no other row fits.
+            # Accept a row that matches one question, if no other row matches that question.
             texts = {row.where: [q.id for q in free if row.text and _fits(row, q)] for row in rows}
             claimed = Counter(place for places in texts.values() for place in places)
             fitting = {
@@ -75,11 +74,11 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
 
 
 def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
-    """The rows with the questions that they themselves tell, where the benchmark can score those.
+    """Return the rows with the questions that the rows themselves describe, if the benchmark can score those.
 
     Raises:
-        UsageError: a benchmark whose scores need its data.
-        DataError: a row that does not tell its question, a question that appears twice, or no row.
+        UsageError: the benchmark needs its data to score.
+        DataError: a row that does not describe its question, a question that appears twice, or no row.
     """
     refuse_rotations(recognised.rows)
     pairs: dict[str, tuple[Question, Prediction]] = {}
@@ -97,7 +96,7 @@ def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
 
 
 class _Table:
-    """Which row answers which question, filled row by row."""
+    """The assignment of rows to questions, filled row by row."""
 
     def __init__(self, questions: Mapping[str, Question]) -> None:
         self.questions = questions
@@ -106,7 +105,7 @@ class _Table:
         self.how: Counter[str] = Counter()
 
     def put(self, row: PredictedRow, place: str | None, method: str) -> None:
-        """Give the row its question; one that has none is extra."""
+        """Assign the row to its question; a row without one is extra."""
         if place is None or place not in self.questions:
             self.extra.append(row.name)
             return
@@ -119,7 +118,7 @@ class _Table:
         self.how[method] += 1
 
     def joined(self, recognised: Recognised) -> Joined:
-        """The pairs in the order of the data, and what was left over on both sides."""
+        """Return the pairs in the order of the data, and what has no match on either side."""
         questions = [question for place, question in self.questions.items() if place in self.rows]
         clustered = cluster_by_rows(questions, [self.rows[question.id].cluster for question in questions])
         pairs = tuple((question, prediction_of(self.rows[question.id], question)) for question in clustered)
@@ -129,7 +128,7 @@ class _Table:
 
 
 def cluster_by_rows(questions: Sequence[Question], clusters: Sequence[str]) -> tuple[Question, ...]:
-    """The predicted questions with the clusters of their rows; where no row names one, with those of their pictures."""
+    """Return the questions clustered by their rows; by their pictures if no row names a cluster."""
     if not any(clusters):
         return cluster_by_pictures(questions)
     data_clusters = ("" if question.cluster.startswith(PICTURE) else question.cluster for question in questions)
@@ -138,7 +137,7 @@ def cluster_by_rows(questions: Sequence[Question], clusters: Sequence[str]) -> t
 
 
 def pictures_note(questions: Sequence[Question]) -> tuple[str, ...]:
-    """A note on the questions without a named cluster whose pictures are not known; empty without such questions."""
+    """Return a note on questions without a named cluster whose pictures are unknown; empty if there are none."""
     unknown = sum(not question.images and not question.cluster for question in questions)
     if not unknown:
         return ()
@@ -147,13 +146,13 @@ def pictures_note(questions: Sequence[Question]) -> tuple[str, ...]:
 
 
 def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, object]) -> tuple[str, ...]:
-    """The questions without a prediction in any variant."""
+    """Return the questions without a prediction in any variant."""
     answered = {base_id(name) for name in predicted}
     return tuple(dict.fromkeys(q.base for q in questions.values() if q.base not in answered))
 
 
 def prediction_of(row: PredictedRow, question: Question) -> Prediction:
-    """The recorded reply; a stored letter is written as the benchmark writes its answers, `(A)` or `A`."""
+    """Return the recorded reply; a stored letter gets the benchmark's form, `(A)` or `A`."""
     stored = row.stored
     if stored and re.fullmatch(r"\([A-Z]\)", str(question.target)):
         stored = f"({letter_of(stored)})"
@@ -161,7 +160,7 @@ def prediction_of(row: PredictedRow, question: Question) -> Prediction:
 
 
 def refuse_rotations(rows: Sequence[PredictedRow]) -> None:
-    """Raise `DataError` for a row of a circular data set, whose question the data do not hold under its index."""
+    """Raise `DataError` for a row of a circular data set whose index is not an id in the data."""
     for row in rows:
         if row.index is not None and row.index >= CIRCULAR_STEP:
             raise DataError(
@@ -171,7 +170,7 @@ def refuse_rotations(rows: Sequence[PredictedRow]) -> None:
 
 
 def _by_index(rows: Sequence[PredictedRow], questions: Mapping[str, Question]) -> Mapping[str, str]:
-    """Where of each row -> the question whose id is the row's index; empty where one of them says something else."""
+    """Map each row's location to the question with the row's index as id; empty if any such row contradicts it."""
     by_location: dict[str, str] = {}
     for row in rows:
         if row.index is None:
@@ -186,7 +185,7 @@ def _by_index(rows: Sequence[PredictedRow], questions: Mapping[str, Question]) -
 
 
 def _by_place(rows: Sequence[PredictedRow], questions: Sequence[Question], expected: int) -> Mapping[str, str]:
-    """Where of each row -> question id by order; empty where one row does not prove the order."""
+    """Map each row's location to a question id by order; empty if any row does not confirm the order."""
     numbers = _numbers(rows, expected)
     at = {int(n[0]) if (n := re.findall(r"\d+$", question.base)) else None: question for question in questions}
     if None in at or len(at) < len(questions):
@@ -197,7 +196,7 @@ def _by_place(rows: Sequence[PredictedRow], questions: Sequence[Question], expec
 
 
 def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
-    """Place of each row in its task, from 1: as the file says, or by its index where the whole task is there."""
+    """Return each row's position in its task, from 1: from the file, or by index if the task is complete."""
     places = {row.where: row.place for row in rows if row.place is not None}
     if len(places) == len(rows):
         return places
@@ -208,7 +207,7 @@ def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
 
 
 def _fits(row: PredictedRow, question: Question) -> bool:
-    """Whether the question's text holds the row's, and the options are the same, as far as both are known."""
+    """Return whether the question's text contains the row's and the options agree, as far as both are known."""
     if row.text and question.text and _words(row.text) not in _words(question.text):
         return False
     if not row.choices or not any(question.choices):
@@ -217,7 +216,7 @@ def _fits(row: PredictedRow, question: Question) -> bool:
 
 
 def _same_answer(row: PredictedRow, question: Question) -> bool | None:
-    """None where one of the two has no answer that could be compared."""
+    """Return whether the answers agree; None if either side has no comparable answer."""
     if row.answer is None or not isinstance(question.target, str | int):
         return None
     return row.answer.casefold() == letter_of(str(question.target)).casefold()

@@ -1,10 +1,10 @@
-"""Sample logs of lmms-eval: `DATE_samples_TASK.jsonl`, one JSON object a line, one file a task.
+"""Sample logs of lmms-eval: `DATE_samples_TASK.jsonl`, one file per task, one JSON object per line.
 
 Fields: `doc_id` (the row of the data set's split, from 0), `target` (the gold answer), `filtered_resps` (the reply
-after its filters), `resps` (before them; left out where it is the same), and the metric's own entry. `blink_acc` of
-BLINK holds `id`, `sub_task` and `pred_parsed`, the letter that its own extraction found; `hybrid_acc` of our exports
-holds `id`, `sub_task`, `score` and `cluster`. Where the row itself is kept in `doc` (`idx`, `question`, `choices`,
-...), it is read too.
+after filters), `resps` (the reply before filters; omitted if equal), and the metric's own entry. `blink_acc` of
+BLINK has `id`, `sub_task` and `pred_parsed`, the letter that its own extraction found; `hybrid_acc` of exports by
+`hybrid export` has `id`, `sub_task`, `score` and `cluster`. If the data row is saved in `doc` (`idx`, `question`,
+`choices`, ...), it is read too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAMPLES = "*samples_*.jsonl"
 
 
 def read(path: Path) -> Recognised | None:
-    """The rows of a log, or of all logs in a folder (`*samples_*.jsonl`, also one folder deeper); None without one.
+    """Return the rows of a log, or of all logs in a folder (`*samples_*.jsonl`, up to one folder deeper); None if none.
 
     Raises:
         DataError: a line that is not JSON, or lacks a field.
@@ -89,9 +89,9 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 
 def _replies(values: Mapping[str, Any]) -> list[Any]:
-    """The replies to one line, in order: several where the model was asked again."""
+    """Return the replies on one line, in order; several if the model was asked several times."""
     value = values.get("resps", values.get("filtered_resps"))
-    # One list for the requests of the line, one for the replies to each.
+    # Unwrap the list of the line's requests and the list of replies to each.
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     replies = value if isinstance(value, list) else [value]
@@ -99,7 +99,7 @@ def _replies(values: Mapping[str, Any]) -> list[Any]:
 
 
 def _reply(values: Mapping[str, Any], location: str) -> str:
-    """The first of the model's full texts: `resps` where it is kept, else `filtered_resps`."""
+    """Return the first full reply of the model: from `resps` if present, else from `filtered_resps`."""
     value: Any = next(iter(_replies(values)), None)
     if isinstance(value, list):
         value = next(iter(value), None)

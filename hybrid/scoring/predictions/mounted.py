@@ -1,4 +1,4 @@
-"""Predictions at a path, recognised and put to the questions of `--data`, or to those that they tell themselves."""
+"""Predictions at a path, matched to the questions of `--data`, or to the questions that they describe themselves."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hybrid.scoring.predictions.join import join, missing_from, pictures_note, w
 
 
 def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...], ...]:
-    """The paths by model: the files of one model that lie in one folder are one set, its plain file first.
+    """Group the paths by model: files of one model in one folder form one set, its plain file first.
 
-    `mcq_NAME.jsonl` belongs to `NAME.jsonl` where `mcq_` is one of the card's `prediction_prefixes`; every other path
-    is a set of its own, in the order given.
+    `mcq_NAME.jsonl` belongs to `NAME.jsonl` if `mcq_` is among the card's `prediction_prefixes`; every other path is a
+    set by itself, in the order given.
     """
     plain = {path.resolve() for path in paths}
     files_by_model: dict[Path, list[Path]] = {}
@@ -40,13 +40,13 @@ def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...
 
 
 def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: Sequence[Path] = ()) -> Joined:
-    """The predictions at `path`, each with its question; with `data` the questions are those of the benchmark.
+    """Return the predictions at `path`, each with its question; with `data`, the benchmark's own questions.
 
-    `more` are further files of the same model, of the benchmark's own layout.
+    `more` lists further files of the same model, in the benchmark's own layout.
 
     Raises:
         UsageError: the layout is unknown, or it needs `data`.
-        DataError: a row that cannot be used, contradicts the data or another file of the model, or none that fits it.
+        DataError: an unusable row, one that contradicts the data or another file of the model, or no row matches.
     """
     for source in (path, *more):
         if not source.exists():
@@ -78,7 +78,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
     matches = tuple(zip(questions, predicted, strict=True))
     extra = tuple(question.id for question, _ in pairs if question.id not in real)
     if not matches:
-        raise DataError(f"none of the {len(pairs)} ids of {path} stands in {data}: {first(extra)}")
+        raise DataError(f"none of the {len(pairs)} ids of {path} is in {data}: {first(extra)}")
     for question, _ in pairs:
         if question.id in real and question.target not in (None, real[question.id].target):
             raise DataError(
@@ -89,13 +89,13 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
 
 
 def _with_note(joined: Joined) -> Joined:
-    """The predictions, with a note where questions may share a picture that nobody knows."""
+    """Return the predictions, with a note if questions may share unknown pictures."""
     notes = (*joined.origin.notes, *pictures_note([question for question, _ in joined.pairs]))
     return replace(joined, origin=replace(joined.origin, notes=notes))
 
 
 def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Question, Prediction], ...] | None:
-    """The questions and predictions in one model's files of the benchmark's own layout; None for any other layout."""
+    """Return the questions and predictions of one model in the benchmark's own layout; None for other layouts."""
     by_id: dict[str, tuple[Question, Prediction]] = {}
     for path in paths:
         pairs = benchmark.predictions(path)
@@ -108,10 +108,10 @@ def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Questi
 
 
 def _mounted(benchmark: Benchmark, data: str) -> tuple[tuple[Question, ...], Mapping[str, Json]]:
-    """All questions that may have been predicted, and what a manifest says of generated ones; nothing of others."""
+    """Return all questions that may have been predicted, and the manifest's facts if they are generated."""
     store = ImageStore(home() / "images")
     mounted = mount(benchmark, data, split=None, tasks=(), settings={}, store=store)
     source = replace(mounted.source, for_predictions=True)
-    # What else is known of data is their fingerprint, which was not taken.
+    # Other facts about data are their fingerprint, which was not computed.
     facts = mounted.origin if mounted.is_sample else {}
     return tuple(q for q in questions(benchmark, source, None) if isinstance(q, Question)), facts

@@ -1,10 +1,9 @@
-"""Sheets of VLMEvalKit: `MODEL_DATASET.tsv` or `.xlsx`, one row a question.
+"""Sheets of VLMEvalKit: `MODEL_DATASET.tsv` or `.xlsx`, one row per question.
 
-Columns: `index` (unique; a whole number, or a name), `question`, the options `A`, `B`, ... (empty where there are
-fewer), `answer` (a letter), `category`, `task` or `split`, and `prediction` (the model's full text). A column `idx` or
-`id` is taken for the benchmark's own id, a column `cluster` for what belongs together. Sheets of results
-(`..._result.xlsx`, with `hit` and `log`) are read like the others; `hit` is not used, because every solver goes through
-our own parser.
+Columns: `index` (unique; an integer or a name), `question`, the options `A`, `B`, ... (empty if there are fewer),
+`answer` (a letter), `category`, `task` or `split`, and `prediction` (the model's full text). A column `idx` or `id`
+is used as the benchmark's own id, a column `cluster` as the cluster. Sheets of results (`..._result.xlsx`, with `hit`
+and `log`) are read the same way; `hit` is ignored, because every solver is scored by hybrid's own parser.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ NEEDED = ("index", "question", "prediction")
 OURS = "idx"
 IDS = (OURS, "id", "question_id")
 TASKS = ("category", "task", "sub_task", "split")
-# Characters that a cell of a workbook holds: what writes them cuts a longer text there, or leaves the cell empty.
+# Maximum characters of a workbook cell; writers cut a longer text there, or leave the cell empty.
 MAX_CELL = 32_767
 
-# Parts of a workbook and their bytes after decompression; the largest published sheets have some ten million.
+# Maximum parts of a workbook, and bytes after decompression; the largest published sheets have about ten million.
 MAX_ENTRIES, MAX_UNPACKED = 10_000, 256 * 2**20
-# Bytes of a part in which a document type would have to stand, before the first element.
+# Bytes at the start of a part in which to look for a document type, which must precede the first element.
 MAX_PROLOGUE = 64 * 2**10
 
-# The text that VLMEvalKit writes where the provider did not reply.
+# The text that VLMEvalKit writes if the provider did not reply.
 FAILED = "Failed to obtain answer via API."
 
 Cells = Mapping[str, str]
 
 
 def read(path: Path) -> Recognised | None:
-    """The rows of a sheet, or of the only sheet in a folder; None where there is none.
+    """Return the rows of a sheet, or of the only sheet in a folder; None if there is no sheet.
 
     Raises:
-        DataError: a sheet that cannot be read, lacks a column, or has an index that is no number or appears twice.
+        DataError: a sheet that cannot be read, lacks a column, or has an index that is invalid or appears twice.
         UsageError: the folder holds several sheets.
     """
     files = [path] if not path.is_dir() else sorted(file for file in path.iterdir() if not file.name.startswith("~$"))
@@ -66,7 +65,7 @@ def read(path: Path) -> Recognised | None:
 
 
 def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
-    """Sentences about replies that are none, or not all of one."""
+    """Yield sentences about missing and truncated replies."""
     failed = [row.name for row in rows if row.reply.strip() == FAILED]
     if failed:
         yield f'{len(failed)} of {len(rows)} replies read "{FAILED}": the provider did not answer; counted as wrong'
@@ -86,7 +85,7 @@ def _tsv(path: Path) -> Iterator[Sequence[str]]:
 
     sheet = Separated(path, "\t")
     yield (names := sheet.columns())
-    # Cells of a sheet that `hybrid export` wrote, which has this column, are kept from being formulas.
+    # Sheets from `hybrid export`, which have this column, escape cells that would be formulas; undo that.
     plain = named if OURS in names else str
     for _, row in sheet.scan(names):
         if isinstance(row, DataError):
@@ -99,13 +98,13 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
 
     _refuse_archive(path)
     try:
-        # Of a reply that begins with "=" a writer made a formula: its text is the reply, its value (0) is not.
+        # A writer turned a reply that begins with "=" into a formula: its text is the reply, its value (0) is not.
         with closing(load_workbook(path, read_only=True, data_only=False)) as book:
             sheets = book.worksheets[:1]
             for sheet in sheets:
                 for values in sheet.iter_rows(values_only=True):
                     yield [_cell_text(value) for value in values]
-    # The library reads whatever XML it is given, and raises what came of it.
+    # The library parses any XML, so it may raise anything.
     except Exception as error:
         raise DataError(f"{path} is not a workbook that can be read ({str(error) or type(error).__name__})") from error
     if not sheets:
@@ -113,7 +112,7 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
 
 
 def _refuse_archive(path: Path) -> None:
-    """Raise `DataError` for a workbook that unpacks to too much, or whose XML could define entities."""
+    """Raise `DataError` for a workbook that unpacks to too many bytes, or whose XML could define entities."""
     try:
         with ZipFile(path) as archive:
             entries = archive.infolist()
@@ -133,17 +132,17 @@ def _refuse_archive(path: Path) -> None:
 
 
 def _cell_text(value: object) -> str:
-    """The text of a cell; a number that a spreadsheet made of "3" is "3" again."""
+    """Return the text of a cell; the number that a spreadsheet made of "3" becomes "3" again."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    # Array formulas, `{=...}`, are objects with a text.
+    # Array formulas, `{=...}`, are objects with a `text` attribute.
     return str(getattr(value, "text", value))
 
 
 def _records(path: Path, lines: Iterator[Sequence[str]]) -> Iterator[tuple[Cells, str]]:
-    # Results are written with lower-case headings; only the options keep their capital.
+    # Result sheets have lower-case headings; only the option letters keep their capital.
     heading = [name.strip() for name in next(lines, ())]
     names = [name if name in string.ascii_uppercase else name.lower() for name in heading]
     missing = [name for name in NEEDED if name not in names]
@@ -183,7 +182,7 @@ def _row(cells: Cells, location: str) -> PredictedRow:
 
 
 def _index(value: str, location: str) -> int | None:
-    """The number of a row; None for an index that is a name, which VLMEvalKit takes too."""
+    """Return the number of a row; None for an index that is a name, which VLMEvalKit also allows."""
     try:
         number = float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The statistics of a comparison, one a file: `NAME.py` exports `SECTION` (`hybrid/scoring/result.py`).
+"""The statistics of a comparison, one per module: `NAME.py` exports `SECTION` (`hybrid/scoring/result.py`).
 
 for made in results(compare(solvers)):
     made.section.title, made.rows
@@ -17,24 +17,24 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
 from hybrid.serving.sources import plugin_code_hashes
 
-# Loaded once for a comparison: an import that hangs is waited for once.
+# Cached per comparison, so that an import that hangs is waited for only once.
 _KNOWN: WeakKeyDictionary[Comparison, tuple[Section, ...]] = WeakKeyDictionary()
 
 
 def sections() -> tuple[Section, ...]:
-    """Every section, in the order in which they are read; what is wrong from outside is left out.
+    """Return every section in reading order; faulty plug-in sections are left out.
 
     Raises:
-        UsageError: a file of the project is none.
+        UsageError: a module of the project defines no section.
     """
     all_sections: list[Section] = [section for _, section in load_each(__name__)]
     return tuple(sorted(all_sections, key=lambda section: (section.order, section.name)))
 
 
 def results(comparison: Comparison, only: Collection[str] | None = None) -> tuple[SectionResult, ...]:
-    """The sections (all, or those named) that have a row or a fault, each computed once for a comparison.
+    """Return the sections (all, or those in `only`) that have a row or a fault, each computed once per comparison.
 
-    A section that cannot be made costs no other: its result says why.
+    A section that fails does not affect others; its result has the reason.
     """
     if comparison not in _KNOWN:
         _KNOWN[comparison] = sections()
@@ -46,7 +46,7 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
         try:
             rows = tuple(section.rows(comparison))
             computed[section.name] = SectionResult(section, rows, section.lead(comparison, rows) if rows else "")
-        # A trace that was cut off or edited raises what reading raises: JSON and pydantic ValueError, the disk OSError.
+        # A truncated or edited trace raises ValueError (JSON, pydantic); the disk raises OSError.
         except (HybridError, OSError, ValueError) as error:
             fault = " ".join(str(error).split()) or type(error).__name__
             computed[section.name] = SectionResult(section, (), fault=fault)
@@ -58,5 +58,5 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
 
 
 def codes_of(section_results: Iterable[SectionResult]) -> dict[str, Json]:
-    """The hash of the code of those sections that lie outside of the project, as a manifest names such things."""
+    """Return the code hash of each plug-in section, in the form that a manifest uses."""
     return {**plugin_code_hashes((__name__, result.name) for result in section_results)}

@@ -1,21 +1,21 @@
 """Do two solvers make the same mistakes?
 
-A question is wrong here where it is not answered rightly; no answer is not right, under either rule. expected: both
-wrong if their errors were independent, over all questions at once; within tasks: the same within each task and number
-of choices. kappa: agreement in right and wrong beyond chance. p is of independence within tasks, adjusted (Holm) over
-the rows. Of a repeated solver the first repetition is read.
+A question is wrong here if it is not answered correctly; no answer is not correct, under either rule. expected: both
+wrong if their errors were independent, over all questions together; within tasks: the same within each task and number
+of choices. kappa: agreement in right and wrong beyond chance. p tests independence within tasks, adjusted (Holm) over
+the rows. For a repeated solver, the first repetition is used.
 
 n: questions that both have and neither failed
 source: ours
 values: 0 to n, in questions
 
-- wrong <a|b> = questions that the solver does not answer rightly
-- both wrong = questions that neither answers rightly
+- wrong <a|b> = questions that the solver does not answer correctly
+- both wrong = questions that neither answers correctly
 - expected = wrong a * wrong b / n [source: independence of errors over all questions]
 - expected within tasks = sum over strata of wrong a * wrong b / questions [source: independence of errors within each
   task and number of choices]
 - same wrong answer = questions to which both give the same wrong answer
-- both wrong / expected within tasks (0 and above) = both wrong / expected within tasks. 1 is independence. [source:
+- both wrong / expected within tasks (0 and above) = both wrong / expected within tasks. 1 means independence. [source:
   p: exact and conditional, Gart, Biometrika 57 (1970) 471-475; over clusters Mantel and Haenszel, JNCI 22 (1959)
   719-748, with Zhang and Boos, Biometrics 53 (1997) 1185-1198]
 - kappa (-1 to 1) = (p_o - p_e) / (1 - p_e). p_o: share of questions that both have right or both have wrong; p_e:
@@ -23,8 +23,8 @@ values: 0 to n, in questions
   interval after Fleiss, Cohen and Everitt (1969), over clusters Yang and Zhou (2014)]
 
 Two solvers that are wrong about the same questions more often than independent errors would be have something in
-common: hard questions, the same training data, the same weakness. A vote of the two, or a rule that asks the second
-where the first is unsure, gains little from such a pair.
+common: hard questions, the same training data, or the same weakness. A vote of the two, or a rule that asks the second
+if the first is unsure, gains little from such a pair.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RATIO = "both wrong / expected within tasks"
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Counts, ratio and kappa of each pair on the questions that both have and neither failed."""
+    """Return counts, ratio and kappa of each pair on the questions that both have and neither failed."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         solvers = comparison.named(pair.a), comparison.named(pair.b)
@@ -56,7 +56,8 @@ def rows(comparison: Comparison) -> list[Result]:
         part = replace(part, row=replace(part.row, none="", unit=QUESTIONS))
         right_a, right_b = (column == 1 for column in part.seen.right)
         units, tasks = part.seen.unit.tolist(), part.seen.task
-        # Within a task and number of choices, what is hard for everybody is not taken for something shared.
+        # Stratify by task and number of choices, so that questions that are hard for everybody do not count as shared
+        # errors.
         question_pairs = [[solver.questions.get(identity) for solver in solvers] for identity in part.seen.ids]
         choices = (max((len(q.choices) for q in pair if isinstance(q, Question)), default=0) for pair in question_pairs)
         strata = [f"{task}, {count} choices" for task, count in zip(tasks, choices, strict=True)]

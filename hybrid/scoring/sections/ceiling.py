@@ -1,23 +1,23 @@
 """How much of what its parts know does the hybrid reach?
 
-reached: the hybrid's share of the way from its better part to what a solver reaches that always knew whom to believe;
-below 0 it is behind that part. only hybrid: right where neither part is. missed: wrong where one part is right. The
-interval takes the part that is better here for the better one.
+reached: the hybrid's share of the way from its better part to a solver that always knows which part to believe; below 0
+it is behind its better part. only hybrid: right, and neither part is. missed: wrong, and one part is right. The
+interval treats the part that is better here as the better one.
 
-n: questions that the hybrid solver, its MLLM alone and the specialist have and none failed
+n: questions that the hybrid solver, its MLLM alone and the specialist have and none failed on
 source: ours
 values: 0 to n, in questions
 
 - right in either part = questions that the MLLM alone or the specialist gets right [source: ours: a solver that
-  always knew whom to believe]
-- right in the better part = the greater number of right answers of the two parts
+  always knows which part to believe]
+- right in the better part = the larger number of right answers of the two parts
 - right = questions that the hybrid solver gets right
 - only hybrid = questions that the hybrid solver gets right and neither part does
 - missed = questions that one part gets right and the hybrid solver does not
 - neither = questions that none of the three gets right
-- reached (no bounds) = (right - right in the better part) / (right in either part - right in the better part). Below
-  0 it is behind its better part, above 1 it is right where neither part is. Not
-  given where the denominator does not differ from 0. Interval: Fieller. [source: ours; Fieller, Journal of the Royal
+- reached (no bounds) = (right - right in the better part) / (right in either part - right in the better part). Below 0
+  the hybrid is behind its better part, above 1 it is right on questions that neither part gets right. Not
+  given if the denominator does not differ from 0. Interval: Fieller. [source: ours; Fieller, Journal of the Royal
   Statistical Society B 16 (1954) 175-185, over clusters]
 
 A solver that always knew which of its two parts to believe would be right on every question that either of them gets
@@ -25,9 +25,9 @@ right. The better part is right on fewer; the share of the way from there to the
 
     (right of the hybrid - right of the better part) / (right of either - right of the better part)
 
-It is negative where the hybrid is behind its better part, above 1 where it is right on questions that neither part gets
-right, and undefined where the better part reaches the ceiling. Where no answer counts as a guess, a question adds the
-chance that it is right: of two parts, 1 - (1 - a)(1 - s).
+It is negative if the hybrid is behind its better part, above 1 if it is right on questions that neither part gets
+right, and undefined if the better part reaches the ceiling. If no answer counts as a guess, a question adds the
+probability that it is right: for two parts, 1 - (1 - a)(1 - s).
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ NEAR_ZERO = "not given: the way from the better part to the ceiling does not dif
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Counts and the share of the way for each hybrid solver that has both parts, over all and within each task."""
+    """Yield counts and the share of the way for each hybrid solver with both parts, over all and within each task."""
     for group in comparison.groups:
         if group.alone is None or group.specialist is None:
             continue
         all_parts = parts(comparison, NAME, group.hybrid, group.alone, group.specialist, notes=False)
         for part in (replace(part, row=replace(part.row, b="")) for part in all_parts if len(part)):
             hybrid, alone, specialist = part.seen.right
-            # Of two equal parts the MLLM alone counts as the better one.
+            # If both parts are equally good, the MLLM alone counts as the better one.
             alone_better = total(alone) >= total(specialist)
             place, better, other = (1, alone, specialist) if alone_better else (2, specialist, alone)
-            # As a product, not as a difference of sums: rounded, this would be below 0 where nothing is gained.
+            # A difference of sums could be below 0 by rounding if nothing is gained; the product cannot.
             gained = (1 - better) * other
             either = better + gained
             names = [solver.solver for solver in part.shared.solvers]
@@ -65,7 +65,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             yield part.count("only hybrid", hybrid * (1 - either))
             yield part.count("missed", (1 - hybrid) * either)
             yield part.count("neither", (1 - hybrid) * (1 - either), detail=True)
-            # The interval takes the part that is better here for the better one.
+            # The interval treats the part that is better here as the better one.
             yield from part.gated(part.open_ratio("reached", hybrid - better, gained, NEAR_ZERO))
 
 

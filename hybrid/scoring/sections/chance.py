@@ -1,20 +1,20 @@
 """What is a guess worth here, and who is above it?
 
-guess: a uniform draw among the answers that each prompt allows (the solver `chance`), from the questions. most
-frequent answer: the one that is right most often in the row, chosen by the answer key.
+guess: a uniform draw among the answers that each prompt allows (the solver `chance`). most frequent answer: the answer
+that is right most often in the row, chosen by the answer key.
 
 n: units of the metric
-source: ours: exact where the answers can be listed, else over seeded draws
+source: ours: exact if the answers can be listed, else over seeded draws
 values: in the metric's own unit
 
 - guess = expected value of the metric for a uniform guess at these questions
-- most frequent answer (0 to 1) = greatest share of questions with the same right answer, task by task [n: questions
-  of the task; source: ours: the best that one answer a task can do, chosen by the key]
+- most frequent answer (0 to 1) = largest share of questions with the same right answer, task by task [n: questions
+  of the task; source: ours: the best that one constant answer per task can do, chosen by the key]
 - above guess (-1 to 1, or in the metric's own unit) = value of the solver - guess at the same questions [source:
-  ours; the interval is the solver's own, the guess is taken as known]
+  ours; the interval is the solver's own, the guess is treated as known]
 
-The constant answer is chosen by the key of the very questions that it is scored on, task by task: without the key one
-answer cannot do better, so it is an upper bound of a constant guess and no solver.
+The constant answer is chosen by the key of the same questions that it is scored on, task by task, so it is an upper
+bound for a constant guess and not a solver.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from hybrid.stats import ends_of, interval
 NAME = "chance"
 ACCURACY = "accuracy"
 GUESS, FREQUENT, ABOVE = "guess", "most frequent answer", "above guess"
-# Draws for each question that cannot be listed: so many over all questions, within these two.
+# Draws for each question that cannot be listed: ALL_DRAWN over all questions, within the two bounds.
 ALL_DRAWN, MIN_DRAWS, MAX_DRAWS = 6000, 4, 64
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """The guess by metric and by task, the constant answer by task, and every solver's value above the guess.
+    """Yield the guess by metric and by task, the constant answer by task, and each solver's value above the guess.
 
-    A failed question is in the solver's guess no more than in its own value.
+    A failed question is left out of both the solver's value and its guess.
     """
     solvers = comparison.solvers
     asked_ids = {score.id for solver in solvers for score in solver.scores}
-    # Those that at least one solver was asked and that are not broken.
+    # Questions that at least one solver was asked and that are not broken.
     questions: dict[str, Question] = {}
-    # The solvers of one run share their questions, each of which is read from disk.
+    # Solvers of one run share their questions, which are read from disk; visit each mapping once.
     for by_id in {id(solver.questions): solver.questions for solver in solvers}.values():
         for identity in by_id:
             if identity in asked_ids and identity not in questions and isinstance(entry := by_id[identity], Question):
                 questions[identity] = entry
-    # Of those that every solver failed, one may be a question that cannot be scored at all.
+    # A question that every solver failed may be impossible to score, so its guess is a failure too.
     failed = {score.id: score for solver in solvers for score in solver.scores if score.outcome.failed}
     answered = {score.id for solver in solvers for score in solver.scores if not score.outcome.failed}
     given_up = {
@@ -68,7 +68,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _mean(guesses: Sequence[Guess]) -> Expected | None:
-    """The mean over these questions; None where there is no verdict on any."""
+    """Return the mean over these questions; None if none has a verdict."""
     judged = [guess for guess in guesses if guess.correct is not None]
     if not judged:
         return None
@@ -84,7 +84,7 @@ def _guess_row(guess: Expected, unit: str, metric: str, group: str, n: int) -> R
 
 
 def _above_row(solver: str, metric: Metric, guess: Expected | None, unit: str, group: str) -> Result | None:
-    """A solver's value minus the guess at its questions, with its own interval: the guess is taken as known."""
+    """Return a solver's value minus the guess at its questions, with its own interval; the guess counts as known."""
     if metric.value is None or guess is None:
         return None
     low, high = (None if end is None else end - guess.value for end in ends_of(interval(metric)))
@@ -104,13 +104,13 @@ def _by_task(comparison: Comparison, guesses: Mapping[str, Guess]) -> Iterator[R
         if guess is None:
             continue
         yield _guess_row(guess, FRACTION, ACCURACY, name, len(ids))
-        # By answer how many questions it is right on; none where answers cannot be listed.
+        # By answer, the number of questions on which it is right; empty if answers cannot be listed.
         right = defaultdict[str, float](float)
         judged = [guesses[identity] for identity in ids if guesses[identity].correct is not None]
         for answer, value in (pair for known_guess in judged for pair in known_guess.by_answer.items()):
             right[answer] += value
         if right:
-            # Of equals the first by name.
+            # Break ties by name.
             often = min(right, key=lambda answer: (-right[answer], answer))
             note = f"always {often}, chosen by the answer key: an upper bound of a constant answer"
             share = right[often] / len(judged)
@@ -134,10 +134,10 @@ def _by_metric(
     cache: dict[tuple[tuple[str, bool], ...], dict[str, Expected]] = {}
     guessed: dict[str, dict[str, Expected]] = {}
     for scored in comparison.solvers:
-        # Most solvers of a comparison were asked the same.
+        # Most solvers of a comparison were asked the same questions.
         same = tuple(sorted((score.id, score.outcome.failed) for score in scored.scores))
         if same not in cache:
-            # Those that failed are missing as they are there: as questions that were not answered.
+            # Failed questions are missing in the guess as in the solver's value.
             scores = [score for score in scored.scores if score.id in guesses]
             solver_guesses = [
                 Guess((ChanceEnd(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
@@ -164,7 +164,7 @@ def _by_metric(
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """Which solvers are above a guess by the headline metric, and which are not shown to be."""
+    """Say which solvers are above a guess by the headline metric, and which are not shown to be."""
     above_rows = [
         row for row in section_rows if row.quantity == ABOVE and not row.group and row.metric == comparison.headline
     ]

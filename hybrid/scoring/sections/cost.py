@@ -1,10 +1,10 @@
 """What does an answer cost, and what is it worth?
 
 n: questions that were asked
-source: recorded; seconds are those of model and tools
+source: recorded; seconds are the running time of model and tools
 values: 0 and above
 
-- <USD|tokens|seconds> per question = what the asks cost / questions asked
+- <USD|tokens|seconds> per question = total cost of the asks / questions asked
 - value (in the metric's own unit) = the headline metric [n: as the metric's; source: the benchmark's card]
 """
 
@@ -23,19 +23,19 @@ NAME = "cost"
 
 
 def tokens(usage: Usage) -> tuple[int, int] | None:
-    """Tokens in and out; None where they are not known."""
-    # A recorded model was called and reports no token: their number is not known, and not 0.
+    """Return tokens in and out; None if unknown."""
+    # A recorded model is called but reports no tokens; their number is unknown, not 0.
     silent = usage.model_calls and usage.input_tokens == usage.output_tokens == 0
     return None if usage.uncounted_calls or silent else (usage.input_tokens, usage.output_tokens)
 
 
 def uncounted(usage: Usage) -> str:
-    """The gaps in what is known of tokens, and so of their cost; empty where nothing is missing."""
+    """Return a note on unknown token counts and costs; empty if nothing is missing."""
     missing, calls = usage.uncounted_calls, usage.model_calls
     return f"tokens and USD unknown: {missing} of {calls} replies came without token counts" if missing else ""
 
 
-# In the order in which they are preferred. A solver that calls no model costs no dollar and no token.
+# In order of preference. A solver that calls no model costs no dollars and no tokens.
 COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
     (
         "USD per question",
@@ -48,7 +48,7 @@ COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """For each solver the headline metric and its cost per question, in the first unit known of all and not 0."""
+    """Yield each solver's headline metric and cost per question, in the first unit known for all and not all 0."""
     entries: list[tuple[Scored, Metric, Usage, int]] = []
     for solver in comparison.solvers:
         metric = next((m for m in solver.metrics if m.name == comparison.headline and m.value is not None), None)
@@ -70,7 +70,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """The cheapest and the most expensive solver."""
+    """Name the cheapest and the most expensive solver."""
     spent = [row for row in section_rows if row.quantity != "value"]
     low, high = (choose(spent, key=lambda row: row.value or 0.0) for choose in (min, max))
     if low.a == high.a:

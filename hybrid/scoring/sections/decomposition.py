@@ -2,19 +2,19 @@
 
 gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. gain = gain
 with a call + gain without a call - harm with a call - harm without a call + gain by answering - harm by no answer. The
-last two are of the questions that the model left unanswered alone or with tools. A call that ended in a fault is no
-call. No part names a cause: blank tools tell what mere presence does (section gain). Without repetitions chance is in
-all parts: a model that draws its answers gains and loses by itself.
+last two cover the questions that the model left unanswered alone or with tools. A call that ended in a fault does not
+count as a call. No part shows a cause: blank tools show the effect of offering tools (section gain). Without
+repetitions all parts include chance: a model that draws its answers gains and loses without tools.
 
-n: questions that both have and none failed
-source: Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)
+n: questions that both solvers have and neither failed on
+source: Ma et al. 2026, arXiv 2602.01334; intervals like those of other shares and differences (docs/study.md)
 
 - gain (-1 to 1) = with tools - alone; gain = gain with a call + gain without a call - harm with a call - harm without
   a call + gain by answering - harm by no answer
 - <gain|harm> <with|without> a call = mean over questions of max(with - alone, 0), or of max(alone - with, 0), on
   those that both answered, with a call or without: the product of the three shares below. Ma et al.: call gain, schema
-  gain, call harm, schema harm; mass x policy x quality. By set of tools in the column tools called; these add up to the
-  part over all.
+  gain, call harm, schema harm; mass x policy x quality. Rows by set of tools (column tools called) add up to the part
+  over all.
 - gain by answering = mean over questions of max(with - alone, 0), on those left unanswered alone or with tools
 - harm by no answer = mean over questions of max(alone - with, 0), on those left unanswered alone or with tools
 - accuracy alone = accuracy of the MLLM without tools, at which the steps of the chart start
@@ -24,23 +24,22 @@ source: Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and diffe
 - P(right with tools | <call|no call>, wrong alone) = the share of these that the MLLM gets right with tools
 - P(wrong with tools | <call|no call>, right alone) = the share of these that the MLLM gets wrong with tools
 
-With a and w in 0..1 for how right the MLLM is alone and with tools on a question, and c = 1 where it called a tool,
+Let a and w in 0..1 be the MLLM's correctness alone and with tools on a question, and c = 1 if it called a tool. Then
 
     gain = mean(w - a) = gain with a call + gain without a call - harm with a call - harm without a call
            + gain by answering - harm by no answer
 
-exactly, over any questions and for every task. Of questions that both answered, gain with a call = mean(c max(w - a,
-0)), gain without one the same of the other questions, and the harms with max(a - w, 0). Each is a product of three
-shares: of gain with a call P(wrong alone), P(call | wrong alone) and P(right with tools | call, wrong alone).
-Ma et al., "What Does Vision Tool-Use
-Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain", who say call gain, schema gain, call harm,
-schema harm, and mass x policy x quality. That a tool was called does not say that the call is the cause: tools that are
-only there may harm a question with a call.
+exactly, over any questions and for every task. On questions that both answered, gain with a call = mean(c max(w - a,
+0)), gain without a call is the same over the other questions, and the harms use max(a - w, 0). Each is a product of
+three shares: gain with a call = P(wrong alone) P(call | wrong alone) P(right with tools | call, wrong alone). Ma et al.
+"What Does Vision Tool-Use Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain", use the names
+call gain, schema gain, call harm, schema harm, and mass x policy x quality. A called tool need not be the cause: tools
+that are only offered may harm a question with a call.
 
-Fractions are ours: of graded answers, of no answer that counts as a guess, and of repetitions. Then 1 - a is the room
-above a question and a what can be lost, and the last share is how much of the room with a call was gained: 0..1, as
-max(w - a, 0) <= 1 - a. Of a solver with tools that was asked again, each part is the mean over its repetitions, c and w
-of one repetition together.
+Fractions are an extension by this project, for graded answers, for no answer that counts as a guess, and for
+repetitions. Then 1 - a is the possible gain on a question and a the possible loss, and the last share is the achieved
+part of the possible gain with a call: 0..1, as max(w - a, 0) <= 1 - a. For a repeated solver with tools, each part is
+the mean over its repetitions, with c and w of the same repetition.
 """
 
 from __future__ import annotations
@@ -68,10 +67,10 @@ from hybrid.stats import Interval, combine, contrast, ends_of, interval
 NAME: Final = "decomposition"
 GAIN: Final = "gain"
 PARTS: Final = ("gain with a call", "gain without a call", "harm with a call", "harm without a call")
-# Of questions that one of the two left unanswered: nothing was seen better or worse there.
+# On questions that either side left unanswered, the tools showed nothing better or worse.
 ANSWERING: Final = ("gain by answering", "harm by no answer")
 ALL_PARTS: Final = (*PARTS, *ANSWERING)
-# How each part enters the gain.
+# Sign of each part in the gain.
 SIGNS: Final = (1, 1, -1, -1)
 ALL_SIGNS: Final = (*SIGNS, 1, -1)
 EQUATION: Final = "gain = gain with a call + gain without a call - harm with a call - harm without a call"
@@ -81,20 +80,20 @@ ACCURACY_ALONE: Final = "accuracy alone"
 
 @dataclass(frozen=True)
 class Term:
-    """One part of the gain as mass x policy x quality, by the names of these."""
+    """One part of the gain as mass x policy x quality, with the names of these quantities."""
 
     part: str
     mass: str
     policy: str
     quality: str
-    # Whether the part is of the questions that are right alone, or of those that are wrong.
+    # Whether the part covers the questions that are right alone, or those that are wrong.
     right: bool
-    # Whether it is of the questions with a call, or of those without.
+    # Whether it covers the questions with a call, or those without.
     call: bool
 
     @property
     def factors(self) -> tuple[str, str, str]:
-        """The shares of questions, of these called, and of these changed."""
+        """Names of the shares: of questions, of these called, and of these changed."""
         return self.mass, self.policy, self.quality
 
 
@@ -109,7 +108,7 @@ TERMS: Final = (
 
 @dataclass(frozen=True)
 class ToolQuestion:
-    """A question that the MLLM was asked alone and with tools: how right, 0..1, and the tools that it called."""
+    """A question asked of the MLLM alone and with tools: correctness, 0..1, and the tools that it called."""
 
     id: str
     task: str
@@ -124,12 +123,12 @@ class ToolQuestion:
 
     @property
     def asked(self) -> tuple[ToolQuestion, ...]:
-        """Every repetition with tools."""
+        """All repetitions with tools."""
         return (self, *self.later)
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """Its contribution to each of `ALL_PARTS`: the mean over its repetitions."""
+        """Its contribution to each of `ALL_PARTS`, averaged over its repetitions."""
 
         def part(repetition: ToolQuestion, term: Term) -> float:
             moved = repetition.alone - repetition.with_tools if term.right else repetition.with_tools - repetition.alone
@@ -140,25 +139,25 @@ class ToolQuestion:
         return (*(fmean(part(repetition, term) for repetition in self.asked) for term in TERMS), *by_answering)
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:
-        """The question as if tools changed its answer only where exactly these were called."""
+        """Return the question as if tools changed its answer only when exactly these were called."""
         later = tuple(repetition.only(tools) for repetition in self.later)
         return replace(self, with_tools=self.with_tools if self.tools == tools else self.alone, later=later)
 
 
 @dataclass(frozen=True)
 class Estimated:
-    """A number of the decomposition; None where nothing is in its condition, or where too little tells an interval."""
+    """A number of the decomposition; None if its condition has no questions, or too few for an interval."""
 
     value: float | None
     interval: Interval | None
 
 
 def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
-    """The gain, its four parts, then mass, policy and quality of each part, by name.
+    """Return the gain, its four parts, then mass, policy and quality of each part, by name.
 
     Under `mean_of_ratios` each is the mean over tasks, and policy and quality are ratios of such means, so that mass x
-    policy x quality is the part. The gain has the interval of any difference of two solvers (`hybrid.stats.contrast`),
-    all others, which are shares, that of any share (`interval`).
+    policy x quality is the part. The gain has the interval of a difference of two solvers (`hybrid.stats.contrast`),
+    all others, which are shares, that of a share (`interval`).
     """
     alone = np.array([question.alone for question in questions])
     with_tools = np.array([fmean(repetition.with_tools for repetition in question.asked) for question in questions])
@@ -174,7 +173,7 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
         }
     weights = ones
     if averaging == "mean_of_ratios":
-        # So much does a question weigh in a mean over questions that is to be one over tasks.
+        # These weights turn a mean over questions into a mean over tasks.
         size = Counter(question.task for question in questions)
         weights = np.array([len(questions) / len(size) / size[question.task] for question in questions])
     for place, term in enumerate(TERMS):
@@ -197,7 +196,7 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
 
 
 def parts_of(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
-    """The four parts of the questions that both answered, each a share of all questions."""
+    """Return the four parts on the questions that both answered, each as a share of all questions."""
     parts, ones = np.array([question.parts for question in questions]), np.ones(len(questions))
     return {part: _share(part, questions, parts[:, place], ones, averaging) for place, part in enumerate(PARTS)}
 
@@ -208,7 +207,7 @@ def _share(name: str, questions: Sequence[ToolQuestion], above: Floats, below: F
 
 
 def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, averaging: Combine) -> Metric:
-    """The questions with anything below the line; tasks are strata where every task weighs alike."""
+    """Return a ratio over questions with a positive denominator; tasks are strata if they have equal weight."""
     cells = tuple(
         Cell(question.task if averaging == "mean_of_ratios" else "", question.cluster, *values)
         for question, *values in zip(questions, above.tolist(), below.tolist(), strict=True)
@@ -218,7 +217,7 @@ def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: 
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """The decomposition of each hybrid solver whose MLLM was asked alone too: over all, by task and by tools called."""
+    """Yield the decomposition of each hybrid solver with an MLLM alone: over all, by task and by tools called."""
     for group in comparison.groups:
         if group.alone is not None and group.hybrid.folder is not None:
             yield from _of_group(comparison, group, group.alone.solver, comparison.overlap(group.alone, group.hybrid))
@@ -245,7 +244,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overla
     )
     row = Result(NAME, GAIN, FRACTION, None, alone, group.hybrid.solver, none=comparison.rule)
     section_rows = [*rows_of(replace(row, note="; ".join(filter(None, notes))), all_questions, averaging)]
-    # Gain and harm with a call by the set of tools that were called: they add up to those over all.
+    # Gain and harm with a call by set of called tools; they add up to the parts over all.
     tool_sets = sorted(
         {repetition.tools for question in all_questions for repetition in question.asked if repetition.tools}
     )
@@ -262,7 +261,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overla
 
 
 def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
-    """The questions that both have, in the order of the overlap; those without a readable trace are left out."""
+    """Return the questions that both have, in the overlap's order; those without a readable trace are left out."""
     questions = []
     seen = shared.at(np.flatnonzero(shared.kept))
     columns = [
@@ -291,7 +290,7 @@ def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, Heard]]) -> list
 
 
 def rows_of(row: Result, questions: Sequence[ToolQuestion], averaging: Combine) -> Iterator[Result]:
-    """The gain, its parts with the questions behind them, and the factors of each part, each in a copy of `row`."""
+    """Yield the gain, its parts with their question ids, and the factors of each part, as copies of `row`."""
     for name, estimate in decompose(questions, averaging).items():
         if estimate.value is not None:
             detail = name not in (GAIN, *ALL_PARTS)
@@ -299,7 +298,7 @@ def rows_of(row: Result, questions: Sequence[ToolQuestion], averaging: Combine) 
 
 
 def _filled(row: Result, questions: Sequence[ToolQuestion], estimate: Estimated) -> Result:
-    """The row with a number, its interval, and of a part the questions behind it."""
+    """Return the row with value, interval and, for a part, the ids of its questions."""
     low, high = ends_of(estimate.interval)
     place = ALL_PARTS.index(row.quantity) if row.quantity in ALL_PARTS else None
     ids = () if place is None else tuple(question.id for question in questions if question.parts[place] > 0)
@@ -307,7 +306,7 @@ def _filled(row: Result, questions: Sequence[ToolQuestion], estimate: Estimated)
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """The equation of each hybrid solver in numbers, then what blank tools bring of it, where they were tried."""
+    """State each hybrid solver's equation in numbers, then the effect of offering blank tools if it was measured."""
     sentences = []
     for group in comparison.groups:
         values = {

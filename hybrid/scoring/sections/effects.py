@@ -1,24 +1,24 @@
-"""What do the findings bring without a loop, and the loop and the form of findings beside them?
+"""What is the effect of tool output without a loop, and of the loop and the form of the output?
 
-result effect + loop effect is the gain on the questions that all three have. p is of the difference in the row,
+result effect + loop effect is the gain on the questions that all three have. p tests the difference in the row,
 adjusted (Holm) over all effects of its table.
 
-n: questions that both have and none failed
+n: questions that both cells have and neither failed on
 source: arXiv 2606.02357; docs/study.md; paired by question, resampled by cluster
 values: -1 to 1
 
-- result effect = result only - alone. What the specialist's finding in the prompt brings, in one call.
-- loop effect = hybrid - result only. What choosing and calling tools oneself brings beside that.
-- oracle = hybrid with oracle findings - hybrid. What perfect findings would bring. [source: ours]
-- text alone = hybrid shown text alone - hybrid. The form of findings: arXiv 2604.12896. [source: docs/study.md]
-- pictures alone = hybrid shown pictures alone - hybrid. The form of findings. [source: docs/study.md]
+- result effect = result only - alone. The effect of the specialist's output in the prompt, in one call.
+- loop effect = hybrid - result only. The additional effect of choosing and calling tools.
+- oracle = hybrid with oracle output - hybrid. The effect that perfect tool output would have. [source: ours]
+- text alone = hybrid shown text alone - hybrid. The form of tool output: arXiv 2604.12896. [source: docs/study.md]
+- pictures alone = hybrid shown pictures alone - hybrid. The form of tool output. [source: docs/study.md]
 - as trained = hybrid in the form of its training - hybrid. The form of the tools. [source: docs/study.md]
 - latest picture alone = hybrid with the latest picture alone - hybrid. Older pictures of tools. [source: docs/study.md]
 
-Cells after "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only is the finding in the
-prompt without a loop. The effect of the format alone (tools offered, findings blank) is `presence` of section `gain`.
-Forms after "Perception Programs" (arXiv 2604.12896); none is tested where the tools made no picture. Every row is of
-the questions that both cells have.
+The cells follow "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only puts the tool
+output in the prompt, without a loop. The effect of the format alone (tools offered, blank output) is `presence` of
+section `gain`. The forms follow "Perception Programs" (arXiv 2604.12896); they are not tested if the tools made no
+picture. Every row covers the questions that both cells have.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TRAINED, LATEST = ASKED = "as trained", "latest picture alone"
 
 
 def cells(group: ComparisonGroup) -> tuple[tuple[str, Scored | None, Scored | None], ...]:
-    """Each quantity with the two cells of a group that it is the difference of; a cell that was not run is None."""
+    """Return each quantity with the two cells whose difference it is; a cell that was not run is None."""
     return (
         (RESULT, group.alone, group.result_only),
         (LOOP, group.result_only, group.hybrid),
@@ -52,7 +52,7 @@ def cells(group: ComparisonGroup) -> tuple[tuple[str, Scored | None, Scored | No
 
 
 def tested_cells(group: ComparisonGroup) -> list[tuple[str, Scored, Scored]]:
-    """The cells that were run. Where no tool made a picture the forms of findings differ in nothing but their text."""
+    """Return the cells that were run, without the forms of tool output if no tool made a picture."""
     run = [(quantity, a, b) for quantity, a, b in cells(group) if a is not None and b is not None]
     of_pictures = {TEXT, PICTURES, LATEST} & {quantity for quantity, _, _ in run}
     folder = group.hybrid.folder
@@ -62,7 +62,7 @@ def tested_cells(group: ComparisonGroup) -> list[tuple[str, Scored, Scored]]:
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Each effect whose cells were run, of each hybrid solver, over all and by task."""
+    """Return each effect whose cells were run, for each hybrid solver, over all and by task."""
     section_rows = [
         row
         for group in comparison.groups

@@ -1,7 +1,7 @@
 """Does the MLLM use what the tools find?
 
-A finding is right where the specialist's rule, run on what the tools said in this conversation, answers right.
-helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. The first repetition is read.
+A finding is right if the specialist's rule, run on the tool output of this conversation, gives the right answer.
+helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. The first repetition is used.
 
 n: questions that the hybrid solver and the MLLM alone answered, and that are right or wrong
 source: docs/evidence.md
@@ -14,7 +14,7 @@ values: 0 to n, in questions
 - resisted = questions with: alone right, finding wrong, hybrid right
 - wrong from both = questions with: alone wrong, finding wrong, hybrid wrong
 - right despite both = questions with: alone wrong, finding wrong, hybrid right
-- no finding = questions with: a tool that the rule asks was called, and what it said comes to no answer
+- no finding = questions with: a tool that the rule asks was called, and its output leads to no answer
 - wrong tool = questions with: tools were called, and none that the rule asks
 - no call = questions with: no tool was called
 - unread = questions with: the finding cannot be read as an answer
@@ -34,7 +34,7 @@ values: 0 to n, in questions
 - why unread: <why> = questions of the class unread, by reason
 
 `findings.py` judges the finding. Every question that both solvers answered falls into exactly one class (`CLASSES`), so
-that every question that tools helped or harmed is in one as well.
+every question that tools helped or harmed is in exactly one class too.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NAME: Final = "evidence"
 DEFINED: Final = definition(__doc__)
 FORMULAS: Final = {card.name: card.formula for card in DEFINED.quantities}
 OF_CLASS: Final = "questions with: "
-# By name the conditions of a class, as the docstring has them; every question belongs to exactly one.
+# The conditions of each class, by name, parsed from the docstring; every question belongs to exactly one class.
 CLASSES: Final[Mapping[str, str]] = {
     name: words.removeprefix(OF_CLASS) for name, words in FORMULAS.items() if words.startswith(OF_CLASS)
 }
@@ -64,7 +64,7 @@ CONDITIONS: Final = {name: frozenset(words.split(", ")) for name, words in CLASS
 
 
 def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> str:
-    """The one class of a question."""
+    """Return the class of a question."""
     if findings.finding in ("right", "wrong"):
         alone, hybrid = ("right" if right else "wrong" for right in (alone_right, hybrid_right))
         labels = {f"alone {alone}", f"finding {findings.finding}", f"hybrid {hybrid}"}
@@ -76,14 +76,14 @@ def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> str:
     return "no finding" if findings.to_the_point else "wrong tool"
 
 
-# The rate over all findings that are right or wrong, and how the counts of those that are neither begin.
+# The rate over all findings that are right or wrong, and the prefix of the counts of all others.
 JUDGED: Final = "right findings rate"
 WHY_UNREAD: Final = "why unread: "
 RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Every class with its ids and every rate, over all and by group, for each hybrid solver with an MLLM alone."""
+    """Yield every class with its ids and every rate, over all and by group, for each hybrid with an MLLM alone."""
     for group in comparison.groups:
         if group.alone is not None:
             solvers, verdicts = (group.hybrid, group.alone), heard(group.hybrid)
@@ -140,7 +140,7 @@ def _of_part(part: Part, verdicts: Sequence[Heard]) -> Iterator[Result]:
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """How often each hybrid solver took a right finding and fell for a wrong one, and what nobody could judge."""
+    """Say how often each hybrid solver adopted right findings and followed wrong ones, and what was not judged."""
     overall_rows = {(row.a, row.b, row.quantity): row for row in section_rows if not row.group}
     counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in overall_rows.items()}
     sentences = []
@@ -162,13 +162,13 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     return " ".join(sentences)
 
 
-# Of each rate what is counted, and over what.
+# For each rate, the counted questions and the questions they are a share of.
 COUNTED = {name: FORMULAS[name].removeprefix("questions with ").split(" / questions with ") for name in RATES}
 
 SECTION = statistic(
     rows,
     lead,
-    # The explanation, then each class and rate in a line.
+    # The explanation, then one line for each class and rate.
     about="\n".join(
         (
             DEFINED.about,

@@ -28,7 +28,7 @@ NAMED = 4
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """For every pair, the main ones first, the number of questions for each two verdicts that occur."""
+    """Yield for every pair, main pairs first, the number of questions for each combination of verdicts."""
     others = [pair for pair in comparison.pairs if pair not in comparison.main_pairs]
     for pair in (*comparison.main_pairs, *others):
         part = next(parts(comparison, NAME, *map(comparison.named, pair), notes=False))
@@ -43,7 +43,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """Helped and harmed of the main pairs."""
+    """State the helped and harmed counts of the main pairs."""
     count = {(row.a, row.b, row.quantity): round(row.value or 0) for row in section_rows}
     pairs = {(row.a, row.b) for row in section_rows}
     parts = [

@@ -1,20 +1,20 @@
 """How much of what only the specialist knows reaches the answer?
 
-Questions on which the specialist abstains are in neither share. No other answer that is none counts as named above. A
-question counts whether or not the hybrid called a tool about it.
+Questions on which the specialist abstains are in neither share. Any other missing answer counts as --unanswered
+says. A question counts whether or not the hybrid called a tool.
 
-n: questions with specialist right and MLLM alone not right, that all three have and none failed
+n: questions that all three have and none failed on, with the specialist right and the MLLM alone not right
 source: ours; docs/study.md
 
-- right by the specialist only: share kept = questions that the hybrid answers rightly / questions with specialist
+- right by the specialist only: share kept = questions that the hybrid answers correctly / questions with specialist
   right, MLLM alone not right
-- right by the model only: share lost = questions that the hybrid does not answer rightly / questions with MLLM alone
-  right, specialist wrong [n: questions with MLLM alone right and specialist wrong, that all three have and none
-  failed]
+- right by the model only: share lost = questions that the hybrid does not answer correctly / questions with MLLM alone
+  right, specialist wrong [n: questions that all three have and none failed on, with the MLLM
+  alone right and the specialist wrong]
 
-The specialist knows what the MLLM lacks where it answers rightly and the MLLM alone does not; the other way round where
-it answers wrongly and the MLLM alone rightly. Where it abstains it says nothing that could reach or harm an answer.
-`evidence.py` is about what was found in the hybrid's own calls; here a question counts though nothing was called.
+The specialist knows what the MLLM lacks if it answers correctly and the MLLM alone does not; the reverse holds if it
+answers wrongly and the MLLM alone correctly. If it abstains, it can neither reach nor harm an answer. `evidence.py`
+judges the output of the hybrid's own calls; here a question counts even without a call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LOST: Final = "right by the model only: share lost"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Both shares of each hybrid solver with an MLLM alone and a specialist, over all and by task, with their ids."""
+    """Yield both shares for each hybrid with an MLLM alone and a specialist, over all and by task, with ids."""
     for group in comparison.groups:
         if group.alone is not None and group.specialist is not None:
             solvers = (group.hybrid, group.alone, group.specialist)
@@ -46,14 +46,14 @@ def rows(comparison: Comparison) -> Iterator[Result]:
                     (REACHED, hybrid, says * specialist * (1 - alone)),
                     (LOST, 1 - hybrid, says * (1 - specialist) * alone),
                 ):
-                    # A share of no question is told over all only, without a value.
+                    # A share of no questions has no value and is reported only over all.
                     if over.any() or (len(part) and not part.row.group):
                         ids = tuple(part.seen.ids[over * counts > 0])
                         yield from part.gated(part.share(quantity, over * counts, over, ids=ids))
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """How much of what one part alone knows the hybrid solver answers rightly, or loses."""
+    """State how much of what only one part knows the hybrid solver answers correctly, or loses."""
     sentences = []
     for group in comparison.groups:
         by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
@@ -68,7 +68,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
 
 
 def _of(row: Result, the: str = "") -> str:
-    """`3 of the 8`; a share where no answer that counts as a guess, or a repetition, makes fractions of them."""
+    """Return `3 of the 8`, or a percentage if guesses or repetitions make counts fractional."""
     is_count = math.isclose((row.value or 0.0) * (row.n or 0), len(row.ids))
     return f"{len(row.ids) if is_count else f'{100 * (row.value or 0.0):.0f} %'} of {the}{row.n}"
 

@@ -1,7 +1,7 @@
 """How right is each solver?
 
-none: what a question without a readable answer counts (abstained, unparsed, out of budget, tool fault): a guess on
-average (guess), or wrong, as in the papers. A failed question is missing, not wrong: it is in no n; with_failed
+none: how a question without a readable answer counts (abstained, unparsed, out of budget, tool fault): as a guess on
+average (guess), or as wrong, as in the papers. A failed question is missing, not wrong: it is in no n; with_failed
 counts it as wrong.
 
 n: as the metric's
@@ -32,13 +32,13 @@ COUNTS = {"guess": "as a guess would on average", "wrong": "as wrong"}
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """A row for each solver and metric; those that the benchmark's card does not report are details."""
+    """Yield a row for each solver and metric; metrics that the benchmark's card does not report are details."""
     rule = comparison.rule
     for solver in comparison.solvers:
         yield from _where_answered(comparison, solver)
         for metric in solver.metrics:
             row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
-            # Tables have what the card reports, and the headline with failed questions as wrong.
+            # Tables show what the card reports, and the headline metric with failed questions as wrong.
             if metric.name.startswith(WITH_FAILED):
                 is_shown = metric.name.removeprefix(WITH_FAILED) in (comparison.benchmark.card.headline or ("",))
             else:
@@ -49,7 +49,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
-    """Of a specialist that answers some questions and not all: its value on these, and their share."""
+    """Yield a specialist's value on the questions that it answers and their share, if it answers only some."""
     overlap = comparison.overlap(solver, repeated=False)
     by_all = overlap.answered_by_all
     if role(solver) != "specialist" or not 0 < by_all.sum() < overlap.n:
@@ -65,7 +65,7 @@ def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
 
 
 def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> list[Result]:
-    """The headline metric of each contestant; of one that was asked again the mean, and the range as a note."""
+    """Return the headline metric of each contestant; for a repeated one the mean, with the range as a note."""
     rows = {row.a: replace(row, note="") for row in section_rows if is_value(row, comparison)}
     contestant_rows = []
     for contestant in comparison.contestants:
@@ -85,12 +85,12 @@ def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> li
 
 
 def is_value(row: Result, comparison: Comparison) -> bool:
-    """Whether a row is a solver's value of the headline metric over all questions."""
+    """Return whether a row is a solver's value of the headline metric over all questions."""
     return row.quantity == "value" and row.metric == comparison.headline and row.value is not None
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """The highest value of the headline metric."""
+    """Name the highest value of the headline metric."""
     first = of_contestants(comparison, section_rows)
     if not first:
         return ""

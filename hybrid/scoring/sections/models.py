@@ -21,7 +21,7 @@ NAME = "models"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """A row for each solver that asks a model and each task, the headline metric first; none for a single model.
+    """Yield a row for each solver that asks a model and each task, headline metric first; none for a single model.
 
     The quantity is the task, so that a table has a line for each solver and a column for each task.
     """

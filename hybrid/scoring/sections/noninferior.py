@@ -1,20 +1,19 @@
 """Is the hybrid solver at most a margin worse than each of its parts?
 
-A hybrid solver is not inferior where the whole interval is above -margin, superior where it is above 0, inferior
-where it is below -margin; else it is undecided. p is one-sided and not adjusted: it is below 0.025 where not
-inferior.
+A hybrid solver is not inferior if the whole interval is above -margin, superior if it is above 0, inferior if it is
+below -margin; otherwise the result is undecided. p is one-sided and not adjusted; it is below 0.025 if not inferior.
 
 n: questions that both have and neither failed
 source: docs/statistics.md; paired by question, resampled by cluster
 
-- difference (-1 to 1) = value of the hybrid solver - value of the part, by the headline metric. Non-inferior where
+- difference (-1 to 1) = value of the hybrid solver - value of the part, by the headline metric. Non-inferior if
   the lower end of the 95 % interval is above -margin.
-- margin = --margin [source: the user's choice, 0.05 where none is made]
+- margin = --margin [source: the user's choice, default 0.05]
 - one-sided p of a loss of the margin or more = p of the same statistic at a true difference of -margin [source:
   Piaggio et al., JAMA 308 (2012) 2594-2604; close to Tango, Statistics in Medicine 17 (1998) 891-908]
 
 The headline metric of the benchmark over the questions that both have and neither failed; the interval is that of
-`differences.py`. Where nothing is tested, all is undecided.
+`differences.py`. If nothing is tested, every verdict is undecided.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ NAME = "noninferior"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Difference, margin and one-sided p for each hybrid solver and each of its parts; the note has the verdict.
+    """Yield difference, margin and one-sided p for each hybrid solver and each of its parts; notes have the verdict.
 
-    Raises `UsageError` for a margin that is not above 0.
+    Raises `UsageError` if the margin is not above 0.
     """
     for group in comparison.groups:
         for part in group.parts:

@@ -22,13 +22,13 @@ NAME = "questions"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Counts for each pair; the note says which settings differ."""
+    """Yield counts for each pair; the note names differing settings."""
     for pair in comparison.pairs:
         a, b = comparison.named(pair.a), comparison.named(pair.b)
         of_a, of_b = ({score.id for score in solver.scores} for solver in (a, b))
         failed = comparison.overlap(a, b).lost.sum()
         settings_a, settings_b = a.data.settings, b.data.settings
-        # Predictions have none.
+        # Predictions have no settings.
         names = sorted({*settings_a, *settings_b}) if settings_a and settings_b else ()
         changed = [key for key in names if settings_a.get(key) != settings_b.get(key)]
         changes = "; ".join(f"{key}: {settings_a.get(key, '-')} -> {settings_b.get(key, '-')}" for key in changed)

@@ -1,30 +1,30 @@
 """What does voting over samples gain?
 
-single sample: the mean over samples, each scored as if it were the reply. best of samples: any sample is right, which
-no vote can pass. A sample has no verdict where the dialogue would have gone on otherwise after it, or the budget
-ended before it.
+single sample: the mean over samples, each scored as if it were the reply. best of samples: any sample is right, the
+upper limit of any vote. A sample has no verdict if the dialogue would have continued differently after it, or if the
+budget ended before it.
 
 n: samples of all votes
 source: ours
 
 - vote = the metric of the answer with most votes [n: questions that were voted on; source: Wang et al., ICLR 2023]
 - single sample = mean of the metric over the samples, each as if it had been the reply [n: questions that were voted
-  on; source: ours: what one run at the same temperature gives]
-- best of samples = the metric, right where any sample is right [n: questions that were voted on; source: ours: a
+  on; source: ours: the result of one run at the same temperature]
+- best of samples = the metric, right if any sample is right [n: questions that were voted on; source: ours: a
   perfect choice among the samples]
 - share of refusals = model calls that ended in a refusal / samples
-- share of unreadable samples = samples without a readable answer / samples, of the last votes
+- share of unreadable samples = samples without a readable answer / samples, in the last votes
 - mean share of the winner = mean over questions of votes for the winner / readable samples
-- samples without a verdict (0 to n, in samples) = samples after which the dialogue would have gone on otherwise
+- samples without a verdict (0 to n, in samples) = samples after which the dialogue would have continued differently
 - accuracy by share of the winner = right votes / questions whose winner has a share in this bin [n: questions of the
-  bin; source: ours: whether the share says how far a vote can be believed]
+  bin; source: ours: shows whether the share indicates how reliable a vote is]
 - claimed by share of the winner = mean probability that the vote claims for its winner [n: questions of the bin]
 
 Every sample is scored as if it alone had been the reply (`hybrid/scoring/votes.py`). Best of K is the share of
 questions that any sample gets right: a perfect choice among them would reach it.
 
-Only solvers that are asked as a whole are in it. Those that ask the MLLM several times of their own accord (the
-registry knows) use the vote as one answer of two, and their reply need not be its winner.
+Only solvers that are sampled as a whole are included. Solvers that sample the MLLM themselves (the registry knows
+them) use the vote as one of two answers, and their reply need not be its winner.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NAME = "sampling"
 ACCURACY = "accuracy"
 VOTE, SINGLE, BEST = "vote", "single sample", "best of samples"
 UNANIMOUS = 0.999
-# Bins of the winner's share: above the first, up to and with the second; the last are unanimous.
+# Bins of the winner's share: lower end excluded, upper end included; the last bin is unanimous votes.
 SHARES = (
     (0.0, 0.5, "above 0% to 50%"),
     (0.5, 0.75, "above 50% to 75%"),
@@ -56,7 +56,7 @@ SHARES = (
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Vote, single sample and best of all by the headline metric and by task, of each solver whose replies voted."""
+    """Yield vote, single sample and best sample, by headline metric and by task, for each solver that voted."""
     for solver in comparison.solvers:
         if questions := voted_questions(solver):
             yield from _headline(comparison.benchmark, solver, questions)
@@ -72,7 +72,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _headline(benchmark: Benchmark, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
-    """The headline metric; that of a single sample is the mean over the first, the second, ... sample of everything."""
+    """Yield the headline metric; for a single sample, the mean over sample 1 of every question, sample 2, ..."""
     votes = _headlines(benchmark, [question.vote for question in questions])
     name = next((name for name in benchmark.card.headline if name in votes), None)
     if name is None:
@@ -95,13 +95,13 @@ def _headlines(benchmark: Benchmark, scores: Sequence[Score]) -> dict[str, Metri
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Over the values that are known; None without one."""
+    """Return the mean of the known values; None if there are none."""
     present = [value for value in values if value is not None]
     return fmean(present) if present else None
 
 
 def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
-    """The fate of the samples, and the accuracy by the winner's share of them."""
+    """Yield counts of refused and unreadable samples, and the accuracy by the winner's share."""
     sampled, last = sum(question.drawn for question in questions), sum(question.last for question in questions)
     row = Result(NAME, "", FRACTION, None, solver.solver, n=sampled)
     refused = sum(question.refused for question in questions)
@@ -128,7 +128,7 @@ def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Resu
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """The vote next to a single sample by the headline metric."""
+    """Compare the vote with a single sample by the headline metric."""
     votes = {row.a: row for row in section_rows if row.quantity == VOTE and not row.group}
     singles = {row.a: row for row in section_rows if row.quantity == SINGLE and not row.group}
     parts = [

@@ -1,11 +1,11 @@
 """How much does a solver vary when it is asked again?
 
-An interval over questions says how far the value would move with other questions of the same kind, asked once as they
-were here. It does not cover that the same question, asked again, is answered otherwise: that is the standard
-deviation here, and the interval here is of the mean over ever more repetitions of these questions. Tools tell every
-repetition the same: their findings come from the cache the second time.
+An interval over questions says how far the value would move with other questions of the same kind, asked once. It does
+not cover that the same question may be answered differently when asked again: that is the standard deviation here, and
+the interval here is of the mean over more and more repetitions of these questions. Tool output is the same in every
+repetition, because it comes from the cache after the first.
 
-n: questions that every repetition has and none failed
+n: questions that every repetition has and none failed on
 source: docs/statistics.md, section Repeated runs
 values: in the metric's own unit
 
@@ -16,7 +16,7 @@ values: in the metric's own unit
 - share of changed verdicts (0 to 1) = questions whose verdict is not the same in all repetitions / questions with a
   verdict [n: questions with a verdict in every repetition]
 
-Every number is over the questions that all repetitions have and none failed, so that only the asking differs.
+Every number covers the questions that all repetitions have and none failed on, so that only the asking differs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ACCURACY = "accuracy"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """The headline metric and the accuracy of each task (or group) over the repetitions of each repeated solver."""
+    """Yield the headline metric and the accuracy by task (or group) over the repetitions of each repeated solver."""
     repetition_sets = (comparison.repetitions(solver) for solver in comparison.solvers if repetition(solver) == 1)
     for members in (members for members in repetition_sets if len(members) > 1):
         shared, rule = comparison.overlap(*members), comparison.rule
@@ -70,7 +70,7 @@ def _varying(row: Result, part: Overlap, values: Sequence[float | None]) -> Iter
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """The standard deviation of the headline metric of each solver."""
+    """State the standard deviation of the headline metric for each solver."""
     deviations = [row for row in section_rows if row.quantity.startswith("standard deviation") and not row.group]
     parts = [f"{row.a} varies by {row.value:.3f} (standard deviation of {row.metric})" for row in deviations]
     return f"Asked again, {'; '.join(parts)}." if parts else ""

@@ -26,15 +26,15 @@ WHERE_ANSWERED = "accuracy where answered"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Accuracy of each task, and how many of its questions have no readable answer."""
+    """Yield the accuracy of each task, and its number of questions without a readable answer."""
     by = comparison.options.by
     for solver in comparison.solvers:
-        # There is no right and wrong where `correct` is None (a scanpath).
+        # Scores whose `correct` is None (a scanpath) are neither right nor wrong.
         scores = [score for score in solver.scores if score.correct is not None]
         for group, members in grouped(scores, lambda score: group_of(score, by)).items():
             row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=solver.unanswered)
             row = with_interval(row, accuracy("accuracy", members))
-            # Nothing was measured where nothing was answered.
+            # If nothing was answered, nothing was measured.
             yield replace(row, low=None, high=None) if nothing_answered(members) else row
             answered = [score for score in members if score.answer is not None and not score.outcome.failed]
             if role(solver) == "specialist" and 0 < len(answered) < (row.n or 0):
@@ -45,9 +45,9 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """On how many tasks each hybrid solver is above and below its parts."""
+    """State on how many tasks each hybrid solver is above and below its parts."""
     by = comparison.grouping
-    # Without an interval nothing was answered: to be above that is to be above a guess.
+    # A row without an interval has no answers; being above it means being above a guess.
     answered = (row for row in section_rows if row.quantity == "accuracy" and row.low is not None)
     value = {(row.a, row.group): row.value for row in answered}
     parts = []

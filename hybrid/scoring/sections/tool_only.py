@@ -1,26 +1,26 @@
 """What is solved only with tools, and what only without?
 
-The settings without tools are all forms of the same MLLM alone in this comparison: with images, captions or text
-only, and repetitions. A model that draws its answers solves others each time: by luck says how many.
+The settings without tools are all forms of the MLLM alone in this comparison: with images, captions or text only, and
+repetitions. A model that draws its answers solves other questions each time; by luck estimates how many.
 
-n: questions that all of these answered and none failed
+n: questions that all of these settings answered without a failure
 source: ours; docs/study.md
 values: 0 to n, in questions
 
 - tool-only solved = right with tools and wrong in every setting without [source: arXiv 2606.02357; docs/study.md]
 - tool-only lost = wrong with tools and right in a setting without [source: arXiv 2606.02357; docs/study.md]
-- by luck = what one more run without tools would solve anew, counted over repetitions. Compare with tool-only solved:
-  as many may be luck.
-- by luck at most = n a(1 - a), of accuracy a
-- lost by luck = what one more run without tools would miss that the others solve, counted over repetitions. Compare
-  with tool-only lost: as many may be luck.
-- lost by luck at most = n a(1 - a), of accuracy a
+- by luck = questions that one more run without tools would newly solve, counted over repetitions. Compare with
+  tool-only solved: that many may be luck.
+- by luck at most = n a(1 - a), for accuracy a
+- lost by luck = questions that one more run without tools would miss and the other runs solve, counted over
+  repetitions. Compare with tool-only lost: that many may be luck.
+- lost by luck at most = n a(1 - a), for accuracy a
 - solved without tools too (0 to 1) = questions solved with tools and in a setting without / questions solved with
   tools. Interval: Wilson. [n: questions solved with tools; source: arXiv 2606.02357; docs/study.md]
 
 The settings without tools are all forms of the MLLM alone (images, captions, text only) and all of their repetitions.
-After "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357), which counts what is solved with tools
-and by at least one setting without; the correction for luck is ours.
+This follows "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357), which counts what is solved with
+tools and in at least one setting without; the correction for luck is an addition of this project.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ ONCE: Final = "by luck at most: asked once and drawn; --setting repeats=3 measur
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Counts for each hybrid solver with at least one setting without tools, over all and by task."""
+    """Yield counts for each hybrid solver with at least one setting without tools, over all and by task."""
     for group in comparison.groups:
-        # Every form of the group's MLLM without tools, repetitions included; the plain one first.
+        # Every form of the group's MLLM without tools, including repetitions; the plain one first.
         model, alone = group.hybrid.model, group.alone
         candidates = [
             solver
@@ -64,7 +64,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         without = sorted(candidates, key=lambda solver: solver is not alone)
         if not without:
             continue
-        # The places of the runs that asked as the first setting did.
+        # Positions of the repetitions of the first setting.
         repeats = [place for place, solver in enumerate(without) if repeated_as(solver) == repeated_as(without[0])]
         drawn_once = len(repeats) == 1 and draws_answers(without[0].identity)
         for part in parts(comparison, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
@@ -91,18 +91,19 @@ def _of_part(part: Part, repeats: Sequence[int], *, drawn_once: bool) -> Iterato
 
 
 def _only(column: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
-    """How much each question is right in this setting and in none of the others, or not right and in one of them."""
+    """Return how much each question is right here and in no other setting, or wrong here and right in another."""
     none = np.prod([1 - other for other in others], 0)
     alone: Floats = column * none if solved else (1 - column) * (1 - none)
     return alone
 
 
 def _luck(right: Sequence[Floats], repeats: Sequence[int], *, drawn_once: bool, solved: bool) -> float | None:
-    """How many questions one more run without tools would solve, or miss, that the others do not; None where none can.
+    """Return the expected number of questions that only one more run without tools would solve, or miss.
 
-    With several runs of one setting it is counted: each repetition against all other settings, and the mean of these.
-    With one run at a temperature above 0 it is the greatest that the accuracy allows: a question that is right with
-    probability p is right in one run and not in another with p(1 - p), whose sum is at most n a(1 - a) for accuracy a.
+    With several runs of one setting it is counted: each repetition against all other settings, then averaged. With one
+    run at a temperature above 0 it is an upper bound: a question that is right with probability p is right in one run
+    and wrong in another with p(1 - p), whose sum is at most n a(1 - a) for accuracy a. Returns None for a single run at
+    temperature 0.
     """
     if len(repeats) > 1:
         others = {at: [*right[:at], *right[at + 1 :]] for at in repeats}
@@ -116,7 +117,7 @@ def _luck(right: Sequence[Floats], repeats: Sequence[int], *, drawn_once: bool, 
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """Of what each hybrid solver solves, how much is solved without tools too, and what luck leaves of the rest."""
+    """State which share of a hybrid's solved questions needs no tools, and how much of the rest may be luck."""
     sentences = []
     for group in comparison.groups:
         by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}

@@ -1,7 +1,7 @@
 """Which tools are called, and how right are the answers then?
 
-right when called is no claim about what the call did: tools are called about some questions, and not about others.
-tool error: the tool could not answer. seconds a call: a finding that was known already takes none.
+right when called does not measure the effect of the call: tools are called about some questions, and not about others.
+tool error: the tool could not answer. seconds a call: cached tool output takes no time.
 
 n: calls of the tool
 source: docs/evidence.md
@@ -10,21 +10,21 @@ values: 0 to n, in calls
 - questions with a call (0 to n, in questions) = answered questions about which the tool was called [n: answered
   questions]
 - calls (0 and above, in calls) = calls of the tool [n: answered questions]
-- most calls a question (0 and above, in calls) = the greatest number of calls about one [n: answered questions]
+- most calls a question (0 and above, in calls) = the largest number of calls about one question [n: answered questions]
 - called first (0 to n, in questions) = questions whose first call was of the tool [n: answered questions]
-- faults: <bad arguments|unreadable call|unknown tool|unknown image|tool error|timeout> = calls that ended so
-- read from text (<dialect>) (0 to n, in calls) = calls that stood in the text of a reply
-- repaired: <kind> = calls that took such a repair to be read
-- absent = calls that ran nothing, as the tool has no weights here
-- right when called (0 to 1) = right answers / questions, of those about which the tool was called. No claim about
-  what the call did: a tool is called where a question seems to need it. [n: such questions with a verdict]
+- faults: <bad arguments|unreadable call|unknown tool|unknown image|tool error|timeout> = calls with this fault
+- read from text (<dialect>) (0 to n, in calls) = calls that were written in the text of a reply
+- repaired: <kind> = calls that needed this repair to be parsed
+- absent = calls that ran nothing, because the tool has no weights here
+- right when called (0 to 1) = right answers / questions, of those about which the tool was called. This does not
+  measure the effect of the call: a tool is called if a question seems to need it. [n: such questions with a verdict]
 - right when not called (0 to 1) = right answers / questions, of those about which the tool was not called [n: such
   questions with a verdict]
-- seconds a call (0 and above, in seconds) = mean running time of a call; a finding that was known already takes none
-- without a readable trace (0 to n, in questions) = answered questions of which no call is known [n: not given]
+- seconds a call (0 and above, in seconds) = mean running time of a call; cached tool output takes no time
+- without a readable trace (0 to n, in questions) = answered questions whose calls are unknown [n: not given]
 
-Right with a tool and right without it are of different questions: a tool is called where a question seems to need it.
-The difference says nothing of what the tool did; the blank control and `evidence.py` do.
+Right with a tool and right without it cover different questions: a tool is called if a question seems to need it. The
+difference does not measure the effect of the tool; the blank control and `evidence.py` do.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from hybrid.scoring.result import FRACTION, QUESTIONS, Result
 from hybrid.scoring.score import group_of, grouped
 
 NAME: Final = "tool_use"
-# Of a tool call, as a table lists them; the last is none of the tool's or the solver's.
+# Faults of a tool call in the order of tables; the last is neither the tool's nor the solver's fault.
 LISTED: Final = ("unreadable_call", "unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout", "absent")
 FAULTS: Final = tuple(map(Fault, LISTED))
 
 
 def fault_row(fault: Fault) -> str:
-    """The quantity that counts calls with a fault."""
+    """Return the name of the quantity that counts calls with a fault."""
     words = fault.value.replace("_", " ")
     return words if fault is Fault.ABSENT else f"faults: {words}"
 
@@ -61,12 +61,12 @@ def fault_row(fault: Fault) -> str:
 FAULT_ROWS: Final = frozenset(map(fault_row, FAULTS))
 
 
-# An answered question, and the calls about it in order; the tool of one whose name no tool has is `NO_SUCH`.
+# An answered question and its calls in order; the tool of a call with an unknown name is `NO_SUCH`.
 CallsOfQuestion = tuple[Score, Sequence[Called]]
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Counts for each solver that may call tools and each tool that it called; none where no tool was called."""
+    """Return counts for each solver that may call tools and each tool that it called; none if no tool was called."""
     section_rows: list[Result] = []
     tool_names, by = frozenset(names("tools")), comparison.options.by
     for solver in comparison.solvers:
@@ -78,11 +78,12 @@ def rows(comparison: Comparison) -> list[Result]:
                     [replace(call, tool=named(call.tool, call.fault, tool_names)) for call in findings[score.id].calls],
                 )
                 for score in solver.scores
-                # Those without a readable trace are left out.
+                # Questions without a readable trace are left out.
                 if score.id in findings and not findings[score.id].no_trace
             ]
             parts = {"": questions, **grouped(questions, lambda entry: group_of(entry[0], by))}
-            # For any tool and for each that was called: over all questions, and in each group where it was.
+            # For all tools together ("") and each called tool: over all questions, and in each group where it was
+            # called.
             for tool in ("", *sorted({call.tool for _, calls in questions for call in calls})):
                 for group, inside in parts.items():
                     if not tool or any(call.tool == tool for _, calls in inside for call in calls):
@@ -131,7 +132,7 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Un
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """Of how many questions each solver called a tool, and which tool most often."""
+    """State about how many questions each solver called a tool, and its most frequent tool."""
     parts = []
     for row in section_rows:
         if row.quantity == "questions with a call" and not row.metric and not row.group:

@@ -1,26 +1,25 @@
 """Which calls changed nothing, and what would skipping them save?
 
-same answer as alone: of the questions with a call, those with the answer that the MLLM gives alone. Their calls could
-have been skipped: what asking the MLLM alone about exactly these would have cost less, were they known beforehand. A
-call that ended in a fault is no call. A model that draws its answers changes some by itself; of repetitions the first
-is read.
+same answer as alone: the share of questions with a call that have the same answer as the MLLM alone. Their calls could
+have been skipped; the saving is the cost difference to asking the MLLM alone about exactly these questions, had they
+been known beforehand. A call that ended in a fault does not count as a call. A model that draws its answers changes
+some answers even without tools. Only the first repetition is used.
 
-n: questions that both answered and none failed
-source: ours; the question is that of ToolGate, arXiv 2606.03054 (docs/study.md)
+n: questions that both solvers answered without a failure
+source: ours; the question is from ToolGate, arXiv 2606.03054 (docs/study.md)
 values: no bounds
 
 - same answer as alone (0 to 1) = questions with a call and the same answer (or none) alone and with tools / questions
-  with a call [n: questions that both answered and none failed, with a call]
+  with a call [n: questions with a call that both solvers answered without a failure]
 - <calls|seconds|tokens|USD> that could have been skipped = sum over questions with a call and an unchanged answer of:
-  with tools - alone. None where the cost of a question was not recorded. Seconds are those of model and tools,
+  with tools - alone. None if the cost of a question was not recorded. Seconds are those of model and tools,
   without queues.
-- share of <calls|seconds|tokens|USD> = skipped / sum over all questions of: with tools - alone. None where the tools
+- share of <calls|seconds|tokens|USD> = skipped / sum over all questions of: with tools - alone. None if the tools
   cost nothing more. Sums of this run, so without an interval.
 
-Of the questions about which a tool was called, those with the answer that the MLLM gives alone too (or none either
-way). To skip their calls is to ask the MLLM alone: each saves what it took with tools minus what it took alone.
-ToolGate (arXiv 2606.03054) asks the same of single calls; here the answer before each call is not known, and a question
-is skipped whole.
+The questions with a call that have the same answer as the MLLM alone (or no answer either way). Skipping their calls
+means asking the MLLM alone: each saves its cost with tools minus its cost alone. ToolGate (arXiv 2606.03054) asks the
+same about single calls; here the answer before each call is unknown, so the full question is skipped.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ from hybrid.stats import ratio_interval
 NAME: Final = "unchanged"
 UNCHANGED: Final = "same answer as alone"
 CALLS: Final = "calls"
-# In which the saving is told, in this order.
+# Units of the saving, in this order.
 UNITS: Final = (CALLS, "seconds", "tokens", "USD")
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """For each hybrid solver whose MLLM was asked alone too: the share over all and by task, the saving over all."""
+    """Yield for each hybrid solver with an MLLM alone the share over all and by task, and the saving over all."""
     for group in comparison.groups:
         if group.alone is not None and group.hybrid.folder is not None:
             yield from _of_pair(comparison, group.alone, group.hybrid)
@@ -65,7 +64,7 @@ def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[
         calls = np.array([sum(call.fault is None for call in question_calls) for question_calls in of_each], float)
         has_calls, unchanged = calls > 0, (traced.seen.answer[0] == traced.seen.answer[1]) & (calls > 0)
         if not part.row.group:
-            # Without any call nothing could have been skipped, in no task either.
+            # Without any call nothing could have been skipped, so no task needs a row either.
             if not has_calls.any():
                 return
             unread, failed = (
@@ -85,7 +84,7 @@ def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[
 
 
 def spent(attempt: Attempt | None) -> dict[str, float | None]:
-    """By unit the sum over the asks of a question; a unit that one of them lacks is unknown."""
+    """Return by unit the total cost of a question's asks; None for a unit that any ask lacks."""
     total: dict[str, float | None] = {}
     for _, unit, price in COSTS:
         parts = [price(exchange.reply.usage) for exchange in attempt.exchanges] if attempt else [None]
@@ -95,8 +94,8 @@ def spent(attempt: Attempt | None) -> dict[str, float | None]:
 
 
 def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: Flags) -> Iterator[Result]:
-    """In each unit the saving and its share of what the tools cost over all questions; None where it is unknown."""
-    # None where another program made the answers.
+    """Yield for each unit the saving and its share of the tools' cost over all questions; None if unknown."""
+    # Empty if another program recorded the answers.
     attempts: list[Mapping[str, Attempt]] = [
         {} if solver.folder is None or is_imported(solver) else solver.folder.recorded(solver.recorded).without_steps
         for solver in pair
@@ -116,10 +115,10 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
             skipped, total = float(added[unchanged].sum()), float(added.sum())
             units, saved = part.seen.unit.tolist(), np.where(unchanged, added, 0.0)
             share, note = (skipped / total, "") if total > 0 else (None, f"no {unit} more with tools than alone")
-            # Where no question costs less with tools their sum is above 0, however few questions there are.
+            # If no question costs less with tools, the sum is above 0 even for few questions.
             if share is not None and (added < 0).any() and ratio_interval(saved, added, units) is None:
                 share, note = None, f"not given: the {unit} that tools cost do not differ from 0 (95 %)"
-        # Sums of this run follow no rule of what no answer counts.
+        # Sums of this run do not depend on the rule for no answer.
         yield part.number(
             f"{unit} that could have been skipped", skipped, unit=unit, note=note if whose else "", none=""
         )
@@ -127,7 +126,7 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """How often calls left the answer as it was, and what skipping these would save of what the tools cost."""
+    """State how often calls left the answer unchanged, and what share of the tools' cost skipping them would save."""
     sentences = []
     for group in comparison.groups:
         by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}

@@ -1,9 +1,9 @@
-"""Forms in which models were trained to call tools: one TOML file here, or of the user's, each (`--tool-style`).
+"""Styles in which models were trained to call tools: one TOML file each, here or the user's own (`--tool-style`).
 
     style = style_of("auto", "openai:Qwen/Qwen3-VL-8B-Instruct")        # qwen3-vl.toml
     style.dressed(tools)                                                # `crop` as its makers publish it
 
-A style dresses one tool of ours; the others stay as they are beside it.
+A style replaces the form of one tool; the others keep their own form next to it.
 """
 
 from __future__ import annotations
@@ -47,50 +47,50 @@ from hybrid.tool import Tool
 FOLDER: Final = Path(__file__).parent
 PLAIN_NAME: Final = "plain"
 BY_MODEL: Final = "auto"
-# The step that says of a call in a style what the model wrote and what ran.
+# Name of the step that records what the model wrote in a style and what ran.
 AS_TRAINED: Final = "tool style"
-# In `Style.result`: the picture.
+# Placeholder of the picture in `Style.result`.
 PLACE: Final = "<image>"
 
 
 @dataclass(frozen=True)
 class Style:
-    """One form. Fields without a comment are the file's keys of that name; all are optional but `models`, `source`."""
+    """One style. Fields are the file's keys of the same name; all are optional except `models` and `source`."""
 
     name: str = PLAIN_NAME
-    # A regular expression of the names of the models that were trained so.
+    # A regular expression that matches the names of models trained in this style.
     models: str = ""
     # Where the makers publish it.
     source: str = ""
-    # In which coordinates are written, as in `--model-arg frame`.
+    # The frame of coordinates, as in `--model-arg frame`.
     frame: str = ""
-    # The beginning of the system message.
+    # The start of the system message.
     system: str = ""
     # The end of each question.
     question: str = ""
-    # Our tool that is called so; without it tools keep our form.
+    # The tool of hybrid that is called in this style; empty if all tools keep their own form.
     runs: str = ""
-    # As published, in JSON: name, description, parameters.
+    # The published function in JSON: name, description, parameters.
     function: str = ""
     # The argument with the four numbers of a region.
     box: str = ""
-    # The argument that says which picture; where it is left out, it is the first of the question.
+    # The argument that selects the picture; if omitted in a call, the first picture of the question is used.
     index: str = ""
-    # The index of the first picture of the question.
+    # The index of the question's first picture.
     first: int = 0
-    # Whether an index counts on over the pictures that the tool returned.
+    # Whether indices continue over the pictures that the tool returned.
     counts_made: bool = False
-    # The words of an index where it is none: for the first picture, and before the number of one that was returned.
+    # Words used instead of an index: for the first picture, and before the number of a returned one.
     original: str = ""
     observation: str = ""
-    # The marks around a call in the text of a reply; empty where the provider's interface is used.
+    # The marks around a call in the text of a reply; empty for native calls.
     begin: str = ""
     end: str = ""
-    # Whether the arguments stand there without a name.
+    # Whether the text contains only the arguments, without the tool's name.
     arguments_alone: bool = False
-    # The result as a message: `<image>` where the picture stands, and {width}, {height}, {action}, {observation}.
+    # The result as a message: `<image>` for the picture, and {width}, {height}, {action}, {observation}.
     result: str = PLACE
-    # The size to which a region is enlarged, as `Resizing` has it; without a factor as our tool does.
+    # The size to which a region is enlarged, as in `Resizing`; if `factor` is 0, the tool's own size is used.
     factor: int = 0
     least_pixels: int = 0
     most_pixels: int = 0
@@ -98,7 +98,7 @@ class Style:
 
     @property
     def is_plain(self) -> bool:
-        """Whether a model is asked as without any style."""
+        """Whether the model is asked as if without a style."""
         return not (self.runs or self.frame)
 
     @property
@@ -107,21 +107,21 @@ class Style:
         return str(json.loads(self.function)["name"]) if self.function else ""
 
     def ours(self, name: str) -> str:
-        """Our name of a tool that a model calls."""
+        """Return hybrid's name for a tool that a model calls."""
         return self.runs if self.runs and name == self.tool_name else name
 
     @property
     def fact(self) -> dict[str, Json]:
-        """Its part of a run's identity: every plain one is the same."""
+        """Its part of a run's identity, which is the same for every plain style."""
         identity = {"name": self.name, "frame": self.frame, "sha256": self.sha256}
         return {"name": PLAIN_NAME} if self.is_plain else {**identity}
 
     def fits(self, model: str | None) -> bool:
-        """Whether a model, by its name, was trained so."""
+        """Return whether a model, by its name, was trained in this style."""
         return bool(model and self.models and re.search(self.models, model.partition(":")[2], re.IGNORECASE))
 
     def dressed(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
-        """The tools as the model meets them."""
+        """Return the tools in the form for the model."""
         return tuple(
             PublishedTool(**{**vars(tool), "card": replace(tool.card, name=self.tool_name), "function": self.function})
             if tool.card.name == self.runs
@@ -130,18 +130,18 @@ class Style:
         )
 
     def frame_name(self, declared: str, model: str | None) -> str:
-        """The frame of a run: the declared one, else this one's."""
+        """Return the frame of a run: the declared one if it is not the model's default, else the style's."""
         return self.frame if self.frame and declared == own_frame(model) else declared
 
     def coordinates(self, config: RunConfig) -> CoordinateSystem:
-        """The frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
+        """Return the frame; its pixels refer to the sent copy if images are scaled down for the model."""
         if config.frame == "probe":
             return CoordinateSystem()
         frame = frame_named(self.frame_name(config.frame, config.model))
         return replace(frame, sent_pixels=config.model_settings.max_pixels)
 
     def picture(self, value: Json, names: Sequence[str], derived: Sequence[str], registry: ImageRegistry) -> str:
-        """The name of the picture that an index means. Raises `ToolError` where it means none."""
+        """Return the name of the picture at an index. Raises `ToolError` for an invalid index."""
         numbered = [*names, *(derived if self.counts_made else ())]
         if value in (None, "", self.original or None) and names:
             return names[0]
@@ -169,23 +169,23 @@ class Style:
         names: Sequence[str],
         derived: Sequence[str],
     ) -> tuple[tuple[str, ...], dict[str, Json], tuple[str, ...]]:
-        """The image, the arguments of our tool with coordinates in the frame, and repairs.
+        """Return the image, the tool's arguments with coordinates in the frame, and the repairs.
 
         Args:
-            tool: the dressed one.
-            call: in its words.
-            frame: of the coordinates.
+            tool: the tool in this style.
+            call: the model's call in this style.
+            frame: the frame of the coordinates.
             registry: all images.
-            names: names of the images of the question.
+            names: names of the question's images.
             derived: names of the images that the tool returned.
 
         Raises:
-            ToolError: the index or the box means nothing.
+            ToolError: an invalid index or box.
         """
         reference = call.args.get(self.index) if self.index else None
         image_value = call.args.get(IMAGES, call.args.get(IMAGE))
         if reference is None and image_value:
-            # Beside tools in our form some name the image as these do.
+            # Next to tools in hybrid's form, some models name the image as those tools do.
             reference = image_value[0] if isinstance(image_value, list | tuple) else image_value
         image = self.picture(reference, names, derived, registry)
         rest = {key: value for key, value in call.args.items() if key not in (self.index, IMAGE, IMAGES)}
@@ -193,7 +193,7 @@ class Style:
         try:
             images, args, repairs = read_arguments(tool, {**rest, IMAGE: image}, frame, registry)
         except ToolError as error:
-            # Its words show the arguments of our tool.
+            # The error shows the tool's own argument names; replace them by the style's.
             message = str(error).partition("; write")[0].replace("box: ", f"{self.box}: ", 1)
             raise ToolError(f"{message}; write {example}", error.fault) from error
         if "box" not in args:
@@ -202,7 +202,7 @@ class Style:
         return images, args, (*([LEFT_OUT] if self.index and reference in (None, "") else []), *other_repairs)
 
     def enlarged(self, args: dict[str, Json]) -> dict[str, Json]:
-        """The arguments, whose box is in pixels by now, with the scale that brings the region to its size."""
+        """Return the arguments, with the box already in pixels, plus the scale that enlarges the region to its size."""
         box: Any = args.get("box")
         if not (self.factor and isinstance(box, Mapping)):
             return args
@@ -212,7 +212,7 @@ class Style:
         return {**args, "scale": round(min(8.0, max(0.1, scale)), 4)}
 
     def result_parts(self, finding: Finding, derived: Sequence[str]) -> tuple[Part, ...]:
-        """The result as it comes back; the last of `made` is its picture."""
+        """Return the result for the model; the last of `derived` is its picture."""
         picture = ImagePart(finding.images[0], labelled=not self.begin)
         size = finding.images[0].image
         # Actions are counted from 0, observations from 1.
@@ -223,7 +223,7 @@ class Style:
     async def chat(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> AssistantMessage:
-        """The reply of a model, with the calls in its text; they stay there. Raises as `ChatModel.chat`."""
+        """Return a model's reply with calls parsed from its text, which keeps them. Raises as `ChatModel.chat`."""
         sent_messages, sent_tools = self.outgoing(messages, tools)
         reply = await model.chat(sent_messages, sent_tools, key)
         if sent_messages is messages:
@@ -232,9 +232,9 @@ class Style:
         return replace(result, text=reply.text) if result.calls or result.invalid else result
 
     def outgoing(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Sequence[Message], Sequence[Tool]]:
-        """A conversation and its tools as they are sent.
+        """Return a conversation and its tools as they are sent.
 
-        Where calls stand in text, the model's words are as they were and results are turns of the user.
+        If calls are written in text, the model's text is restored and results become user turns.
         """
         if not self.begin or not (tools or any(isinstance(message, ToolMessage) for message in messages)):
             return messages, tools
@@ -251,14 +251,14 @@ class Style:
         for message in as_text(plain, [tool for tool in tools if not isinstance(tool, PublishedTool)]):
             last = out[-1] if out else None
             if isinstance(message, UserMessage) and isinstance(last, UserMessage):
-                # Not every chat template takes two turns of the user.
+                # Some chat templates do not accept two consecutive user turns.
                 out[-1] = UserMessage((*last.parts, *message.parts))
             else:
                 out.append(message)
         return out, ()
 
     def _words(self, message: AssistantMessage) -> str:
-        """The text of a reply, with the calls that a server took out of it."""
+        """Return the text of a reply, including the calls that a server extracted from it."""
         calls = [call for call in message.calls if not call.read_from]
         values = (call.args if self.arguments_alone else {"name": call.name, "arguments": call.args} for call in calls)
         blocks = (f"{self.begin}\n{json.dumps(value, ensure_ascii=False)}\n{self.end}" for value in values)
@@ -267,7 +267,7 @@ class Style:
     def find_calls(
         self, reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0
     ) -> AssistantMessage:
-        """The reply with the calls that its text holds, in this form or in any dialect, taken out of it."""
+        """Return the reply with the calls in its text, in this style or any dialect, extracted from the text."""
         dressed = any(isinstance(tool, PublishedTool) for tool in tools)
         if not (self.arguments_alone and dressed) or reply.calls:
             return with_calls(reply, tools, messages, turn)
@@ -284,9 +284,9 @@ class Style:
         return replace(others, calls=(*calls, *others.calls), invalid=(*invalid, *others.invalid))
 
     def _blocks(self, text: str) -> tuple[list[str], str]:
-        """What stands between the marks of calls, of `MAX_CALLS` at most, and the text without these.
+        """Return the text between the call marks, at most `MAX_CALLS`, and the remaining text.
 
-        Linear in the length of the text, where a pattern would look for the end again from every mark.
+        Linear in the length of the text; a regular expression would search for the end again from every mark.
         """
         blocks, rest, at = list[str](), list[str](), 0
         while len(blocks) < MAX_CALLS and (begin := text.find(self.begin, at)) >= 0:
@@ -303,17 +303,17 @@ PLAIN: Final = Style()
 
 
 def names() -> tuple[str, ...]:
-    """The styles that ship, `plain` first."""
+    """Return the names of the built-in styles, `plain` first."""
     return (PLAIN_NAME, *sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
 def fitting(model: str | None) -> Style:
-    """The first style by name whose models a model is one of, else `plain`."""
+    """Return the first style, by name, that matches a model, else `plain`."""
     return next((style for name in names()[1:] if (style := read_style(FOLDER / f"{name}.toml")).fits(model)), PLAIN)
 
 
 def style_of(name: str, model: str | None) -> Style:
-    """The style of `--tool-style`. Raises `UsageError` for a name that is none, and a file that cannot be one."""
+    """Return the style of `--tool-style`. Raises `UsageError` for an unknown name or an invalid file."""
     if name == BY_MODEL:
         return fitting(model)
     if name == PLAIN_NAME:
@@ -327,7 +327,7 @@ def style_of(name: str, model: str | None) -> Style:
 
 
 def read_style(path: Path) -> Style:
-    """The style of a file. Raises `UsageError` that names the file and what is wrong with which key."""
+    """Read the style of a file. Raises `UsageError` naming the file and the invalid key."""
     try:
         read = read_card(path, Style)
     except DataError as error:

@@ -30,7 +30,7 @@ def test_it_takes_every_option_of_a_run() -> None:
 
 def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Command, words: Words) -> None:
     result = command("ablate", *words, "--tools", "markers,depth", "--dry-run")
-    assert "note: markers is called by depth also where it is left out" in result.out
+    assert "note: markers is called by depth even in a run that leaves it out" in result.out
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_one_line", list))

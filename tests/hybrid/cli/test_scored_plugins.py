@@ -108,7 +108,7 @@ def test_code_inside_of_a_run_is_not_imported(command: Command, run: Path) -> No
     manifest["plugins"]["tools/nearer"]["path"] = str(run / "own")
     folder.write_manifest(manifest)
     text, _ = evidence(command, run)
-    assert f"{run / 'own'} is no folder beside the run" in text
+    assert f"{run / 'own'} is not a folder outside the run" in text
 
 
 @pytest.mark.parametrize("name", ["compare", "report", "score", "export", "view", "calibrate", "plan"])

@@ -94,7 +94,7 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
     for name, row in rows.items():
         assert row_as_sent(row, tmp_path / "out")[:-1] == sent(path.sent(name))
     trust.write_text(trust.read_text() + "\n")
-    with pytest.raises(UsageError, match="its trust file, which the system message quotes, is not there as it was"):
+    with pytest.raises(UsageError, match="its trust file, which the system message quotes, is lost or has changed"):
         EXPORTER.export(ExportedRun.at(path.path), tmp_path / "again", ALL)
 
 
@@ -187,7 +187,7 @@ def test_a_trace_that_was_changed_costs_its_row(
     rows, text = exported(copied, tmp_path / "out")
     assert any("attempts.jsonl" in note for note in text.notes)
     assert set(rows) == set(SAID) - {BROKEN, question}
-    assert text.left_out["the trace does not give the messages again"] == 1
+    assert text.left_out["the trace does not reproduce the messages"] == 1
 
 
 def test_a_line_that_cannot_be_read_is_named_and_costs_its_row(copied: Path, tmp_path: Path) -> None:

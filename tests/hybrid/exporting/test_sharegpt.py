@@ -93,7 +93,7 @@ def test_a_word_of_the_form_in_a_text_is_left_out(word: str, location: str) -> N
         ToolMessage("1", "crop", (by_name["result"],)),
         AssistantMessage(by_name["reply"]),
     ]
-    with pytest.raises(LeftOut, match="sharegpt gives a meaning"):
+    with pytest.raises(LeftOut, match="sharegpt reserves"):
         sharegpt_turns(messages, ())
     plain = [UserMessage(("c", REF)), AssistantMessage("c")]
     assert sharegpt_turns(plain, ()) == [{"from": "human", "value": f"c\n{PLACE}"}, {"from": "gpt", "value": "c"}]

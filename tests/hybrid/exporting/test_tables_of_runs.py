@@ -59,7 +59,7 @@ def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
 
 def test_public_answers_are_not_submitted(made_up_runs: Any, tmp_path: Path) -> None:
     run = made_up_runs.write(tmp_path, "blink", size=1)
-    with pytest.raises(UsageError, match=r"answers of blink val are public, .* hidden are those of blink test"):
+    with pytest.raises(UsageError, match=r"answers of blink val are public, .* the answers of blink test are hidden"):
         SUBMISSION.export(ExportedRun.at(run.real / "mllm"), tmp_path / "s.json", ExportOptions())
     other = made_up_runs.write(tmp_path, "mvp_bench", size=1)
     with pytest.raises(UsageError, match=r"`hybrid score` scores it$"):

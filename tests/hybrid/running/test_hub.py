@@ -71,7 +71,7 @@ def test_a_second_time_needs_no_network(hub: Any, tmp_path: Path, blink: Path, m
     assert second.origin["revision"] == sha
     assert read_questions("blink", second) == first
     assert len(hub.requests) == count
-    with pytest.raises(UsageError, match=r"HF_HUB_OFFLINE is set, and of BLINK-Benchmark/BLINK not every file"):
+    with pytest.raises(UsageError, match=r"HF_HUB_OFFLINE is set, and not every needed file of BLINK-Benchmark/BLINK"):
         fetch(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
 
 

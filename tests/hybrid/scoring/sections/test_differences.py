@@ -151,7 +151,7 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     with pytest.raises(UsageError, match="differs in target"):
         compare([bare, replace(bare, solver="another", questions=other)])
     # A target agrees by chance: generated questions match no predictions unless the images prove it.
-    with pytest.raises(UsageError, match="images, which one side does not tell"):
+    with pytest.raises(UsageError, match="images, which are unknown on one side"):
         compare([solver("one", FIRST, GENERATED), bare])
 
 
