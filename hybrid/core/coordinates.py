@@ -1,7 +1,7 @@
 """Marks coordinates in a tool's text, so that each model gets them in the coordinate frame in which it writes.
 
-  text = f"1 x cat at {span_px(box)}."         # in a tool; `Evidence` and `ToolError` remove the marks
-  unmarked(text)                               # "1 x cat at x 12-80, y 5-60 px.", and the position of each number
+text = f"1 x cat at {span_px(box)}."         # in a tool; `Evidence` and `ToolError` remove the marks
+unmarked(text)                               # "1 x cat at x 12-80, y 5-60 px.", and the position of each number
 """
 
 from __future__ import annotations

@@ -141,8 +141,8 @@ def complete_or_absent(path: Path) -> Iterator[None]:
     Args:
         path: must be missing, or an empty folder, which stays.
 
-        Raises:
-            OSError: the error of the block; `filename` is `path` if a library named no file.
+    Raises:
+        OSError: the error of the block; `filename` is `path` if a library named no file.
     """
     existed = os.path.lexists(path)
     try:

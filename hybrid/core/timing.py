@@ -305,7 +305,7 @@ def count_call(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> Count
 
 @contextmanager
 def waiting(*, long: bool = False) -> Iterator[None]:
-    """Do not count the block in the surrounding model call: it waits in a queue of hybrid or, if `long`, for a batch."""
+    """Do not count the block in the surrounding model call: it waits in a queue or, if `long`, for a batch."""
     call = _COUNTED.get()
     if call is not None:
         call.wait(1, long=long)
