@@ -1,6 +1,6 @@
 """Parsers for the forms of calls in text: JSON objects, a name and an object, elements, Python.
 
-  end, calls = FORMS["objects"](text, mark)       # from the match of a dialect's mark
+    end, calls = FORMS["objects"](text, mark)       # from the match of a dialect's mark
 
 Each takes time linear in the length of the text, and reads a bounded number of calls.
 """

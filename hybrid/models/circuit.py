@@ -1,14 +1,14 @@
 """A circuit breaker: while the model's server is down, only one request at a time is sent, to test whether it is back.
 
-  turn = await circuit.turn(call.question)     # waits while the server is down
-  try:
-      reply = await request()
-  except SomeError as error:
-      circuit.failed(turn, read_failure(error))    # or: raise circuit.refused(turn, read_failure(error))
-  else:
-      circuit.worked(turn)
-  finally:
-      circuit.leave(turn)                      # for a call that ended in any other way
+    turn = await circuit.turn(call.question)     # waits while the server is down
+    try:
+        reply = await request()
+    except SomeError as error:
+        circuit.failed(turn, read_failure(error))    # or: raise circuit.refused(turn, read_failure(error))
+    else:
+        circuit.worked(turn)
+    finally:
+        circuit.leave(turn)                      # for a call that ended in any other way
 
 Consecutive failures open it; the first success closes it. It also decides when to stop: if the server stays down, the
 key is wrong, or all requests are rejected. Every later call raises the same error. The number of concurrent requests

@@ -1,7 +1,7 @@
 """Finds secrets in a model's settings and environment, and registers their values when the model is opened.
 
-  keep_credentials(settings, base_url)     # from now on `hybrid.core.secrets.redact` removes all of them
-  shown = redacted(facts)                  # the same for JSON
+    keep_credentials(settings, base_url)     # from now on `hybrid.core.secrets.redact` removes all of them
+    shown = redacted(facts)                  # the same for JSON
 
 Keys come from the environment, but tokens also occur in addresses (user, path, query), in proxy addresses, and under
 names such as `api_key` in options passed on to a server.

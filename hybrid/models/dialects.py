@@ -1,7 +1,7 @@
 """Reads the tool calls that models write in the text of a reply: one row of `dialects.toml` per dialect.
 
-  found = read('<tool_call>{"name": "crop", "arguments": {"image": "img:1"}}</tool_call>', tools, messages)
-  found.calls, found.rest, found.unreadable       # crop(image="img:1"), "", None
+    found = read('<tool_call>{"name": "crop", "arguments": {"image": "img:1"}}</tool_call>', tools, messages)
+    found.calls, found.rest, found.unreadable       # crop(image="img:1"), "", None
 
 Every reader takes time linear in the length of the reply. Thoughts and quotations are not read.
 """

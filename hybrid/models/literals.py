@@ -1,6 +1,6 @@
 """JSON as models write it: with single quotes, words of Python, comments, trailing commas, or text after it.
 
-  read_object("{'zoom': 3,}</tool_call>")  ->  {"zoom": 3}, "", ("loose JSON", "text behind")
+    read_object("{'zoom': 3,}</tool_call>")  ->  {"zoom": 3}, "", ("loose JSON", "text behind")
 
 Only unambiguous text is read, in linear time. Nothing is completed: a value that ends early is an error.
 """
@@ -198,7 +198,7 @@ def _without_fence(source: str, repairs: list[str]) -> str:
 
 
 def read_object(raw: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
-    """Return arguments as an object, "" and the repairs; or None, the error, and no repairs. Empty text: an empty object.
+    """Return arguments as an object, "" and the repairs; else None, the error, and (). Empty text: an empty object.
 
     A second object after the first is ambiguous, and an error; an empty one before it is ignored.
     """

@@ -31,7 +31,7 @@ _MARK = {"type": "ephemeral"}
 
 
 def lane(base_url: str | None, call: CallKey) -> str | None:
-    """Return OpenAI's `prompt_cache_key` of a call, equal for all calls of an ask; None for another server's address."""
+    """Return OpenAI's `prompt_cache_key`, equal for all calls of an ask; None for another server's address."""
     if base_url is not None and urlsplit(base_url).hostname != OFFICIAL_HOST:
         return None
     # It is not a secret, and equal in every process.

@@ -1,6 +1,6 @@
 """Tool calls for models without native ones: requested as text, and read from the text of any model.
 
-  reply = with_calls(await model.chat(as_text(messages, tools), (), call), tools, messages)
+    reply = with_calls(await model.chat(as_text(messages, tools), (), call), tools, messages)
 
 `--tool-calling text` requests them in this way. The tools are described at the end of the system message or, without
 one, before the question, so that the question stays next to the instructions for the answer, and all questions begin

@@ -1,6 +1,6 @@
 """Reads token counts from a reply by the names in `usage.toml`, and checks them against their total.
 
-  usage = read_usage("chat_completions", reply["usage"])      # None: the reply does not report its tokens
+    usage = read_usage("chat_completions", reply["usage"])      # None: the reply does not report its tokens
 
 A missing count is unknown and not 0: without the input or output tokens there is no usage at all.
 """

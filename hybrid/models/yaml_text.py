@@ -1,6 +1,6 @@
 r"""YAML as models write it in the input of an action, read from the parser's events, within limits.
 
-  read_yaml("image: img:1\nbox: {x0: 1, y0: 2}")  ->  {"image": "img:1", "box": {"x0": "1", "y0": "2"}}
+    read_yaml("image: img:1\nbox: {x0: 1, y0: 2}")  ->  {"image": "img:1", "box": {"x0": "1", "y0": "2"}}
 
 A loader would follow aliases: with them, a few hundred characters can expand to billions of values.
 """

@@ -59,7 +59,7 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
 
     Raises:
         WeightsError: diffusers or weights are missing, the pipeline is another one, or tensors are missing, unexpected
-          or of the wrong shape; the one-line message names the part and the tensors.
+            or of the wrong shape; the one-line message names the part and the tensors.
     """
     folder = find_weights(weights, download=False)
     try:

@@ -1,6 +1,6 @@
 """Decide whether an image shows anything: whether its parts differ by more than its fine grain explains.
 
-  if not shows_something(pixels): ...    # one colour, noise, or too few pixels
+    if not shows_something(pixels): ...    # one colour, noise, or too few pixels
 
 In noise, the means of the parts differ only as far as chance predicts from the spread inside the parts; in a meaningful
 image they differ by more. The measure is 1 for noise of any distribution, strength and colour, and of grain up to a

@@ -210,7 +210,7 @@ def choose(
     Args:
         ranked: the transfers of the point.
         compare: computes the descriptor distances, one per candidate. It is called only if they decide, because they
-          cost more than all the rest.
+            cost more than all the rest.
         candidates: positions to choose from.
         diagonal_px: length of image 2's diagonal.
     """

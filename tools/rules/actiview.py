@@ -1,6 +1,6 @@
 """ActiView's rules: which parts of an image to see, by detection, ocr and saliency; the question's options in words.
 
-  hybrid run actiview --data sample --solver specialist --backend classical
+    hybrid run actiview --data sample --solver specialist --backend classical
 
 Routes are kinds of prompts; parts count from 1, and there are as many as choices. Objects that the question names are
 searched first; without weights, the parts with salient objects are a guess.

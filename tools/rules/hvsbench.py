@@ -1,6 +1,6 @@
 """HVSBench's rules that call two tools: objects named in words, found by detection and ranked by saliency.
 
-  hybrid run hvsbench --data sample --solver specialist --backend classical
+    hybrid run hvsbench --data sample --solver specialist --backend classical
 
 One tool answers the other questions; those rules are next to it. As there, no answer claims a card's reliability.
 """

@@ -1,8 +1,8 @@
 """Collects the requests of all questions in flight, sends them as batches of a provider, and waits for the results.
 
-  with batches.asking(1901, active=64):            # number of questions, and how many may work at a time
-      async with batches.question():               # one of them
-          reply = await model.chat(...)            # through `BatchedClient`
+    with batches.asking(1901, active=64):            # number of questions, and how many may work at a time
+        async with batches.question():               # one of them
+            reply = await model.chat(...)            # through `BatchedClient`
 
 A round is sent once every remaining question waits for a reply, or `wait_s` after its first request; a full batch is
 sent at once. Requests sent, and their batch, are logged to disk before waiting (`hybrid/log/batches.py`).
@@ -53,7 +53,7 @@ class Batches:
         wait_s: longest time in seconds from a round's first request until it is sent.
         tail: with fewer questions left they are asked directly.
         count_lost: counts the requests of a batch that the provider lost as paid; returns whether the run's budget
-          allows sending them again.
+            allows sending them again.
 
     Raises on construction:
         OSError: the run's folder cannot be read or written.

@@ -25,7 +25,7 @@ class Http:
     Raises:
         StatusError: a status of 300 or above; redirections are not followed.
         UnreadableReplyError: the response is not JSON, is larger than `MAX_REPLY_BYTES` unpacked, or redirects to
-          another host, or to the same one without TLS.
+            another host, or to the same one without TLS.
         TimeoutError, aiohttp.ClientError: no data for `timeout_s`, or the connection failed.
     """
 

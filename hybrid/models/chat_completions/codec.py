@@ -1,8 +1,8 @@
 """The JSON of OpenAI's chat completions: requests from messages, messages from replies.
 
-  body = b"".join(request_body(name, options, wire_messages(arranged, image, name), tools, images))
-  body = readable(data)                 # raises `UnreadableReplyError` if it contains no message
-  reply = message(body, call)           # whatever is readable becomes a message
+    body = b"".join(request_body(name, options, wire_messages(arranged, image, name), tools, images))
+    body = readable(data)                 # raises `UnreadableReplyError` if it contains no message
+    reply = message(body, call)           # whatever is readable becomes a message
 
 A malformed but readable reply is used: tool arguments that are not a JSON object become invalid calls, which a
 controller answers like any other wrong call.

@@ -1,7 +1,7 @@
 """HTTP for chat completions: a pool of connections in a thread with its own event loop.
 
-  reply = await wire.post(body, read)      # from any event loop; `read` runs in the thread of the connections
-  await wire.close()
+    reply = await wire.post(body, read)      # from any event loop; `read` runs in the thread of the connections
+    await wire.close()
 
 A reply is read and saved in that thread as soon as it is complete, however busy the waiting loop is: killing the
 process a moment later does not lose it.

@@ -1,7 +1,7 @@
 """LangChain's chat models: made from `provider:name`, or passed in by Python code.
 
-  chat_model = chat_model_named("mistralai", "pixtral-12b")    # None if LangChain does not know the provider
-  row = row_of(chat_model, "mistralai")                        # its options, from the fields of its class
+    chat_model = chat_model_named("mistralai", "pixtral-12b")    # None if LangChain does not know the provider
+    row = row_of(chat_model, "mistralai")                        # its options, from the fields of its class
 
 Packages that are not installed are named as pip knows them.
 """

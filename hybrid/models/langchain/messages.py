@@ -1,7 +1,7 @@
 """Converts messages to LangChain's and back.
 
-  request, sent = to_langchain(arranged, images.encoded, detail)
-  reply = from_langchain(await client.ainvoke(request))
+    request, sent = to_langchain(arranged, images.encoded, detail)
+    reply = from_langchain(await client.ainvoke(request))
 
 A reply stores LangChain's full form in `native`, so that data which a provider requires back (signed thoughts, ids of
 items) is sent again unchanged.

@@ -83,7 +83,7 @@ def request_body(
 
 
 def wire_messages(messages: Sequence[Message], *, joined: bool = False) -> list[dict[str, Any]]:
-    """Convert arranged messages (`hybrid.models.images.arrange`) to Ollama's form, with `PLACE` for each image's base64.
+    """Convert arranged messages (`hybrid.models.images.arrange`) to Ollama's form, with `PLACE` for each image.
 
     A message of Ollama has its pictures separate from its text, and their position in the prompt depends on the model:
     before the text, after it, or at a marker. So no user message has both: a turn becomes as many user messages as keep

@@ -1,6 +1,6 @@
 """Extract the sentence that asks from a prompt's text, without its options and requests for a form of reply.
 
-  sentence_of(prompt)      # "How many cars are there", or an `Unclear`
+    sentence_of(prompt)      # "How many cars are there", or an `Unclear`
 
 Any other sentence that is not known to be irrelevant ("I am standing at the red mark.") makes the question unclear.
 """
