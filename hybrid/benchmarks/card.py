@@ -279,7 +279,7 @@ class BenchmarkCard:
         return {key: setting.check(values.get(key, setting.default)) for key, setting in by_name.items()}
 
     def task_in(self, text: str) -> str | None:
-        """Return the task whose letters and digits are in `text`: Multi-view_Reasoning for `blink_multi_view_reasoning`.
+        """Return the task whose letters and digits `text` contains: Multi-view_Reasoning in `x_multi_view_reasoning`.
 
         Return None if no task is named, or several are and none equals the full text.
         """

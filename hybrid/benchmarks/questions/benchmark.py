@@ -57,7 +57,7 @@ class TableBenchmark(Benchmark):
         return tuple(path for path in self.tables(source) if inside(folder_of(source), path))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Yield the rows of the chosen tasks; one of several tables that is unreadable is one broken question of each."""
+        """Yield the rows of the chosen tasks; an unreadable one of several tables is one broken question of each."""
         for task in source.tasks:
             for path in self.tables(source):
                 try:

@@ -110,7 +110,7 @@ class QuestionReader:
             yield from doubts.of_table()
 
     def _sizes_for_doubts(self, row: DataRow, question: Question | BrokenQuestion) -> Sequence[Size]:
-        """Return the sizes of the pictures of a box or point whose frame the layout does not define; () if unreadable."""
+        """Return the picture sizes of a box or point if the layout defines no frame; () if they are unreadable."""
         if not (isinstance(question, Question) and question.kind in PLACES and self.layout.frame is None):
             return ()
         try:
@@ -133,7 +133,7 @@ class QuestionReader:
                 )
 
     def _identity(self, row: DataRow, at: At) -> str:
-        """Return the id of a row. Raises `DataError` for a missing or duplicate id, or one with a reserved character."""
+        """Return the id of a row. Raises `DataError` for a missing, duplicate or reserved one."""
         column = self.columns.id
         if not column:
             return f"{self.prefix}row{at.line}"

@@ -30,7 +30,7 @@ _CONVERT: Final = "where it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """The position of a row: its byte offset and its line (from 1), or its number in the file for both, from 0 and 1."""
+    """Position of a row: its byte offset and its line (from 1), or its number in the file for both, from 0 and 1."""
 
     offset: int
     line: int
