@@ -45,7 +45,7 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 
 
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
-    """Return the part of an identity that can change the answers of such solvers, besides the tools in their entries."""
+    """Return the part of an identity that can change the answers of such solvers, besides their tools."""
     of = {counts.key or name: counts.of for name, counts in COUNTING.items()}
     part = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
     if isinstance(limits := part.get("limits"), Mapping) and "tools" not in concerns:

@@ -121,7 +121,7 @@ class RingField:
         return np.asarray(self._score_samples(offsets, rows * stride + columns, alone)[0])
 
     def _score_samples(self, offsets: Numbers, centres: Numbers, circles: _Circles) -> Map:
-        """Return scores (radii, K) of samples (ANGLES, circles, K or 1) around centres (K,) in the flat padded planes."""
+        """Return scores (radii, K) of samples (ANGLES, circles, K or 1) around centres (K,) in the flat planes."""
         index = offsets + centres
         values = self._planes.reshape(3, -1).take(index, axis=1)
         shows = self._shows.ravel().take(index)
@@ -140,7 +140,7 @@ class RingField:
         return circles.scores(steps, np.asarray(np.sqrt(squares.sum(axis=0))), (count / ANGLES, shared / ANGLES))
 
     def bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
-        """Return lower and upper bounds of a window's ring scores (radii, h, w), in a fraction of the time of `scores`."""
+        """Return lower and upper bounds of a window's ring scores (radii, h, w), much faster than `scores`."""
         band = max(1, BAND_SAMPLES // ((len(radii) + 2 * min(len(radii), SIDE_PX)) * (at.x1 - at.x0)))
         bands = [
             self._band_bounds(FieldWindow(at.x0, y, at.x1, min(y + band, at.y1)), radii)
@@ -214,7 +214,7 @@ class RingField:
         return np.asarray(self._soft[rows, columns], np.float32)
 
     def share_apart(self, x: float, y: float, radius: float) -> float:
-        """Return the share of a circle, 0..1, where both sides differ from it by at least half of their mean difference.
+        """Return the share of a circle, 0..1, where both sides differ from it by at least half their mean difference.
 
         A circle between a ring and a letter differs only there.
         """

@@ -82,7 +82,7 @@ def random_solid(rng: np.random.Generator, x: float, y: float, surface: Texture,
 
 
 def random_scene(rng: np.random.Generator, solids: int = 8, wall_m: float | None = None) -> Scene:
-    """Make a scene of ground with `solids` textured solids 2 to 10 metres north of the origin, with separate footprints.
+    """Make a scene of ground with `solids` textured solids 2 to 10 m north of the origin, with separate footprints.
 
     Half of the scenes have a wall in the background and half an open sky, unless `wall_m` gives the wall's distance.
     """

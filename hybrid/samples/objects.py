@@ -228,7 +228,7 @@ POINTS = 200
 
 
 def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[RenderedView, tuple[Spot, Spot]] | None:
-    """Render a scene and find two points for which `answer` is true; in half of the unequal pairs the light misleads."""
+    """Render a scene and find two points for which `answer` is true; half of the unequal pairs mislead by light."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
     # Well-exposed points on one surface in one light, away from the borders; the surface is chosen first.
     window = np.ones((13, 13), np.uint8)

@@ -47,7 +47,7 @@ class Camera:
         return (self.width - 1) / 2, (self.height - 1) / 2
 
     def rotation(self) -> Points:
-        """Return the rotation from world to camera, (3, 3): rows are the camera's right, down and forward in the world."""
+        """Return the rotation from world to camera, (3, 3), with the camera's right, down and forward as rows."""
         sin_yaw, cos_yaw = np.sin(self.yaw_rad), np.cos(self.yaw_rad)
         sin_pitch, cos_pitch = np.sin(self.pitch_rad), np.cos(self.pitch_rad)
         forward = np.array([sin_yaw * cos_pitch, cos_yaw * cos_pitch, -sin_pitch])
@@ -317,7 +317,7 @@ def _constant_normal(normal: Vector, like: FloatMap) -> FloatMap:
 
 
 def _light(scene: Scene, buffers: _Buffers, camera: Camera) -> FloatMap:
-    """Return irradiance (H, W): sky light from above, and Lambert's cosine towards the sun where no solid casts a shadow."""
+    """Return irradiance (H, W): sky light from above, and Lambert's cosine towards the sun outside shadows."""
     facing = np.maximum(_dot(scene.sun, buffers.normal), 0)
     dome = scene.ambient * (0.7 + 0.3 * buffers.normal[2])
     reach = np.where(np.isfinite(buffers.depth), buffers.depth, 0)[::2, ::2]

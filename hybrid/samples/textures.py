@@ -39,7 +39,7 @@ MIN_ALBEDO, MAX_ALBEDO = 0.02, 0.95
 
 @dataclass(frozen=True, eq=False)
 class Texture:
-    """A tileable albedo map, drawn at once but computed on first use, because most surfaces of a picture are not visible.
+    """A tileable albedo map, computed on first use, because most surfaces of a picture are not visible.
 
     `levels` are (side, side, 3) arrays, each half the side of the one before; `drift`, (side, side), is a slow relative
     change of brightness, sampled at another scale, so that repeats of the tile differ; None: no change.
@@ -91,7 +91,7 @@ def _noise(rng: np.random.Generator, side: int, slope: float) -> Callable[[], Fl
 
 
 def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[[], npt.ArrayLike]:
-    """Draw tileable mixing weights (side, side), 0..1, of a texture's two colours; return a function to compute them."""
+    """Draw tileable mixing weights (side, side), 0..1, of a texture's colours; return a function to compute them."""
     cells = 2 * int(rng.integers(2, 5))
     if pattern == "noise":
         noise = _noise(rng, side, 1.2)
