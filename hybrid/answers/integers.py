@@ -78,7 +78,7 @@ _SIX_THINGS: Final = re.compile(
 
 
 def spelled_out(text: str) -> str:
-    """Write the numbers of a text in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
+    """Write the numbers of a text in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; also a whole `drei`."""
     text = _GROUPED.sub(lambda match: _SOME if match[1] else re.sub(r"[\s']", "", match[0]), text)
     text = re.sub(r"(?i)\bnot a single one\b", "none", text)
     text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)

@@ -49,13 +49,13 @@ class PriorAccuracy:
     guessed: Mapping[str, float] = field(default_factory=dict)
 
     def guess(self, prompt: Prompt) -> float:
-        """Return the expected score of a guess: the probability, 0..1, of being right; for a scanpath its mean score."""
+        """Return the expected score of a guess: its probability, 0..1, of being right; for a scanpath its score."""
         if prompt.kind is Kind.SCANPATH:
             return self.guessed.get(prompt.route, OPEN)
         return chance(prompt)
 
     def usual(self, prompt: Prompt) -> float:
-        """Return the accuracy, 0..1, to assume for an MLLM on this prompt if it is not measured; for a scanpath the score.
+        """Return the accuracy, 0..1, to assume for an MLLM on this prompt if not measured; for a scanpath the score.
 
         This is the published mean of the route, but at least that of a guess, except for a scanpath; without a row it
         is `ABOVE_CHANCE` between a guess and certainty.
